@@ -1,0 +1,17 @@
+// One command that checks all: types, lint with the import rules, format, unused code.
+import { spawnSync } from 'node:child_process';
+
+const checks = [
+  ['types', 'tsc', ['--pretty', 'false']],
+  ['lint', 'oxlint', ['--type-aware', '--deny-warnings', '.']],
+  ['format', 'biome', ['check', '--error-on-warnings', '.']],
+  ['unused code', 'knip', []],
+];
+
+let failed = false;
+for (const [name, command, args] of checks) {
+  const { status } = spawnSync(command, args, { stdio: 'inherit' });
+  process.stdout.write(`${status === 0 ? 'ok    ' : 'FAILED'} ${String(name)}\n`);
+  failed ||= status !== 0;
+}
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,130 @@
+import { availableParallelism } from 'node:os';
+import { z } from 'zod';
+import { MAX_PARALLEL } from '../coordinator/limits.ts';
+import type { ConfigFlags } from '../core/config.ts';
+import { AgentosError } from '../core/errors.ts';
+import { type ItemId, parseItemId } from '../core/ids.ts';
+
+const BARE_PARALLEL = 3;
+
+const schema = z.object({
+  ids: z.array(z.string()).optional(),
+  all: z.boolean().optional(),
+  parallel: z.union([z.string(), z.literal(true)]).optional(),
+  dryRun: z.boolean().optional(),
+  halt: z.union([z.string(), z.literal(true)]).optional(),
+  json: z.boolean().optional(),
+  timeout: z.number().optional(),
+  globalTimeout: z.number().optional(),
+  idleTimeout: z.number().optional(),
+  maxRetries: z.number().optional(),
+  maxRounds: z.number().optional(),
+  maxCost: z.number().optional(),
+  maxCostPerItem: z.number().optional(),
+  quiet: z.boolean().optional(),
+  verbose: z.boolean().optional(),
+  drafter: z.string().optional(),
+  reviewer: z.string().optional(),
+  offline: z.boolean().optional(),
+  repo: z.string().optional(),
+  baseDir: z.string().optional(),
+  config: z.string().optional(),
+});
+
+export interface BatchRequest {
+  ids: ItemId[] | 'all';
+  parallel: Parallel;
+  dryRun: boolean;
+  haltAfter: number | null;
+  json: boolean;
+  level: 'quiet' | 'normal' | 'verbose';
+  place: { repo?: string; baseDir?: string; config?: string };
+  config: ConfigFlags;
+  /** What a retry has to say again to mean the same. */
+  retryFlags: string[];
+}
+
+export function parseBatchFlags(command: string, positional: readonly string[], rawFlags: unknown): BatchRequest {
+  const flags = schema.parse(rawFlags);
+  const usage = (reason: string, hint: string): AgentosError => new AgentosError({ code: 'usage', reason, hint });
+  const ids = [...positional, ...(flags.ids ?? [])].map(parseItemId);
+  const both = `agentos ${command} 42 57, or agentos ${command} --all`;
+  if (flags.all && ids.length > 0) throw usage('Ids and --all exclude each other.', `Either ${both}`);
+  if (!flags.all && ids.length === 0) throw usage('Which items?', `Either ${both}`);
+  if (flags.quiet && flags.verbose) throw usage('--quiet and --verbose exclude each other.', 'Leave one of them away.');
+  if (flags.offline && (flags.drafter ?? flags.reviewer) !== undefined) {
+    throw usage(
+      '--offline takes every role, so --drafter and --reviewer have no place beside it.',
+      'Write e.g. --drafter offline for one role only.',
+    );
+  }
+  return {
+    ids: flags.all ? 'all' : ids,
+    parallel: parallelOf(flags.parallel),
+    dryRun: flags.dryRun ?? false,
+    haltAfter: flags.halt === undefined ? null : flags.halt === true ? 1 : wholeNumberOf('--halt', flags.halt),
+    json: flags.json ?? false,
+    level: flags.quiet ? 'quiet' : flags.verbose ? 'verbose' : 'normal',
+    place: definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config }),
+    config: {
+      drafter: flags.drafter,
+      reviewer: flags.reviewer,
+      offline: flags.offline,
+      maxRounds: flags.maxRounds,
+      maxRetries: flags.maxRetries,
+      timeoutMs: flags.timeout,
+      globalTimeoutMs: flags.globalTimeout,
+      idleTimeoutMs: flags.idleTimeout,
+      maxCostUsd: flags.maxCost,
+      maxCostPerItemUsd: flags.maxCostPerItem,
+    },
+    retryFlags: retryFlagsOf(flags),
+  };
+}
+
+/** How many at once, and how many were asked for when that was more. */
+export interface Parallel {
+  workers: number;
+  asked: number;
+}
+
+function parallelOf(flag: string | true | undefined): Parallel {
+  const few = Math.min(BARE_PARALLEL, availableParallelism());
+  const asked = flag === undefined ? 1 : flag === true ? few : wholeNumberOf('--parallel', flag);
+  return { workers: Math.min(asked, MAX_PARALLEL), asked };
+}
+
+function wholeNumberOf(name: string, text: string): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= 1) return value;
+  throw new AgentosError({
+    code: 'usage',
+    reason: `${name} takes a whole number above 0, not "${text}".`,
+    hint: `Write e.g. ${name} 3, or ${name} alone.`,
+  });
+}
+
+function retryFlagsOf(flags: z.infer<typeof schema>): string[] {
+  const words: string[] = [];
+  for (const [name, value] of [
+    ['--drafter', flags.drafter],
+    ['--reviewer', flags.reviewer],
+    ['--repo', flags.repo],
+    ['--base-dir', flags.baseDir],
+    ['--config', flags.config],
+  ] as const) {
+    if (value !== undefined) words.push(name, shellWord(value));
+  }
+  if (flags.offline) words.push('--offline');
+  return words;
+}
+
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function definedOnly<T extends Record<string, string | undefined>>(values: T): { [K in keyof T]?: string } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: string;
+  };
+}

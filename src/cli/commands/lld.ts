@@ -1,0 +1,7 @@
+import { lldBatch } from '../../runner/batch.ts';
+import { parseBatchFlags } from '../batch-flags.ts';
+import { runBatchCommand } from '../run-batch-command.ts';
+
+export async function lldCommand(positional: string[], rawFlags: unknown): Promise<number> {
+  return runBatchCommand(lldBatch, parseBatchFlags('lld', positional, rawFlags));
+}

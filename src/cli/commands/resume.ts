@@ -1,0 +1,64 @@
+import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
+import { AgentosError } from '../../core/errors.ts';
+import { type ItemId, parseItemId } from '../../core/ids.ts';
+import { lldBatch } from '../../runner/batch.ts';
+import { readRun, runIds } from '../../workspace/run-history.ts';
+import { type BatchRequest, parseBatchFlags } from '../batch-flags.ts';
+import { projectOf } from '../place-flags.ts';
+import { runBatchCommand } from '../run-batch-command.ts';
+
+const recordSchema = z.object({
+  models: z.object({ drafter: z.string(), reviewer: z.string() }),
+  request: z.object({
+    parallel: z.int(),
+    haltAfter: z.int().nullable(),
+    config: z.looseObject({}),
+  }),
+});
+
+/** Ends that need no further run. */
+const DONE = new Set(['succeeded', 'skipped']);
+
+/** Goes on with the items of a run that are not done, with its flags and models unless they are given anew. */
+export async function resumeCommand(run: string | undefined, rawFlags: unknown): Promise<number> {
+  // Ids come from the run, so the flags are read as if one were named.
+  const given = parseBatchFlags('resume', ['resume'], rawFlags);
+  const { paths } = await projectOf(given.place);
+  const known = await runIds(paths);
+  const runId = run ?? known[0];
+  if (runId === undefined || !known.includes(runId))
+    throw new AgentosError({ code: 'run-missing', run: runId ?? 'to go on with' });
+  const history = await readRun(paths, runId);
+  const record = recordSchema.safeParse(
+    JSON.parse(await readFile(paths.run(runId).record, 'utf8').catch(() => 'null')),
+  );
+  if (history === null || !record.success) throw new AgentosError({ code: 'run-missing', run: runId });
+  const ids = history.items.filter((item) => !DONE.has(item.status)).map((item) => parseItemId(item.id));
+  if (ids.length === 0) {
+    process.stdout.write(`Nothing to do: every item of ${runId} is done.\n`);
+    return 0;
+  }
+  return runBatchCommand(lldBatch, requestOf(given, record.data, ids, rawFlags), runId);
+}
+
+function requestOf(
+  given: BatchRequest,
+  { models, request }: z.infer<typeof recordSchema>,
+  ids: ItemId[],
+  rawFlags: unknown,
+): BatchRequest {
+  const flags = z.looseObject({}).parse(rawFlags);
+  const parallel = { workers: Math.min(10, request.parallel), asked: Math.min(10, request.parallel) };
+  const anew = Object.fromEntries(Object.entries(given.config).filter(([, value]) => value !== undefined));
+  const modelsAgain = given.config.offline
+    ? {}
+    : { drafter: models.drafter, reviewer: models.reviewer, offline: undefined };
+  return {
+    ...given,
+    ids,
+    parallel: 'parallel' in flags ? given.parallel : parallel,
+    haltAfter: 'halt' in flags ? given.haltAfter : request.haltAfter,
+    config: { ...request.config, ...modelsAgain, ...anew },
+  };
+}

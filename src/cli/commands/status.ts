@@ -1,0 +1,34 @@
+import { AgentosError } from '../../core/errors.ts';
+import { EXIT } from '../../core/exit-code.ts';
+import { createTerminal, paint, printable } from '../../output/terminal.ts';
+import { type RunHistory, readRun, runIds } from '../../workspace/run-history.ts';
+import { type PlaceFlags, projectOf } from '../place-flags.ts';
+
+const SHOWN_RUNS = 5;
+
+export async function statusCommand(run: string | undefined, flags: PlaceFlags & { json?: boolean }): Promise<number> {
+  const { paths, mask } = await projectOf(flags);
+  const known = await runIds(paths);
+  if (run !== undefined && !known.includes(run)) throw new AgentosError({ code: 'run-missing', run });
+  const wanted = run === undefined ? known.slice(0, SHOWN_RUNS) : [run];
+  const runs = (await Promise.all(wanted.map((id) => readRun(paths, id)))).filter((entry) => entry !== null);
+  if (flags.json) {
+    process.stdout.write(`${mask(JSON.stringify({ runs }, null, 2))}\n`);
+    return EXIT.ok;
+  }
+  const terminal = createTerminal(process.stdout, process.env, mask);
+  if (runs.length === 0) terminal.line('No runs yet. Start one with: agentos lld --all');
+  for (const entry of runs) printRun(terminal, entry);
+  return EXIT.ok;
+}
+
+function printRun(terminal: ReturnType<typeof createTerminal>, run: RunHistory): void {
+  terminal.line(`${paint(terminal, 'bold', run.runId)}  ${run.workflow}  ${run.state}  ${run.startedAt}`);
+  const width = Math.max(...run.items.map((item) => item.id.length), 0);
+  for (const { id, status, step, title, costUsd } of run.items) {
+    const cost = costUsd ? `  $${costUsd.toFixed(4)}` : '';
+    terminal.line(
+      `  ${id.padEnd(width)}  ${status.padEnd(11)}  ${(step ?? '-').padEnd(12)}  ${printable(title)}${cost}`,
+    );
+  }
+}

@@ -1,0 +1,129 @@
+import { Argument, Command, CommanderError } from 'commander';
+import { EXIT } from '../core/exit-code.ts';
+import { addBatchFlags, addResumeFlags } from './batch-flag-options.ts';
+import { addPlaceFlags } from './place-flag-options.ts';
+import { version } from './version.ts';
+
+/**
+ * The command tree. Actions load their code when they run: what `--version` and `--help` don't need, they don't wait for.
+ */
+export function createProgram(): Command {
+  const program = new Command('agentos')
+    .description(
+      'Turns a backlog of issues into reviewed low-level designs: one model drafts, another reviews, nothing is paid for twice.',
+    )
+    .version(version)
+    .showSuggestionAfterError()
+    .configureHelp({ sortSubcommands: false })
+    .exitOverride()
+    .addHelpText(
+      'after',
+      '\nTry it without any key:\n  agentos demo\n\nExit codes: 0 well, 1 failed, 2 usage, 3 waits for a person, 75 paused for quota, 130/143 interrupted.',
+    );
+
+  const command = (name: string, description: string, examples: string[]): Command =>
+    program
+      .command(name)
+      .description(description)
+      .exitOverride()
+      .showSuggestionAfterError()
+      .addHelpText('after', `\nExamples:\n${examples.map((example) => `  ${example}`).join('\n')}`);
+
+  const lld = command('lld', 'an issue becomes a reviewed low-level design (LLD)', [
+    'agentos lld 42                     one issue: issues/42.md becomes docs/lld/LLD-42.md',
+    'agentos lld --all --offline        every pending issue, without any key',
+    'agentos lld --ids 42 57 --max-rounds 5 --reviewer google:gemini-3-pro-preview',
+  ]).argument('[ids...]', 'exactly these issues');
+  addBatchFlags(lld).action(async (ids: string[], flags: unknown) => {
+    const { lldCommand } = await import('./commands/lld.ts');
+    process.exitCode = await lldCommand(ids, flags);
+  });
+
+  const resume = command(
+    'resume',
+    'goes on with an interrupted or paused run, with its flags and models unless given anew',
+    ['agentos resume                     the last run', 'agentos resume 20260102T030405678Z-0a1b2c3d --max-rounds 5'],
+  ).argument('[run]', 'the run (default: the last)');
+  addResumeFlags(resume).action(async (run: string | undefined, flags: unknown) => {
+    const { resumeCommand } = await import('./commands/resume.ts');
+    process.exitCode = await resumeCommand(run, flags);
+  });
+
+  const check = command('check', 'checks LLDs, or reads reviews and prints verdict and findings; offline', [
+    'agentos check docs/lld/LLD-42.md',
+    'agentos check review.md --json',
+  ]).argument('<files...>', 'LLDs or reviews');
+  check
+    .option('--json', 'print an array with one entry per file')
+    .option(
+      '--repo <dir>',
+      'repository whose files the paths of an LLD are checked against (default: the one around the current directory)',
+    )
+    .action(async (files: string[], flags: { json?: boolean; repo?: string }) => {
+      const { checkCommand } = await import('./commands/check.ts');
+      process.exitCode = await checkCommand(files, flags);
+    });
+
+  const status = command('status', 'runs and items, with the step each one is at', [
+    'agentos status',
+    'agentos status --json',
+  ]);
+  addPlaceFlags(status.argument('[run]', 'one run (default: the latest ones)').option('--json', 'print JSON')).action(
+    async (run: string | undefined, flags: { json?: boolean }) => {
+      const { statusCommand } = await import('./commands/status.ts');
+      process.exitCode = await statusCommand(run, flags);
+    },
+  );
+
+  const logs = command('logs', 'the log of one item', ['agentos logs 42', 'agentos logs 42 --follow']);
+  addPlaceFlags(logs.argument('<id>', 'the item').option('--follow', 'go on printing until the item ends')).action(
+    async (id: string, flags: { follow?: boolean }) => {
+      const { logsCommand } = await import('./commands/logs.ts');
+      process.exitCode = await logsCommand(id, flags);
+    },
+  );
+
+  const doctor = command('doctor', 'checks git, Node, configuration, keys and folders, and says what to do', [
+    'agentos doctor',
+    'agentos doctor --json',
+  ]);
+  addPlaceFlags(doctor.option('--json', 'print JSON')).action(async (flags: { json?: boolean }) => {
+    const { doctorCommand } = await import('./commands/doctor.ts');
+    process.exitCode = await doctorCommand(flags);
+  });
+
+  const init = command('init', 'writes a commented agentos.yaml', ['agentos init', 'agentos init --print']);
+  addPlaceFlags(init.option('--print', 'print it instead of writing it')).action(async (flags: { print?: boolean }) => {
+    const { initCommand } = await import('./commands/init.ts');
+    process.exitCode = await initCommand(flags);
+  });
+
+  command('demo', 'the whole tour on a sample repository with the embedded model: no key, no network', [
+    'agentos demo',
+    'agentos demo --dir /tmp/tour',
+  ])
+    .option('--dir <dir>', 'where the sample repository is made', 'agentos-demo')
+    .action(async (flags: { dir: string }) => {
+      const { demoCommand } = await import('./commands/demo.ts');
+      process.exitCode = await demoCommand(flags);
+    });
+
+  command('completion', 'shell completion', [
+    'source <(agentos completion bash)',
+    'agentos completion zsh > "${fpath[1]}/_agentos"',
+    'agentos completion fish | source',
+  ])
+    .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
+    .action(async (shell: 'bash' | 'zsh' | 'fish') => {
+      const { completionScript } = await import('./commands/completion.ts');
+      process.stdout.write(completionScript(shell, program));
+    });
+
+  return program;
+}
+
+/** Commander has said what is wrong already; help and version are no errors. Null: not an error of the command line. */
+export function usageExitCode(error: unknown): number | null {
+  if (!(error instanceof CommanderError)) return null;
+  return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+}

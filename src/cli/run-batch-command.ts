@@ -1,0 +1,111 @@
+import { AgentosError } from '../core/errors.ts';
+import { EXIT } from '../core/exit-code.ts';
+import { isItemId } from '../core/ids.ts';
+import type { Plan } from '../core/plan.ts';
+import { createPeople } from '../output/people.ts';
+import { printPlan } from '../output/plan.ts';
+import { printSummary } from '../output/summary.ts';
+import type { Batch } from '../runner/batch.ts';
+import { planBatch } from '../runner/plan-batch.ts';
+import { runPlan } from '../runner/run-plan.ts';
+import type { Project } from '../workspace/project.ts';
+import type { BatchRequest } from './batch-flags.ts';
+import { watchInterrupts } from './interrupt.ts';
+import { projectOf } from './place-flags.ts';
+import { version } from './version.ts';
+
+/** What every batch command does with its flags: plan, and unless that is all, run and sum up. */
+export async function runBatchCommand(
+  batch: Batch,
+  request: BatchRequest,
+  resumes: string | null = null,
+): Promise<number> {
+  const project = await projectOf(request.place, request.config);
+  const { workers, asked } = request.parallel;
+  await refuseSwappedOrder(batch, project, request);
+  const plan = await planBatch({ project, batch, ids: request.ids, parallel: workers });
+  const people = createPeople({
+    stream: request.json ? process.stderr : process.stdout,
+    env: process.env,
+    secrets: project.config.keys.map((key) => key.secret),
+    level: request.level,
+    live: !request.json && !request.dryRun,
+  });
+  const printJson = (value: unknown): void => {
+    process.stdout.write(`${project.mask(JSON.stringify(value))}\n`);
+  };
+  try {
+    if (asked > workers) people.terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);
+    if (request.dryRun) return showPlan(plan, request.json ? printJson : (shown) => printPlan(people.terminal, shown));
+    if (plan.items.length === 0) {
+      people.terminal.line('Nothing to do: every issue has an approved LLD for what it says now.');
+      if (request.json) printJson(nothing(plan));
+      return EXIT.ok;
+    }
+    const interrupt = watchInterrupts();
+    try {
+      const summary = await runPlan({
+        project,
+        batch,
+        plan,
+        haltAfter: request.haltAfter,
+        request: { parallel: asked, haltAfter: request.haltAfter, config: request.config, all: request.ids === 'all' },
+        resumes,
+        retryFlags: request.retryFlags,
+        interrupt,
+        subscribers: [people.subscriber, ...(request.json ? [printJson] : [])],
+        prefixer: people.prefixer,
+        version,
+      });
+      people.close();
+      printSummary(people.terminal, summary);
+      if (request.json) printJson(summary);
+      return summary.exitCode;
+    } finally {
+      interrupt.dispose();
+    }
+  } finally {
+    people.close();
+  }
+}
+
+function showPlan(plan: Plan, show: (plan: Plan) => void): number {
+  show(plan);
+  return EXIT.ok;
+}
+
+function nothing({ workflow, parallel }: Plan): unknown {
+  const at = new Date().toISOString();
+  return {
+    runId: null,
+    workflow,
+    startedAt: at,
+    finishedAt: at,
+    parallel,
+    exitCode: EXIT.ok,
+    counts: { total: 0 },
+    retryCommand: null,
+    items: [],
+  };
+}
+
+/** `--parallel 137 142` means two items to a person; taken as 137 workers it would leave one item out in silence. */
+async function refuseSwappedOrder(
+  batch: Batch,
+  project: Project,
+  { parallel: { workers, asked }, ids }: BatchRequest,
+): Promise<void> {
+  const id = String(asked);
+  if (asked <= workers || !isItemId(id)) return;
+  const known = await batch.collect(project, [id]).then(
+    () => true,
+    () => false,
+  );
+  if (!known) return;
+  const others = ids === 'all' ? [] : ids;
+  throw new AgentosError({
+    code: 'usage',
+    reason: `--parallel ${id} would mean ${id} workers, but ${id} is an item.`,
+    hint: `Write the items first: agentos ${batch.workflow} ${[id, ...others].join(' ')} --parallel 3`,
+  });
+}

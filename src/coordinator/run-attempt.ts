@@ -1,0 +1,152 @@
+import type { Clock } from '../core/clock.ts';
+import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import type { ItemEvent } from '../core/events.ts';
+import type { FromWorker, ItemStart, TaskResult } from '../worker/protocol.ts';
+import type { WorkerProcess } from '../worker/spawn.ts';
+import { quiet } from './quiet.ts';
+import type { WorkerPool } from './worker-pool.ts';
+
+/** From the friendly word to the signal: a worker that can listen is gone long before the last of these. */
+const FINISH_STEP_MS = 2_000;
+const ABORT_MS = 1_000;
+const TERM_MS = 1_000;
+
+export interface AttemptOptions {
+  pool: WorkerPool;
+  item: ItemStart;
+  idleTimeoutMs: number;
+  clock: Clock;
+  onEvent: (event: ItemEvent) => void;
+  /** Rejects when the call may not be made. */
+  reserve: (spec: string, promptChars: number) => void;
+  /** Shows what the process prints; called back when it has printed its last for this item. */
+  attachOutput: (worker: WorkerProcess) => { detach: () => void };
+  /** Aborted with the reason why the item has to stop. */
+  stop: AbortSignal;
+  /** Aborted when there is no time left for being friendly. */
+  kill: AbortSignal;
+}
+
+export type AttemptOutcome = { result: TaskResult } | { error: ErrorRecord };
+
+/**
+ * One attempt of one item in one worker, from the start message to an outcome; it always comes to one.
+ *
+ *   running  – the worker says `ended`: its outcome; it dies: crashed; no sign of life in time: stalled
+ *   stopping – told to begin no further step (2 s), then to abort the call in flight (1 s), then SIGTERM (1 s), then
+ *              SIGKILL for its whole group; whatever comes first. The outcome is the reason for stopping, unless the
+ *              item ended well meanwhile.
+ */
+export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcome> {
+  const { pool, item, idleTimeoutMs, clock, onEvent, stop, kill } = options;
+  const worker = pool.take();
+  const output = options.attachOutput(worker);
+  const timers = new Set<NodeJS.Timeout>();
+  const undo: (() => void)[] = [];
+  const later = (ms: number, run: () => void): void => {
+    timers.add(setTimeout(run, ms));
+  };
+  let lastLife = clock.now();
+  let rssBytes = 0;
+  let because: ErrorRecord | null = null;
+  let settled = false;
+
+  const outcome = await new Promise<AttemptOutcome>((resolve) => {
+    const settle = (value: AttemptOutcome): void => {
+      settled = true;
+      resolve(value);
+    };
+    const beginStopping = (error: ErrorRecord, friendlyMs: number): void => {
+      if (because !== null) return;
+      because = error;
+      if (friendlyMs > 0) worker.send({ type: 'stop', error });
+      later(friendlyMs, () => worker.send({ type: 'abort', error }));
+      later(friendlyMs + ABORT_MS, () => worker.signal('SIGTERM'));
+      later(friendlyMs + ABORT_MS + TERM_MS, () => worker.signal('SIGKILL'));
+    };
+    const onStop = (): void => beginStopping(toErrorRecord(stop.reason), FINISH_STEP_MS);
+    const onKill = (): void => worker.signal('SIGKILL');
+    stop.addEventListener('abort', onStop, { once: true });
+    kill.addEventListener('abort', onKill, { once: true });
+    undo.push(
+      () => stop.removeEventListener('abort', onStop),
+      () => kill.removeEventListener('abort', onKill),
+    );
+
+    const watch = setInterval(
+      () => {
+        if (because !== null || clock.now() - lastLife < idleTimeoutMs) return;
+        // Who gives no sign of life is not asked to finish its step.
+        beginStopping({ problem: { code: 'item-stalled', afterMs: idleTimeoutMs }, retry: 'idle' }, 0);
+      },
+      Math.min(1_000, Math.max(20, idleTimeoutMs / 4)),
+    );
+    timers.add(watch);
+
+    const onOutput = (): void => {
+      lastLife = clock.now();
+    };
+    for (const stream of [worker.stdout, worker.stderr]) {
+      stream.on('data', onOutput);
+      undo.push(() => stream.off('data', onOutput));
+    }
+
+    worker.onMessage = (message: FromWorker) => {
+      lastLife = clock.now();
+      switch (message.type) {
+        case 'ready':
+        case 'alive':
+          return;
+        case 'event':
+          onEvent(message.event);
+          return;
+        case 'group':
+          pool.noteGroup(worker, message.leader, message.ended);
+          return;
+        case 'reserve':
+          worker.send({
+            type: 'reserved',
+            ticket: message.ticket,
+            error: refusal(() => options.reserve(message.spec, message.promptChars)),
+          });
+          return;
+        case 'ended':
+          rssBytes = message.rssBytes;
+          settle(because !== null && 'error' in message.outcome ? { error: because } : message.outcome);
+      }
+    };
+    void worker.gone.then(({ exitCode, signal }) => {
+      if (settled) return;
+      const crashed: ErrorRecord = {
+        problem: { code: 'worker-crashed', exitCode, signal, detail: '' },
+        retry: 'transient',
+      };
+      settle({ error: because ?? crashed });
+    });
+    if (stop.aborted) onStop();
+    worker.send({ type: 'start', item });
+  });
+
+  for (const timer of timers) clearTimeout(timer);
+  for (const step of undo) step();
+  worker.onMessage = null;
+  if ('error' in outcome) {
+    await pool.discard(worker);
+    output.detach();
+  } else {
+    await quiet([worker.stdout, worker.stderr]);
+    output.detach();
+    pool.giveBack(worker, rssBytes);
+  }
+  return outcome;
+}
+
+function refusal(ask: () => void): ErrorRecord | null {
+  try {
+    ask();
+    return null;
+  } catch (error) {
+    if (error instanceof AgentosError) return toErrorRecord(error);
+    throw error;
+  }
+}

@@ -1,0 +1,91 @@
+import { spawnWorker, type WorkerProcess, type WorkerSettings } from '../worker/spawn.ts';
+import { endLeftovers } from '../workspace/leftovers.ts';
+import { signalTree } from '../workspace/process-tree.ts';
+import type { Undertaker } from './undertaker.ts';
+
+/** A worker that has grown past this is replaced after its item: a leak must not add up over a long batch. */
+const LARGEST_RSS_BYTES = 300 * 1024 * 1024;
+
+/**
+ * Workers, busy and warm. A worker goes
+ *
+ *   starting → warm → busy → warm    the item ended well and the process has not grown
+ *                    busy → gone     the item failed, was stopped, or the process died or grew
+ *
+ * and a new one is started in the place of one that is gone, as long as there is work for it.
+ */
+export interface WorkerPool {
+  /** Starts processes ahead of need, up to this many in all. */
+  warmUp(count: number): void;
+  take(): WorkerProcess;
+  giveBack(worker: WorkerProcess, rssBytes: number): void;
+  /** Ends a worker with everything it started. Resolves when it is gone. */
+  discard(worker: WorkerProcess): Promise<void>;
+  /** A process group that a worker started; null: it ended. */
+  noteGroup(worker: WorkerProcess, leader: number, ended: boolean): void;
+  killAll(): void;
+  /** Ends every worker and what they left behind. */
+  close(): Promise<void>;
+}
+
+export function createWorkerPool(settings: WorkerSettings, runTag: string, undertaker: Undertaker): WorkerPool {
+  const all = new Map<WorkerProcess, Set<number>>();
+  const warm: WorkerProcess[] = [];
+  let count = 0;
+
+  const start = (): WorkerProcess => {
+    count += 1;
+    const worker = spawnWorker(settings, `${runTag}-${count}.`);
+    all.set(worker, new Set());
+    if (worker.pid !== undefined) undertaker.add(worker.pid);
+    void worker.gone.then(() => {
+      const index = warm.indexOf(worker);
+      if (index >= 0) warm.splice(index, 1);
+    });
+    return worker;
+  };
+
+  const killGroups = (worker: WorkerProcess): void => {
+    worker.signal('SIGKILL');
+    for (const leader of all.get(worker) ?? []) signalTree(leader, 'SIGKILL');
+  };
+
+  const discard = async (worker: WorkerProcess): Promise<void> => {
+    killGroups(worker);
+    await worker.gone;
+    await endLeftovers(worker.tag, []);
+    for (const leader of all.get(worker) ?? []) undertaker.remove(leader);
+    if (worker.pid !== undefined) undertaker.remove(worker.pid);
+    all.delete(worker);
+  };
+
+  return {
+    warmUp(wanted) {
+      while (all.size < wanted) warm.push(start());
+    },
+    take: () => warm.shift() ?? start(),
+    giveBack(worker, rssBytes) {
+      if (rssBytes > LARGEST_RSS_BYTES) void discard(worker);
+      else warm.push(worker);
+    },
+    discard,
+    noteGroup(worker, leader, ended) {
+      if (ended) {
+        all.get(worker)?.delete(leader);
+        undertaker.remove(leader);
+      } else {
+        all.get(worker)?.add(leader);
+        undertaker.add(leader);
+      }
+    },
+    killAll() {
+      for (const worker of all.keys()) killGroups(worker);
+    },
+    async close() {
+      const workers = [...all.keys()];
+      for (const worker of workers) killGroups(worker);
+      await Promise.all(workers.map((worker) => worker.gone));
+      if (count > 0) await endLeftovers(`${runTag}-`, []);
+    },
+  };
+}

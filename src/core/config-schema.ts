@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import { parseDuration } from './duration.ts';
+
+/**
+ * The one description of `agentos.yaml`: it is checked with it, its types come from it, and the JSON Schema for editors
+ * is generated from it. Every object is strict: a misspelt key is an error, not a setting that silently does nothing.
+ */
+
+const durationText = z
+  .string()
+  .refine((text) => parseDuration(text) !== null, {
+    error: 'is not a duration such as 90s, 30m or 2h (at most 24 days)',
+  })
+  .meta({ examples: ['90s', '30m', '2h'] });
+
+const modelSpec = z.string().min(1).meta({
+  description:
+    'provider:model, e.g. anthropic:claude-sonnet-4-5, google:gemini-3-pro-preview, command:./my-model, offline',
+});
+
+const variableNames = z.array(
+  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: 'is not the name of an environment variable' }),
+);
+
+const price = z.strictObject({
+  input: z.number().nonnegative().describe('USD per million input tokens'),
+  output: z.number().nonnegative().describe('USD per million output tokens'),
+  cacheRead: z.number().nonnegative().optional().describe('USD per million tokens read from the prompt cache'),
+  cacheWrite: z.number().nonnegative().optional().describe('USD per million tokens written to the prompt cache'),
+});
+
+export const configFileSchema = z.strictObject({
+  models: z
+    .strictObject({
+      drafter: modelSpec.optional().describe('writes the LLD'),
+      reviewer: modelSpec.optional().describe('reviews it; better not the same model'),
+    })
+    .optional()
+    .describe('Who does what.'),
+  bounds: z
+    .strictObject({
+      maxRounds: z.int().min(1).max(20).optional().describe('review rounds before a person is asked (default 3)'),
+      maxRetries: z.int().min(0).max(20).optional().describe('further attempts after a passing failure (default 3)'),
+      timeout: durationText.optional().describe('per item (default 1h)'),
+      globalTimeout: durationText.optional().describe('for the whole run (default: none)'),
+      idleTimeout: durationText.optional().describe('without a sign of life from a model (default 5m)'),
+      callTimeout: durationText.optional().describe('one model call at most (default 20m)'),
+      maxCostUsd: z.number().positive().optional().describe('for the whole run (default: none)'),
+      maxCostPerItemUsd: z.number().positive().optional().describe('for one item (default: none)'),
+    })
+    .optional()
+    .describe('Everything that could go on for ever has a limit.'),
+  keys: z
+    .strictObject({
+      anthropic: variableNames.optional(),
+      google: variableNames.optional(),
+      openai: variableNames.optional(),
+      'openai-compatible': variableNames.optional(),
+    })
+    .optional()
+    .describe('Names of the environment variables that hold keys. Never the keys themselves.'),
+  endpoints: z
+    .strictObject({
+      anthropic: z.url().optional(),
+      google: z.url().optional(),
+      openai: z.url().optional(),
+      'openai-compatible': z.url().optional(),
+    })
+    .optional()
+    .describe('Base URLs, when not the vendors’ own.'),
+  prices: z.record(z.string(), price).optional().describe('Prices per model, over the built-in table.'),
+  context: z
+    .strictObject({
+      maxTokens: z
+        .int()
+        .min(0)
+        .max(500_000)
+        .optional()
+        .describe('what a drafter is shown of the repository (default 24000)'),
+      exclude: z.array(z.string().min(1)).optional().describe('paths or folders that no model is ever shown'),
+    })
+    .optional(),
+  passEnvironment: variableNames
+    .optional()
+    .describe('Environment variables that commands may see although they look like secrets.'),
+});
+
+export type ConfigFile = z.infer<typeof configFileSchema>;
+
+export function configJsonSchema(): Record<string, unknown> {
+  return { title: 'agentos.yaml', ...z.toJSONSchema(configFileSchema, { io: 'input' }) };
+}

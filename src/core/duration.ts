@@ -1,0 +1,24 @@
+const UNITS_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Node's timers hold 31 bits; a longer delay would fire at once. */
+export const LONGEST_MS = 2 ** 31 - 1;
+
+/** `90s`, `30m`, `2h`, `1h30m`; null for anything else, for zero, and for more than a timer can hold. */
+export function parseDuration(text: string): number | null {
+  const trimmed = text.trim();
+  if (!/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(trimmed)) return null;
+  let total = 0;
+  for (const [, count, unit] of trimmed.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)) {
+    total += Number(count) * (UNITS_MS[unit ?? ''] ?? 0);
+  }
+  return total > 0 && total <= LONGEST_MS ? total : null;
+}
+
+/** For people: `340 ms`, `12.3 s`, `4m 05s`, `2h 10m`. */
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 60) return `${minutes}m ${String(Math.floor((ms % 60_000) / 1_000)).padStart(2, '0')}s`;
+  return `${Math.floor(minutes / 60)}h ${String(minutes % 60).padStart(2, '0')}m`;
+}

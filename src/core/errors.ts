@@ -1,0 +1,116 @@
+/**
+ * What can go wrong, as facts. Each problem has a code and the facts that a person needs to act on it; the wording is in
+ * one place (`output/wording.ts`). Match on `code`, never on the class: an error that crossed a process has lost its class.
+ */
+export type Problem =
+  // usage and configuration: nothing was started
+  | { code: 'usage'; reason: string; hint?: string }
+  | { code: 'bad-id'; id: string }
+  | { code: 'config-unreadable'; file: string; reason: string }
+  | { code: 'config-invalid'; file: string; line: number | null; path: string; reason: string }
+  | { code: 'model-spec-invalid'; spec: string; reason: string }
+  | { code: 'key-missing'; provider: string; variables: string[]; role: string }
+  | { code: 'prompt-invalid'; file: string; reason: string }
+  | { code: 'git-missing' }
+  | { code: 'repository-missing'; directory: string }
+  | { code: 'repository-empty'; directory: string }
+  | { code: 'state-unwritable'; directory: string; reason: string }
+  // source
+  | { code: 'source-missing'; directory: string }
+  | { code: 'issue-missing'; id: string; path: string; near: string[] }
+  | { code: 'issue-unreadable'; id: string; path: string; reason: string }
+  // provider
+  | { code: 'provider-rejected-key'; provider: string; status: number | null; detail: string }
+  | { code: 'provider-quota'; provider: string; detail: string; retryAfterMs: number | null; status: number | null }
+  | { code: 'provider-overloaded'; provider: string; status: number | null; detail: string }
+  | { code: 'provider-unreachable'; provider: string; detail: string }
+  | { code: 'provider-refused-request'; provider: string; status: number | null; detail: string }
+  | { code: 'provider-bad-reply'; provider: string; detail: string }
+  | { code: 'reply-empty'; provider: string }
+  | { code: 'reply-truncated'; provider: string; outputTokens: number | null }
+  | { code: 'reply-filtered'; provider: string; reason: string }
+  | { code: 'reply-too-large'; provider: string; limitBytes: number }
+  | { code: 'model-downgraded'; asked: string; answered: string }
+  | { code: 'command-failed'; command: string; exitCode: number | null; signal: string | null; detail: string }
+  // bounds
+  | { code: 'call-idle'; what: string; afterMs: number }
+  | { code: 'call-ceiling'; what: string; afterMs: number }
+  | { code: 'item-timeout'; afterMs: number }
+  | { code: 'run-timeout'; afterMs: number }
+  | { code: 'item-stalled'; afterMs: number }
+  | { code: 'worker-crashed'; exitCode: number | null; signal: string | null; detail: string }
+  | { code: 'task-missing'; module: string; export: string }
+  | { code: 'halted'; failures: number; cause: string }
+  | { code: 'over-budget'; spentUsd: number; limitUsd: number; scope: 'item' | 'run' }
+  | { code: 'interrupted'; signal: string }
+  // journal
+  | { code: 'journal-fenced'; file: string }
+  | { code: 'journal-damaged'; file: string; keptAs: string; reason: string }
+  | { code: 'journal-newer'; file: string; found: number; supported: number }
+  | { code: 'journal-full'; file: string; reason: string }
+  | { code: 'journal-unusable'; file: string; reason: string }
+  | { code: 'item-locked'; id: string; workflow: string; pid: number; since: string }
+  // workspace
+  | { code: 'git-failed'; command: string; exitCode: number | null; detail: string }
+  | { code: 'output-unwritable'; path: string; reason: string }
+  | { code: 'demo-folder-taken'; directory: string }
+  | { code: 'run-missing'; run: string }
+  | { code: 'log-missing'; id: string }
+  | { code: 'internal'; detail: string };
+
+export type ErrorCode = Problem['code'];
+
+/**
+ * Decided where the error is raised, because only that place knows:
+ * transient – the same call may work later; idle – no sign of life within the idle bound;
+ * ceiling – still alive at its upper bound, so paying for it again would end the same way;
+ * quota – a pause, not a failure; permanent – nothing changes until a person does something.
+ */
+export type RetryClass = 'transient' | 'idle' | 'ceiling' | 'quota' | 'permanent';
+
+export class AgentosError extends Error {
+  override readonly name = 'AgentosError';
+  readonly problem: Problem;
+  readonly retry: RetryClass;
+
+  constructor(problem: Problem, options: { retry?: RetryClass; cause?: unknown } = {}) {
+    super(
+      `${problem.code}: ${JSON.stringify(problem)}`,
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
+    this.problem = problem;
+    this.retry = options.retry ?? 'permanent';
+  }
+
+  get code(): ErrorCode {
+    return this.problem.code;
+  }
+}
+
+/** The form in which an error crosses processes and files. */
+export interface ErrorRecord {
+  problem: Problem;
+  retry: RetryClass;
+}
+
+function isAgentosError(error: unknown): error is AgentosError {
+  return error instanceof Error && error.name === 'AgentosError' && 'problem' in error;
+}
+
+/** Anything thrown becomes a record; what nobody classified is `internal`. */
+export function toErrorRecord(error: unknown): ErrorRecord {
+  if (isAgentosError(error)) return { problem: error.problem, retry: error.retry };
+  const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { problem: { code: 'internal', detail }, retry: 'permanent' };
+}
+
+/** The problem's code, or null for what is not one of ours. */
+export function codeOf(error: unknown): ErrorCode | null {
+  return isAgentosError(error) ? error.problem.code : null;
+}
+
+/** The operating system's code of an error (`ENOENT`, `ENOSPC`, …), or null. */
+export function systemCode(error: unknown): string | null {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return null;
+  return typeof error.code === 'string' ? error.code : null;
+}

@@ -1,0 +1,25 @@
+import type { ItemStatus } from './events.ts';
+
+export const EXIT = { ok: 0, failed: 1, usage: 2, discuss: 3, paused: 75, interrupted: 130, terminated: 143 } as const;
+
+const FAILURES: ReadonlySet<ItemStatus> = new Set<ItemStatus>([
+  'failed',
+  'timed-out',
+  'over-budget',
+  'stalled',
+  'crashed',
+]);
+
+export function isFailure(status: ItemStatus): boolean {
+  return FAILURES.has(status);
+}
+
+/** An interruption first; then, of what happened to the items, the first of failed, paused, waiting for a person. */
+export function exitCodeOf(statuses: readonly ItemStatus[], interruptedBy: NodeJS.Signals | null): number {
+  if (interruptedBy === 'SIGINT') return EXIT.interrupted;
+  if (interruptedBy !== null) return EXIT.terminated;
+  // Nothing is cancelled without an interruption but what a run's own deadline left undone.
+  if (statuses.some(isFailure) || statuses.includes('cancelled')) return EXIT.failed;
+  if (statuses.includes('paused')) return EXIT.paused;
+  return statuses.includes('discuss') ? EXIT.discuss : EXIT.ok;
+}

@@ -1,0 +1,78 @@
+import { Secret } from './secret.ts';
+
+export type VendorName = 'anthropic' | 'google' | 'openai' | 'openai-compatible';
+
+/** `KEY` holds one key, `KEYS` several separated by commas. */
+const KEY_VARIABLES: Record<VendorName, { one: string; several: string } | null> = {
+  anthropic: { one: 'ANTHROPIC_API_KEY', several: 'ANTHROPIC_API_KEYS' },
+  google: { one: 'GEMINI_API_KEY', several: 'GEMINI_API_KEYS' },
+  openai: { one: 'OPENAI_API_KEY', several: 'OPENAI_API_KEYS' },
+  'openai-compatible': null,
+};
+
+export const ENDPOINT_VARIABLES: Partial<Record<VendorName, string>> = {
+  anthropic: 'ANTHROPIC_BASE_URL',
+  google: 'GOOGLE_GEMINI_BASE_URL',
+  openai: 'OPENAI_BASE_URL',
+};
+
+export const VENDORS = Object.keys(KEY_VARIABLES) as VendorName[];
+
+export interface VendorKey {
+  /** Safe to show: the variable it came from, with a number where that holds several. */
+  id: string;
+  vendor: VendorName;
+  secret: Secret;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The variables in which a vendor's keys are looked for: those named in the configuration come first. */
+export function keyVariables(vendor: VendorName, named: readonly string[] = []): string[] {
+  const standard = KEY_VARIABLES[vendor];
+  return standard ? [...new Set([...named, standard.one, standard.several])] : [...named];
+}
+
+/** Every key there is, each once, in a stable order. */
+export function readKeys(
+  env: Environment,
+  named: Partial<Record<VendorName, readonly string[] | undefined>>,
+): VendorKey[] {
+  const keys: VendorKey[] = [];
+  const seen = new Set<string>();
+  for (const vendor of VENDORS) {
+    for (const variable of keyVariables(vendor, named[vendor])) {
+      const values = (env[variable] ?? '').split(',').map((value) => value.trim());
+      for (const [index, value] of values.entries()) {
+        if (value === '' || seen.has(`${vendor}\0${value}`)) continue;
+        seen.add(`${vendor}\0${value}`);
+        const id = values.length > 1 ? `${variable}#${index + 1}` : variable;
+        keys.push({ id, vendor, secret: new Secret(value) });
+      }
+    }
+  }
+  return keys;
+}
+
+/** Names that hold credentials by convention, whoever reads them. */
+const LOOKS_SECRET = /(^|_)(API_?KEYS?|TOKEN|SECRETS?|PASSWORD|PASSWD|CREDENTIALS?|PRIVATE_KEY|ACCESS_KEY(_ID)?)($|_)/i;
+
+/**
+ * The environment for anything we start that is not ourselves: git, commands, agents, tests. Keys are left out by name
+ * and by value, so that a key in an unusual variable stays out too.
+ */
+export function withoutSecrets(
+  env: Environment,
+  keys: readonly VendorKey[],
+  pass: readonly string[],
+): Record<string, string> {
+  const secrets = new Set(keys.map((key) => key.secret.reveal()));
+  const kept: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env)) {
+    if (value === undefined) continue;
+    if (!pass.includes(name) && (LOOKS_SECRET.test(name) || [...secrets].some((secret) => value.includes(secret))))
+      continue;
+    kept[name] = value;
+  }
+  return kept;
+}

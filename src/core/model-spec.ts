@@ -1,0 +1,111 @@
+import { AgentosError } from './errors.ts';
+import { VENDORS, type VendorName } from './keys.ts';
+import { nearest } from './nearest.ts';
+
+/** Who answers. `text` is the canonical form, as it stands in run files, lineage and messages. */
+export type ModelSpec = VendorSpec | CommandSpec | OfflineSpec;
+
+export interface VendorSpec {
+  provider: VendorName;
+  model: string;
+  text: string;
+}
+
+export interface CommandSpec {
+  provider: 'command';
+  command: string;
+  text: string;
+}
+
+export interface OfflineSpec {
+  provider: 'offline';
+  text: 'offline';
+}
+
+const POSSIBLE =
+  'possible are anthropic:<model>, google:<model>, openai:<model>, openai-compatible:<model>, command:<shell command> and offline';
+
+/** They edit files in a worktree; a design or a review needs a reply. */
+const AGENT_PROGRAMS = ['claude-code', 'codex', 'gemini-cli', 'opencode'];
+
+/** Names that people use for a vendor, and model families that tell which vendor was meant. */
+const MEANT: readonly (readonly [pattern: RegExp, vendor: VendorName])[] = [
+  [/^claude/i, 'anthropic'],
+  [/^gemini/i, 'google'],
+  [/^(gpt-|chatgpt|o\d)/i, 'openai'],
+];
+
+export function parseModelSpec(text: string): ModelSpec {
+  const trimmed = text.trim();
+  const colon = trimmed.indexOf(':');
+  const provider = colon === -1 ? trimmed : trimmed.slice(0, colon);
+  const rest = colon === -1 ? null : trimmed.slice(colon + 1).trim();
+  const invalid = (reason: string): AgentosError =>
+    new AgentosError({ code: 'model-spec-invalid', spec: trimmed, reason });
+
+  if (trimmed === '') throw invalid(`it is empty; ${POSSIBLE}`);
+  if (provider === 'offline') {
+    if (rest !== null) throw invalid('offline takes no model: write just offline');
+    return { provider: 'offline', text: 'offline' };
+  }
+  if (provider === 'command') {
+    if (!rest) throw invalid('the shell command is missing: write command:<shell command>');
+    if (rest.includes('\0')) throw invalid('the shell command holds a NUL character');
+    return { provider: 'command', command: rest, text: `command:${rest}` };
+  }
+  if (AGENT_PROGRAMS.includes(provider)) throw invalid(`${provider} cannot draft or review; ${POSSIBLE}`);
+  const vendor = VENDORS.find((name) => name === provider);
+  if (vendor === undefined) throw invalid(`${guess(trimmed, provider, rest)}${POSSIBLE}`);
+  if (!rest) throw invalid(`the model is missing: write ${vendor}:<model>`);
+  if (/\s|\p{Cc}/u.test(rest)) throw invalid('the name of a model has no spaces in it');
+  return { provider: vendor, model: rest, text: `${vendor}:${rest}` };
+}
+
+function guess(text: string, provider: string, rest: string | null): string {
+  const suggest = (spec: string): string => `did you mean ${spec}? Otherwise: `;
+  const slash = VENDORS.find((vendor) => text.startsWith(`${vendor}/`));
+  if (slash !== undefined) return suggest(`${slash}:${text.slice(slash.length + 1)}`);
+  const family = MEANT.find(([pattern]) => pattern.test(provider));
+  if (family !== undefined) return suggest(`${family[1]}:${rest ?? text}`);
+  const near = nearest(provider, [...VENDORS, 'command', 'offline'])[0];
+  if (near === undefined) return `${provider} is not known; `;
+  return suggest(rest === null ? near : `${near}:${rest}`);
+}
+
+/**
+ * Whether the model that answered is the one asked for. An alias and a dated snapshot of it are the same; two different
+ * snapshots are not, because whoever names a snapshot wants that one. A version number (`-4` and `-4-5`) or a size
+ * (`-mini`, `-flash`) is never a snapshot.
+ */
+export function sameModel(asked: string, answered: string): boolean {
+  const a = readModelName(asked);
+  const b = readModelName(answered);
+  return a.family === b.family && (a.snapshot === null || b.snapshot === null || a.snapshot === b.snapshot);
+}
+
+const SNAPSHOT = new RegExp(
+  [
+    '20\\d\\d-?\\d\\d-?\\d\\d', // claude-sonnet-4-5-20250929, gpt-5-2025-08-07
+    '(?<=-(?:preview|exp)-)\\d\\d-\\d\\d(?:\\d\\d)?', // gemini-2.5-pro-preview-05-20, gemini-2.5-flash-preview-09-2025
+    '(?<=-)\\d{4}', // gpt-4-0613, mistral-large-2411
+    '(?<=-)0\\d\\d', // gemini-2.0-flash-001
+  ]
+    .map((form) => `(?:${form})`)
+    .join('|'),
+);
+const AT_END = new RegExp(`-(${SNAPSHOT.source})(?:-(?:preview|exp))?$`);
+
+function readModelName(name: string): { family: string; snapshot: string | null } {
+  const plain = name
+    .trim()
+    .toLowerCase()
+    .replace(/^.*\//, '') // models/gemini-…, anthropic/claude-…
+    .replaceAll(/[.@]/g, '-') // claude-sonnet-4.5 and claude-sonnet-4@20250514, as some resellers write
+    .replace(/[:-]latest$/, '');
+  const snapshot = AT_END.exec(plain)?.[1]?.replaceAll('-', '') ?? null;
+  const family = plain
+    .replace(AT_END, '')
+    .replace(/-(?:preview|exp)$/, '')
+    .replace(/-0$/, ''); // claude-sonnet-4-0 is claude-sonnet-4
+  return { family, snapshot };
+}

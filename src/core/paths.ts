@@ -1,0 +1,78 @@
+import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { sha256 } from './hash.ts';
+import type { ItemId } from './ids.ts';
+
+export type WorkflowName = 'lld';
+
+/** What people see in front of a line: `[LLD-42]`. */
+const LABELS: Record<WorkflowName, string> = { lld: 'LLD' };
+
+export function labelOf(workflow: WorkflowName, id: ItemId): string {
+  return `${LABELS[workflow]}-${id}`;
+}
+
+export function isInside(parent: string, path: string): boolean {
+  const way = relative(parent, path);
+  return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+}
+
+/**
+ * Where state lives. Inside the repository by default; a folder outside of it gets a subfolder per repository, so that
+ * two repositories never share the state of an item that happens to have the same number in both.
+ */
+export function baseDirectory(repository: string, chosen: string | null, cwd: string): string {
+  if (chosen === null) return join(repository, '.agentos');
+  const base = resolve(cwd, chosen);
+  if (isInside(repository, base)) return base;
+  return join(base, `${basename(repository).replace(/[^a-zA-Z0-9_.-]/g, '_')}-${sha256(repository).slice(0, 12)}`);
+}
+
+/** Every path of ours, from the two folders that all of them are in. */
+export interface Paths {
+  repository: string;
+  base: string;
+  issues: string;
+  prompts: string;
+  runs: string;
+  issue(id: ItemId): string;
+  lld(id: ItemId): string;
+  lineage(id: ItemId): string;
+  checkpoint(workflow: WorkflowName, id: ItemId): string;
+  lock(workflow: WorkflowName, id: ItemId): string;
+  run(runId: string): RunPaths;
+}
+
+export interface RunPaths {
+  directory: string;
+  record: string;
+  events: string;
+  summary: string;
+  log(workflow: WorkflowName, id: ItemId): string;
+  audit(workflow: WorkflowName, id: ItemId): string;
+}
+
+export function pathsOf(repository: string, base: string): Paths {
+  return {
+    repository,
+    base,
+    issues: join(repository, 'issues'),
+    prompts: join(repository, 'agentos', 'prompts'),
+    runs: join(base, 'runs'),
+    issue: (id) => join(repository, 'issues', `${id}.md`),
+    lld: (id) => join(repository, 'docs', 'lld', `LLD-${id}.md`),
+    lineage: (id) => join(repository, 'docs', 'lineage', id),
+    checkpoint: (workflow, id) => join(base, 'checkpoints', `${workflow}-${id}.db`),
+    lock: (workflow, id) => join(base, 'locks', `${workflow}-${id}.lock`),
+    run: (runId) => {
+      const directory = join(base, 'runs', runId);
+      return {
+        directory,
+        record: join(directory, 'run.json'),
+        events: join(directory, 'events.jsonl'),
+        summary: join(directory, 'summary.json'),
+        log: (workflow, id) => join(directory, 'logs', `${workflow}-${id}.log`),
+        audit: (workflow, id) => join(directory, 'audit', `${workflow}-${id}.jsonl`),
+      };
+    },
+  };
+}

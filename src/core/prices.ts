@@ -1,0 +1,107 @@
+import type { PriceSetting } from './config.ts';
+import { type ModelSpec, parseModelSpec, sameModel } from './model-spec.ts';
+import type { Usage } from './money.ts';
+
+/** USD per million tokens. */
+export interface Price {
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+  /** Some vendors charge a whole call more when its input is longer than this. */
+  long?: { aboveInputTokens: number; input: number; output: number; cacheRead: number; cacheWrite: number };
+}
+
+function price(input: number, output: number, cacheRead: number, cacheWrite = input): Price {
+  return { input, output, cacheRead, cacheWrite };
+}
+
+const OPUS = price(5, 25, 0.5, 6.25);
+const FIRST_OPUS = price(15, 75, 1.5, 18.75);
+const SONNET = price(3, 15, 0.3, 3.75);
+const SONNET_5 = price(2, 10, 0.2, 2.5);
+const GPT_5 = price(1.25, 10, 0.125);
+
+/**
+ * List prices: Anthropic's as of November 2026, Google's and OpenAI's as of early 2026. A model that is not listed has no
+ * price here rather than a guessed one; `prices` in the configuration adds to this and overrides it.
+ */
+const TABLE: Readonly<Record<string, Price>> = {
+  'anthropic:claude-fable-5-1': price(10, 50, 0.25, 12.5),
+  'anthropic:claude-fable-5': price(10, 50, 1, 12.5),
+  'anthropic:claude-opus-5-5': price(4, 20, 0.2, 5),
+  'anthropic:claude-opus-5': OPUS,
+  'anthropic:claude-opus-4-8': OPUS,
+  'anthropic:claude-opus-4-7': OPUS,
+  'anthropic:claude-opus-4-6': OPUS,
+  'anthropic:claude-opus-4-5': OPUS,
+  'anthropic:claude-opus-4-1': FIRST_OPUS,
+  'anthropic:claude-opus-4': FIRST_OPUS,
+  'anthropic:claude-sonnet-5-5': SONNET_5,
+  'anthropic:claude-sonnet-5': SONNET_5,
+  'anthropic:claude-sonnet-4-6': SONNET,
+  'anthropic:claude-sonnet-4-5': SONNET,
+  'anthropic:claude-sonnet-4': SONNET,
+  'anthropic:claude-haiku-4-5': price(1, 5, 0.1, 1.25),
+  'google:gemini-3-pro': {
+    ...price(2, 12, 0.2),
+    long: { aboveInputTokens: 200_000, input: 4, output: 18, cacheRead: 0.4, cacheWrite: 4 },
+  },
+  'google:gemini-3-flash': price(0.5, 3, 0.05),
+  'google:gemini-2.5-pro': {
+    ...price(1.25, 10, 0.125),
+    long: { aboveInputTokens: 200_000, input: 2.5, output: 15, cacheRead: 0.25, cacheWrite: 2.5 },
+  },
+  'google:gemini-2.5-flash': price(0.3, 2.5, 0.03),
+  'google:gemini-2.5-flash-lite': price(0.1, 0.4, 0.01),
+  'openai:gpt-5.2': price(1.75, 14, 0.175),
+  'openai:gpt-5.1': GPT_5,
+  'openai:gpt-5': GPT_5,
+  'openai:gpt-5-mini': price(0.25, 2, 0.025),
+  'openai:gpt-5-nano': price(0.05, 0.4, 0.005),
+  'openai:gpt-4.1': price(2, 8, 0.5),
+  'openai:gpt-4.1-mini': price(0.4, 1.6, 0.1),
+  'openai:gpt-4.1-nano': price(0.1, 0.4, 0.025),
+  'openai:gpt-4o': price(2.5, 10, 1.25),
+  'openai:gpt-4o-2024-05-13': price(5, 15, 5),
+  'openai:gpt-4o-mini': price(0.15, 0.6, 0.075),
+  'openai:o3': price(2, 8, 0.5),
+  'openai:o4-mini': price(1.1, 4.4, 0.275),
+};
+
+const FREE = price(0, 0, 0);
+
+/**
+ * Null where nobody told us the price: unknown is not free. A command may call whatever it likes, so it has none. What the
+ * configuration doesn't say about the cache costs as much as other input.
+ */
+export function priceOf(text: string, overrides: Readonly<Record<string, PriceSetting>>): Price | null {
+  const spec = parseModelSpec(text);
+  if (spec.provider === 'offline') return FREE;
+  const own = find(spec, overrides);
+  if (own !== null) return price(own.input, own.output, own.cacheRead ?? own.input, own.cacheWrite ?? own.input);
+  return find(spec, TABLE);
+}
+
+/** The entry of this very name, else that of the alias or snapshot that is the same model. */
+function find<T>(spec: Exclude<ModelSpec, { provider: 'offline' }>, table: Readonly<Record<string, T>>): T | null {
+  const exact = Object.hasOwn(table, spec.text) ? table[spec.text] : undefined;
+  if (exact !== undefined) return exact;
+  if (spec.provider === 'command') return null;
+  const prefix = `${spec.provider}:`;
+  const entry = Object.entries(table).find(
+    ([name]) => name.startsWith(prefix) && sameModel(name.slice(prefix.length), spec.model),
+  );
+  return entry?.[1] ?? null;
+}
+
+export function costUsd(usage: Usage, listed: Price): number {
+  const rate = listed.long !== undefined && usage.inputTokens > listed.long.aboveInputTokens ? listed.long : listed;
+  const plain = Math.max(0, usage.inputTokens - usage.cacheReadTokens - usage.cacheWriteTokens);
+  const perMillion =
+    plain * rate.input +
+    usage.cacheReadTokens * rate.cacheRead +
+    usage.cacheWriteTokens * rate.cacheWrite +
+    usage.outputTokens * rate.output;
+  return perMillion / 1_000_000;
+}

@@ -1,0 +1,100 @@
+import type { ErrorRecord } from './errors.ts';
+import type { AgentosEvent, ItemStatus } from './events.ts';
+import { isFailure } from './exit-code.ts';
+import { addUsage, NO_USAGE, type Usage } from './money.ts';
+import type { WorkflowName } from './paths.ts';
+
+export interface ItemSummary {
+  id: string;
+  title: string;
+  status: ItemStatus;
+  reason: string | null;
+  attempts: number;
+  steps: { name: string; replayed: boolean; durationMs: number }[];
+  durationMs: number;
+  usage: Usage;
+  /** What this run paid; null when a price was not known. */
+  costUsd: number | null;
+  error: { code: string; message: string; hint: string | null } | null;
+  outputs: string[];
+}
+
+export interface Summary {
+  runId: string;
+  workflow: WorkflowName;
+  startedAt: string;
+  finishedAt: string;
+  parallel: number;
+  exitCode: number;
+  counts: Record<string, number>;
+  retryCommand: string | null;
+  items: ItemSummary[];
+}
+
+/** Adds up the events of one item as they come; what was paid counts even if the item fails afterwards. */
+export interface ItemTally {
+  add(event: AgentosEvent): void;
+  steps: ItemSummary['steps'];
+  usage: Usage;
+  costUsd: number | null;
+  title: string;
+}
+
+export function createTally(title: string): ItemTally {
+  const tally: ItemTally = {
+    steps: [],
+    usage: NO_USAGE,
+    costUsd: 0,
+    title,
+    add(event) {
+      if (event.type === 'step-finished') {
+        tally.steps.push({ name: event.step, replayed: event.replayed, durationMs: event.durationMs });
+      } else if (event.type === 'model-answered') {
+        tally.usage = addUsage(tally.usage, event.usage);
+        tally.costUsd = tally.costUsd === null || event.costUsd === null ? null : tally.costUsd + event.costUsd;
+      } else if (event.type === 'item-started') {
+        tally.title = event.title;
+      }
+    },
+  };
+  return tally;
+}
+
+/** The line to copy for what failed, or null. */
+export function retryCommandOf(
+  workflow: WorkflowName,
+  items: readonly ItemSummary[],
+  flags: readonly string[],
+): string | null {
+  const failed = items.filter((item) => isFailure(item.status)).map((item) => item.id);
+  return failed.length === 0 ? null : ['agentos', workflow, '--ids', ...failed, ...flags].join(' ');
+}
+
+export function countsOf(items: readonly ItemSummary[]): Record<string, number> {
+  const counts: Record<string, number> = { total: items.length };
+  for (const { status } of items) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+/** How an item that ended with an error counts. */
+export function statusOfError({ problem, retry }: ErrorRecord): ItemStatus {
+  switch (problem.code) {
+    case 'item-timeout':
+    case 'run-timeout':
+      return 'timed-out';
+    case 'over-budget':
+      return 'over-budget';
+    case 'call-idle':
+    case 'item-stalled':
+      return 'stalled';
+    case 'worker-crashed':
+      return 'crashed';
+    case 'interrupted':
+    case 'halted':
+      return 'cancelled';
+    case 'provider-quota':
+      return retry === 'quota' ? 'paused' : 'failed';
+    default:
+      return 'failed';
+  }
+}

@@ -1,0 +1,95 @@
+import type { Finding } from './review/review.ts';
+
+/** Words that say nothing about what a finding is about. */
+const STOP_WORDS = new Set(
+  'a an and are as at be been but by can could do does for from has have if in into is it its may must need needs not of on or should so still such than that the their them then there these this to was were when which while will with would please ensure add recommendation consider also explicitly design lld section draft review issue finding'.split(
+    ' ',
+  ),
+);
+/** Shares of common words above which two findings are the same one; higher where tier or area differ. */
+const SAME_PLACE = { lead: 0.6, body: 0.35 };
+const OTHER_PLACE = { lead: 0.75, body: 0.55 };
+const ENOUGH_COMMON_WORDS = 3;
+
+/** A finding that has its id. */
+type Entry = Finding & { id: string };
+
+interface Words {
+  lead: Set<string>;
+  body: Set<string>;
+}
+
+/**
+ * Which findings of a review are in the ledger already. A finding that names an id in front or in brackets is that one;
+ * the others go to the entry that has most in common with them, best pairs first, each entry once.
+ */
+export function matchFindings(
+  entries: readonly Entry[],
+  findings: readonly Finding[],
+): { repeated: Map<string, Finding>; added: Finding[] } {
+  const repeated = new Map<string, Finding>();
+  const known = new Map(entries.map((entry) => [entry.id, wordsOf(entry.text)]));
+  const unnamed = findings.filter((finding) => {
+    const id = namedId(finding.text);
+    if (id === null || !known.has(id)) return true;
+    if (!repeated.has(id)) repeated.set(id, finding);
+    return false;
+  });
+  const pairs = unnamed.flatMap((finding, index) => {
+    const words = wordsOf(finding.text);
+    return entries.flatMap((entry) => {
+      const entryWords = known.get(entry.id);
+      const score = entryWords ? likeness(entryWords, words, isSamePlace(entry, finding)) : null;
+      return score === null ? [] : [{ finding, index, id: entry.id, score }];
+    });
+  });
+  pairs.sort((a, b) => b.score - a.score || a.index - b.index);
+  const taken = new Set<number>();
+  for (const { finding, index, id } of pairs) {
+    if (taken.has(index) || repeated.has(id)) continue;
+    taken.add(index);
+    repeated.set(id, finding);
+  }
+  return { repeated, added: unnamed.filter((_, index) => !taken.has(index)) };
+}
+
+function namedId(text: string): string | null {
+  const match = /^\W{0,4}(?:finding )?(F\d+)\b(?!\s*[-\s]?scores?\b)/i.exec(text) ?? /[[(](F\d+)[\])]/i.exec(text);
+  return match?.[1]?.toUpperCase() ?? null;
+}
+
+function isSamePlace(entry: Entry, finding: Finding): boolean {
+  return entry.tier === finding.tier && entry.area.toLowerCase() === finding.area.toLowerCase();
+}
+
+function likeness(a: Words, b: Words, samePlace: boolean): number | null {
+  const threshold = samePlace ? SAME_PLACE : OTHER_PLACE;
+  const common = commonWords(a.body, b.body);
+  const body = common / Math.max(1, Math.min(a.body.size, b.body.size));
+  const lead = (2 * commonWords(a.lead, b.lead)) / Math.max(1, a.lead.size + b.lead.size);
+  const isSame = lead >= threshold.lead || (body >= threshold.body && common >= ENOUGH_COMMON_WORDS);
+  return isSame ? Math.max(lead, body) + (samePlace ? 1 : 0) : null;
+}
+
+function commonWords(a: Set<string>, b: Set<string>): number {
+  return [...a].filter((word) => b.has(word)).length;
+}
+
+function wordsOf(text: string): Words {
+  const lead = /^([^:.\n]{3,90})[:.\n]/.exec(text)?.[1] ?? '';
+  return { lead: wordSet(lead), body: wordSet(text) };
+}
+
+function wordSet(text: string): Set<string> {
+  const words = text.toLowerCase().match(/[\p{L}\p{N}_]{2,}/gu) ?? [];
+  return new Set(words.filter((word) => !STOP_WORDS.has(word)).map(stem));
+}
+
+/** Enough to see that "retries", "retry" and "retrying" are one word. */
+function stem(word: string): string {
+  if (word.length < 5) return word;
+  return word
+    .replace(/(?:ies|ied)$/, 'y')
+    .replace(/(?:ing|ed|es|s)$/, '')
+    .replace(/(.)\1$/, '$1');
+}

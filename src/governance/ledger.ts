@@ -1,0 +1,202 @@
+import { matchFindings } from './ledger-match.ts';
+import type { Finding, Review, Ruling, Tier } from './review/review.ts';
+
+export type FindingState = 'open' | 'fixed' | 'disputed' | 'withdrawn';
+
+export interface LedgerFinding {
+  /** `F1`, `F2`, … in order of appearance; never given twice. */
+  id: string;
+  tier: Tier;
+  area: string;
+  /** In the reviewer's latest words. */
+  text: string;
+  state: FindingState;
+  raisedInRound: number;
+  /** The round whose review last changed or confirmed the state. */
+  updatedInRound: number;
+  /** How many reviews in a row left it open although the draft had not changed since the one before. */
+  unchangedReviews: number;
+  /** Why it is disputed or withdrawn; empty otherwise. */
+  reason: string;
+}
+
+/** Every finding of every round. Plain data: it is stored as JSON and never changed in place. */
+export interface Ledger {
+  readonly findings: readonly LedgerFinding[];
+}
+
+export const emptyLedger: Ledger = { findings: [] };
+
+/*
+ * The states of a finding and what a review does to them. A review repeats a finding when it lists it again, in whatever
+ * words; it rules on one when it names its id. A ruling goes before repetition, and no review has to make any.
+ *
+ *   (new)              → open        listed by a REVISE or DISCUSS review
+ *   (new)              → withdrawn   listed by an APPROVED review: remarked on, and not held against the draft
+ *   open, disputed     → open        repeated, or ruled open: the reviewer insists
+ *   open               → fixed       not repeated by a REVISE review, or ruled fixed, or APPROVED
+ *   disputed           → withdrawn   not repeated by a REVISE review, or APPROVED: the reviewer lets it go
+ *   open, disputed     → withdrawn   ruled withdrawn, or repeated by an APPROVED review
+ *   open               → disputed    the drafter gives a reason (`dispute`)
+ *   open, disputed     → withdrawn   a person or the reviewer gives it up (`withdraw`)
+ *   fixed, withdrawn   → open        repeated by a REVISE or DISCUSS review, or ruled open: it was not settled after all
+ *
+ * DISCUSS settles nothing by silence. A review without a verdict changes nothing. Tier 3 goes the same way, for the log;
+ * it never holds a draft back.
+ */
+export function recordReview(
+  ledger: Ledger,
+  review: Review,
+  { round, draftChanged }: { round: number; draftChanged: boolean },
+): Ledger {
+  const { verdict } = review;
+  if (verdict === null) return ledger;
+  const rulings = new Map(review.rulings.map(({ id, state }) => [id, state]));
+  const { repeated, added } = matchFindings(ledger.findings, review.findings);
+  const findings = ledger.findings.map((entry): LedgerFinding => {
+    const again = repeated.get(entry.id);
+    const state = nextState(entry.state, verdict, again !== undefined, rulings.get(entry.id));
+    const latest = again === undefined ? entry : { ...entry, tier: again.tier, text: latestText(entry, again) };
+    if (isSettled(entry) && isSettled({ state })) return entry;
+    const stayedOpen = !isSettled(entry) && state === 'open';
+    return {
+      ...latest,
+      state,
+      updatedInRound: round,
+      unchangedReviews: stayedOpen && !draftChanged ? entry.unchangedReviews + 1 : 0,
+      reason: state === 'disputed' ? entry.reason : state === 'withdrawn' ? withdrawnBecause(entry, verdict) : '',
+    };
+  });
+  const fresh = added.map(
+    ({ tier, area, text }, index): LedgerFinding => ({
+      id: `F${ledger.findings.length + index + 1}`,
+      tier,
+      area,
+      text,
+      state: verdict === 'APPROVED' ? 'withdrawn' : 'open',
+      raisedInRound: round,
+      updatedInRound: round,
+      unchangedReviews: 0,
+      reason: verdict === 'APPROVED' ? 'remarked on with the approval' : '',
+    }),
+  );
+  return { findings: [...findings, ...fresh] };
+}
+
+function nextState(
+  state: FindingState,
+  verdict: 'APPROVED' | 'REVISE' | 'DISCUSS',
+  isRepeated: boolean,
+  ruling: Ruling['state'] | undefined,
+): FindingState {
+  const settled = isSettled({ state });
+  if (verdict === 'APPROVED') {
+    if (settled) return state;
+    return ruling === 'withdrawn' || (ruling !== 'fixed' && (isRepeated || state === 'disputed'))
+      ? 'withdrawn'
+      : 'fixed';
+  }
+  if (ruling !== undefined) return settled && ruling !== 'open' ? state : ruling;
+  if (isRepeated) return 'open';
+  if (settled || verdict === 'DISCUSS') return state;
+  return state === 'disputed' ? 'withdrawn' : 'fixed';
+}
+
+function isSettled({ state }: Pick<LedgerFinding, 'state'>): boolean {
+  return state === 'fixed' || state === 'withdrawn';
+}
+
+function withdrawnBecause(entry: LedgerFinding, verdict: string): string {
+  if (entry.state === 'disputed') return `disputed: ${entry.reason}`;
+  return verdict === 'APPROVED' ? 'remarked on with the approval' : 'withdrawn by the reviewer';
+}
+
+/** "F3: still open" confirms a finding without saying it again. */
+function latestText(entry: LedgerFinding, again: Finding): string {
+  return again.text.length * 2 < entry.text.length ? entry.text : again.text;
+}
+
+/** What holds the draft back: Tier 1 and Tier 2, open, or disputed and not yet let go. */
+export function openFindings(ledger: Ledger): LedgerFinding[] {
+  return ledger.findings.filter((finding) => finding.tier < 3 && !isSettled(finding));
+}
+
+/** Ids of the findings that were open twice in a row without any change to the draft: another round would not help. */
+export function stuck(ledger: Ledger): string[] {
+  return openFindings(ledger)
+    .filter(({ unchangedReviews }) => unchangedReviews > 0)
+    .map(({ id }) => id);
+}
+
+/** The drafter holds against an open finding; it is the reviewer's turn. Any other id leaves the ledger as it is. */
+export function dispute(ledger: Ledger, id: string, reason: string): Ledger {
+  return withState(ledger, id, 'disputed', reason);
+}
+
+/** An open or disputed finding is given up. Any other id leaves the ledger as it is. */
+export function withdraw(ledger: Ledger, id: string, reason: string): Ledger {
+  return withState(ledger, id, 'withdrawn', reason);
+}
+
+function withState(ledger: Ledger, id: string, state: FindingState, reason: string): Ledger {
+  return {
+    findings: ledger.findings.map((finding) =>
+      finding.id === id && !isSettled(finding) ? { ...finding, state, reason } : finding,
+    ),
+  };
+}
+
+/** The ledger for prompts and for people. */
+export function formatLedger(ledger: Ledger): string {
+  const rows = ledger.findings.map(({ id, tier, area, state, reason, raisedInRound, text }) => [
+    id,
+    String(tier),
+    area,
+    reason === '' ? state : `${state} (${reason})`,
+    String(raisedInRound),
+    text,
+  ]);
+  return table(['Id', 'Tier', 'Area', 'State', 'Raised in round', 'Finding'], rows);
+}
+
+/** The table of an LLD's Review Log: one row for each finding and what was done about it. */
+export function formatReviewLog(ledger: Ledger): string {
+  const rows = ledger.findings.map((finding) => [
+    `${finding.id} (round ${finding.raisedInRound}, Tier ${finding.tier}${finding.area ? `, ${finding.area}` : ''}): ${headline(finding.text)}`,
+    answer(finding),
+  ]);
+  return table(['Finding', 'Answer'], rows.length > 0 ? rows : [['None', 'No finding was raised']]);
+}
+
+function answer({ tier, state, updatedInRound, reason }: LedgerFinding): string {
+  switch (state) {
+    case 'open':
+      return tier === 3 ? 'Suggestion, logged' : 'Open';
+    case 'fixed':
+      return tier === 3
+        ? `Suggestion, not raised again in round ${updatedInRound}`
+        : `Fixed, settled in round ${updatedInRound}`;
+    case 'disputed':
+      return `Disputed: ${reason}`;
+    case 'withdrawn':
+      return `Withdrawn: ${reason}`;
+  }
+}
+
+function headline(text: string): string {
+  const line = text.split('\n', 1)[0] ?? '';
+  return line.length > 160 ? `${line.slice(0, 159).trimEnd()}…` : line;
+}
+
+function table(header: string[], rows: string[][]): string {
+  const line = (cells: string[]): string => `| ${cells.map(cell).join(' | ')} |`;
+  return [line(header), `|${header.map(() => '---|').join('')}`, ...rows.map(line)].join('\n');
+}
+
+function cell(text: string): string {
+  return text
+    .replace(/\s*\n\s*(?:[-*]\s+)?/g, ' ')
+    .replace(/\\/g, '\\\\')
+    .replace(/\|/g, '\\|')
+    .trim();
+}

@@ -1,0 +1,217 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { edited, LLD_42, withoutSection, withSection } from '../../../test/fixtures/lld/lld-42.ts';
+import { type BaseTree, checkLld } from './checks.ts';
+
+const emptyTree: BaseTree = { kindOf: () => null };
+const usualTree: BaseTree = { kindOf: (path) => (path === 'src' || path === 'test' ? 'directory' : null) };
+
+function found(text: string, options: Parameters<typeof checkLld>[1] = { issueId: '42' }) {
+  return checkLld(text, options).findings.map(({ rule, severity }) => `${severity} ${rule}`);
+}
+
+/** Section 5 before section 4. */
+function withSectionsSwapped() {
+  const [fourth, fifth, sixth] = ['## 4. ', '## 5. ', '## 6. '].map((heading) => LLD_42.indexOf(heading));
+  return LLD_42.slice(0, fourth) + LLD_42.slice(fifth, sixth) + LLD_42.slice(fourth, fifth) + LLD_42.slice(sixth);
+}
+
+test.each([
+  ['no repository', null],
+  ['an empty repository', emptyTree],
+  ['the usual folders', usualTree],
+])('LLD-42 passes with %s', (_, tree) => {
+  const { findings, coverage } = checkLld(LLD_42, { issueId: '42', tree });
+  expect(findings).toEqual([]);
+  expect(coverage).toMatchObject({ covered: 2, total: 2, percent: 100 });
+});
+
+test('an approved LLD with front matter, CRLF and a byte-order mark passes as well', () => {
+  const approved = `\uFEFF---\nissue: 42\nstatus: approved\n---\n\n${LLD_42}`.replaceAll('\n', '\r\n');
+  expect(found(approved)).toEqual([]);
+});
+
+describe('one thing broken gives exactly its finding', () => {
+  test.each<[string, string, string[]]>([
+    ['a missing section 9', withoutSection('## 9. Legal & Compliance'), ['error section-missing']],
+    ['a missing section 3', withoutSection('## 3. Requirements'), ['error section-missing']],
+    ['a missing section 10', withoutSection('## 10. Verification & Testing'), ['error section-missing']],
+    ['a missing section 6', withoutSection('## 6. Diagram'), ['error section-missing']],
+    ['a missing part 2.6', withoutSection('### 2.6 Technical Approach'), ['error section-missing']],
+    ['a missing section 2', withoutSection('## 2. Proposed Changes'), ['error section-missing']],
+    ['a missing review log', LLD_42.slice(0, LLD_42.indexOf('## Appendix')), ['warning section-missing']],
+    ['an empty section', withSection('## 9. Legal & Compliance', ''), ['error section-empty']],
+    ['a section of comments', withSection('## 9. Legal & Compliance', '<!-- later -->'), ['error section-empty']],
+    ['an empty section 3', withSection('## 3. Requirements', ''), ['error section-empty']],
+    ['sections out of order', withSectionsSwapped(), ['warning section-order']],
+    ['a section twice', `${LLD_42}\n## 9. Legal & Compliance\nAgain.\n`, ['warning section-repeated']],
+    ['a wrong section number', edited('## 9. Legal', '## 13. Legal'), ['warning section-order']],
+    ['another issue in the title', edited('# 42 -', '# 41 -'), ['error issue-number']],
+    [
+      'another issue in the title that mentions ours',
+      edited('# 42 - Feature: Sample change 42', '# 41 - Feature: Follow-up to #42'),
+      ['error issue-number'],
+    ],
+    ['TBD in the title', edited('# 42 -', '# TBD -'), ['error issue-number']],
+    ['no issue in the title', edited('# 42 - Feature: ', '# Feature: '), ['error issue-number']],
+    ['no title', edited('# 42 - Feature: Sample change 42\n', ''), ['error issue-number']],
+    ['another issue in section 1', edited('**Issue:** #42', '**Issue:** #420'), ['error issue-number']],
+    ['TBD in section 1', edited('**Issue:** #42', '**Issue:** #TBD'), ['error issue-number']],
+    ['no issue in section 1', edited('* **Issue:** #42\n', ''), ['error issue-number']],
+    [
+      'an open question',
+      edited('- [x] ~~Which module owns it?~~ **RESOLVED: the sample module.**', '- [ ] Which module owns it?'),
+      ['warning open-question'],
+    ],
+    ['an unknown change type', edited('`src/item-42.js` | Add', '`src/item-42.js` | Rename'), ['error files-table']],
+    [
+      'a path that leaves the repository',
+      edited('`src/item-42.js` | Add', '`../item-42.js` | Add'),
+      ['error path-outside'],
+    ],
+    ['requirements without numbers', withSection('## 3. Requirements', '- One\n- Two'), ['error requirement-none']],
+    [
+      'a requirement number twice',
+      withSection('## 3. Requirements', '- R1: One\n- R1: Again\n- R2: Two'),
+      ['error requirement-duplicate'],
+    ],
+    [
+      'an uncovered requirement',
+      edited('throws a TypeError.', 'throws a TypeError.\n3. A third.'),
+      ['error requirement-uncovered'],
+    ],
+    [
+      'a scenario for an unknown requirement',
+      edited('| REQ-2 |', '| REQ-2, REQ-7 |'),
+      ['error scenario-unknown-requirement'],
+    ],
+    [
+      'a scenario without a requirement',
+      edited('| REQ-2 |', '| REQ-2 |\n| 030 | More | Auto | 2 | 44 | Result equals 44 | - |'),
+      ['error scenario-no-requirement'],
+    ],
+    [
+      'no table of scenarios',
+      withSection('## 10. Verification & Testing', 'Both are tested.'),
+      ['error scenario-none'],
+    ],
+    ['a scenario id of another form', edited('| 010 |', '| 1 |'), ['warning scenario-id']],
+    ['a scenario id twice', edited('| 020 |', '| 010 |'), ['error scenario-id']],
+    ['a vague criterion', edited('Result equals 43', 'Works correctly'), ['error pass-criteria-vague']],
+    ['an empty criterion', edited('| Result equals 43 |', '| |'), ['error pass-criteria-vague']],
+    ['a criterion TBD', edited('Result equals 43', 'TBD'), ['error pass-criteria-vague']],
+    [
+      'no column of criteria',
+      LLD_42.replace(
+        /^(\| (?:ID|---|010|020).*?\|) (?:Pass Criteria|Result equals 43|A TypeError is thrown) \|/gm,
+        '$1',
+      ).replace(
+        '|----|----------|------|-------|-----------------|---------------|--------------|',
+        '|---|---|---|---|---|---|',
+      ),
+      ['error pass-criteria-vague'],
+    ],
+    [
+      'a manual scenario',
+      edited('| Adds the number | Auto |', '| Adds the number | Manual |'),
+      ['error scenario-manual'],
+    ],
+    ['an unbounded retry', edited('2. Return value plus 42.', '2. Retry until it succeeds.'), ['error unbounded-loop']],
+    ['no diagram', withSection('## 6. Diagram', 'None.'), ['error mermaid']],
+    ['a diagram that is not marked', edited('```mermaid', '```'), ['error mermaid']],
+    ['a diagram of an unknown kind', edited('flowchart LR', 'flowchat LR'), ['error mermaid']],
+    ['a diagram with an open bracket', edited('A[value]', 'A[value'), ['error mermaid']],
+    ['no fail mode', edited(' Fail mode: fail closed, a TypeError is thrown.', ''), ['warning fail-mode']],
+    ['template text', edited('A pure function, no state.', '{{approach}}'), ['error template-text']],
+  ])('%s', (_, text, expected) => {
+    expect(text).not.toBe(LLD_42);
+    expect(found(text)).toEqual(expected);
+  });
+
+  test.each<[string, string, BaseTree, string[]]>([
+    [
+      'a file to modify that is not there',
+      edited('`src/item-42.js` | Add', '`src/item-42.js` | Modify'),
+      usualTree,
+      ['error path-missing'],
+    ],
+    [
+      'a file to add that is there',
+      LLD_42,
+      { kindOf: (path) => (path === 'src/item-42.js' ? 'file' : usualTree.kindOf(path)) },
+      ['error path-exists'],
+    ],
+    [
+      'a folder that is a file',
+      LLD_42,
+      { kindOf: (path) => (path === 'src' ? 'file' : usualTree.kindOf(path)) },
+      ['error path-parent'],
+    ],
+    [
+      'folders out of nowhere',
+      edited('`src/item-42.js` | Add', '`no/such/folder/item-42.js` | Add'),
+      usualTree,
+      ['error path-parent'],
+    ],
+  ])('%s', (_, text, tree, expected) => {
+    expect(found(text, { issueId: '42', tree })).toEqual(expected);
+  });
+});
+
+describe('the issue', () => {
+  test('is only compared within the document when the caller does not know it', () => {
+    expect(found(LLD_42, {})).toEqual([]);
+    expect(found(edited('# 42 -', '# 41 -'), {})).toEqual(['error issue-number']);
+    expect(found(edited('**Issue:** #42', '**Issue:** TBD'), {})).toEqual(['error issue-number']);
+  });
+
+  test('may be a name', () => {
+    const named = edited('**Issue:** #42', '**Issue:** #add-login', edited('# 42 -', '# add-login -'));
+    expect(found(named, { issueId: 'add-login' })).toEqual([]);
+    expect(found(named, { issueId: 'add' })).toEqual(['error issue-number', 'error issue-number']);
+    expect(found(named, {})).toEqual([]);
+  });
+
+  test.each(['2024-plan', 'x_1', 'A', '007'])('id %s', (issueId) => {
+    const text = edited('**Issue:** #42', `**Issue:** #${issueId}`, edited('# 42 -', `# ${issueId} -`));
+    expect(found(text, { issueId })).toEqual([]);
+  });
+});
+
+test('findings are in document order, on one line each, and say what to do', () => {
+  const breaks: [string, string][] = [
+    ['A[value]', 'A[value'],
+    ['# 42 -', '# TBD -'],
+    ['Result equals 43', 'Works'],
+    ['`src/item-42.js` | Add', '`../item-42.js` | Add'],
+  ];
+  const broken = breaks.reduce((text, [passage, replacement]) => edited(passage, replacement, text), LLD_42);
+  const { findings } = checkLld(broken);
+  expect(findings).toHaveLength(4);
+  expect(findings.map(({ line }) => line)).toEqual(findings.map(({ line }) => line).toSorted((a, b) => a - b));
+  for (const { message } of findings) expect(message).toMatch(/^[^\n]+: [^\n]+\.$/);
+});
+
+test('coverage counts what scenarios name, and shows what they leave out', () => {
+  const { coverage } = checkLld(edited('throws a TypeError.', 'throws a TypeError.\n3. A third.'));
+  expect(coverage).toMatchObject({ covered: 2, total: 3, percent: 67 });
+  expect(coverage.rows[2]).toEqual({ requirement: '3', text: 'A third.', scenarios: [], covered: false });
+});
+
+test('damaged documents are checked without an exception', () => {
+  const lines = LLD_42.split('\n');
+  fc.assert(
+    fc.property(
+      fc.array(fc.nat(lines.length - 1), { maxLength: 20 }),
+      fc.nat(LLD_42.length),
+      fc.string(),
+      (dropped, at, noise) => {
+        const kept = lines.filter((_, index) => !dropped.includes(index)).join('\n');
+        const text = `${kept.slice(0, at)}${noise}${kept.slice(at)}`;
+        const { findings } = checkLld(text, { issueId: '42', tree: usualTree });
+        expect(findings.every(({ line }) => line >= 1 && line <= text.split('\n').length + 1)).toBe(true);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});

@@ -1,0 +1,337 @@
+import { describe, expect, test } from 'vitest';
+import { edited, LLD_42, withSection } from '../../../test/fixtures/lld/lld-42.ts';
+import { readLld } from './document.ts';
+
+const IDS = [
+  '1',
+  '2',
+  '2.1',
+  '2.2',
+  '2.3',
+  '2.4',
+  '2.5',
+  '2.6',
+  '2.7',
+  '3',
+  '4',
+  '5',
+  '6',
+  '7',
+  '8',
+  '9',
+  '10',
+  '11',
+  '12',
+  'log',
+];
+
+function table(headers: string[], ...rows: string[][]) {
+  return [headers, headers.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+describe('the document as a whole', () => {
+  test('everything in LLD-42 is read', () => {
+    const lld = readLld(LLD_42);
+    expect(lld).toMatchObject({
+      title: '42 - Feature: Sample change 42',
+      titleIssue: { id: '42', line: 1 },
+      contextIssue: { id: '42', line: 4 },
+      frontMatter: {},
+      files: [
+        { path: 'src/item-42.js', change: 'Add', description: 'Module for item 42', line: 16 },
+        { path: 'test/item-42.test.js', change: 'Add', description: 'Tests for item 42', line: 17 },
+      ],
+      requirements: [
+        { number: 1, text: '`item42(1)` returns 43.', line: 45 },
+        { number: 2, text: 'A value that is not a number throws a TypeError.', line: 46 },
+      ],
+      scenarios: [
+        {
+          id: '010',
+          scenario: 'Adds the number',
+          type: 'Auto',
+          input: '1',
+          expected: '43',
+          pass: 'Result equals 43',
+          requirements: [1],
+        },
+        { id: '020', requirements: [2] },
+      ],
+      openQuestions: [{ text: 'Which module owns it?', resolved: true, line: 10 }],
+    });
+    expect(lld.sections.map(({ id }) => id)).toEqual(IDS);
+    expect(lld.mermaid).toHaveLength(1);
+  });
+
+  test('byte-order mark, CRLF and front matter change nothing but the lines', () => {
+    const approved = `\uFEFF---\nissue: 42\nstatus: approved\n---\n\n${LLD_42}`.replaceAll('\n', '\r\n');
+    const lld = readLld(approved);
+    expect(lld.frontMatter).toEqual({ issue: 42, status: 'approved' });
+    expect(lld.titleLine).toBe(6);
+    expect(lld.sections.map(({ id }) => id)).toEqual(IDS);
+    expect(lld.requirements.map(({ line }) => line)).toEqual([50, 51]);
+  });
+
+  test.each([
+    [
+      'no numbers',
+      (text: string) =>
+        text.replace(/^(#+) \d+(?:\.\d+)?\.? /gm, (all, hashes: string) => (all.startsWith('# ') ? all : `${hashes} `)),
+    ],
+    ['"and" for "&"', (text: string) => text.replaceAll(' & ', ' and ')],
+    ['one level deeper', (text: string) => text.replace(/^##/gm, '###')],
+    ['all on the level of the title', (text: string) => text.replace(/^## /gm, '# ')],
+    ['subsections on the level of sections', (text: string) => text.replace(/^### (?=2\.)/gm, '## ')],
+    ['bold headings', (text: string) => text.replace(/^(#{2,}) (.*)$/gm, '$1 **$2**')],
+    ['closed headings', (text: string) => text.replace(/^(#{2,}) (.*)$/gm, '$1 $2 $1')],
+    [
+      'other case',
+      (text: string) =>
+        text.replace(/^(#{2,}) (.*)$/gm, (_, hashes: string, title: string) => `${hashes} ${title.toUpperCase()}`),
+    ],
+    ['numbers in parentheses form', (text: string) => text.replace(/^## (\d+)\./gm, '## $1)')],
+  ])('headings with %s', (_, change) => {
+    const changed = change(LLD_42);
+    expect(changed).not.toBe(LLD_42);
+    const lld = readLld(changed);
+    expect(lld.sections.map(({ id }) => id)).toEqual(IDS);
+    expect([lld.files.length, lld.requirements.length, lld.scenarios.length]).toEqual([2, 2, 2]);
+  });
+
+  test('underlined headings', () => {
+    const lld = readLld(LLD_42.replace(/^## (?:\d+\. )?(.*)$/gm, '$1\n-----').replace(/^# (.*)$/m, '$1\n====='));
+    expect(lld.sections.filter(({ id }) => !id.includes('.')).map(({ id }) => id)).toEqual(
+      IDS.filter((id) => !id.includes('.')),
+    );
+    expect(lld.titleIssue?.id).toBe('42');
+  });
+
+  test('parts of sections are not taken for sections', () => {
+    const text = edited(
+      'Input is checked before use.',
+      '### 7.1 Security\nInput is checked.\n### Safety\nNothing else.\n\n### Performance\nFast.',
+    );
+    const done = edited(
+      '- [ ] Both scenarios pass',
+      '### Tests\n- [ ] Both pass\n### Requirements\n- [ ] all met',
+      text,
+    );
+    const lld = readLld(done);
+    expect(lld.sections.map(({ id }) => id)).toEqual(IDS);
+    expect(lld.repeatedSections).toEqual([]);
+    expect(lld.requirements).toHaveLength(2);
+  });
+
+  test('headings in code and quotations are no sections', () => {
+    const text = edited('## 9. Legal & Compliance', '```md\n## 9. Legal & Compliance\n```');
+    expect(readLld(text).sections.map(({ id }) => id)).not.toContain('9');
+  });
+
+  test.each(['', '\n', '---', '# x', '| a |\n|---|', 'plain text', '\u0000'])(
+    '%j is read without complaint',
+    (text) => {
+      expect(readLld(text)).toMatchObject({ files: [], requirements: [], scenarios: [] });
+    },
+  );
+});
+
+describe('the issue', () => {
+  test.each([
+    ['42 - Feature: x', '42'],
+    ['#42 - Feature: x', '42'],
+    ['42: x', '42'],
+    ['42 – x', '42'],
+    ['137-Feature: x', '137'],
+    ['LLD-42: x', '42'],
+    ['LLD 42 - x', '42'],
+    ['LLD: 42 - Feature: x', '42'],
+    ['Issue #42: x', '42'],
+    ['add-login - Feature: x', 'add-login'],
+    ['Feature: x (#42)', '42'],
+    ['TBD - Feature: x', null],
+    ['#TBD - Feature: x', null],
+    ['0XXX-Parallel execution', null],
+    ['XXX: x', null],
+    ['{{issue}} - Feature: x', null],
+    ['[Issue] - Feature: x', null],
+  ])('title %s', (title, id) => {
+    expect(readLld(`# ${title}\n`).titleIssue?.id).toBe(id);
+  });
+
+  test.each(['Feature: x', 'A title of words', 'LLD: Sample change'])('title %s names none', (title) => {
+    expect(readLld(`# ${title}\n`).titleIssue).toBeNull();
+  });
+
+  test.each([
+    ['* **Issue:** #42', '42'],
+    ['- Issue: 42', '42'],
+    ['**Issue**: [#42](https://example.org/o/r/issues/42)', '42'],
+    ['- **Issue:** [Add login](../issues/add-login.md)', 'add-login'],
+    ['**Issue Link:** https://example.org/o/r/issues/42', '42'],
+    ['| Field | Value |\n|---|---|\n| Issue | #42 |', '42'],
+    ['This is about #42.\n\n* **Related Issues:** #7', '42'],
+    ['* **Issue:** #TBD', null],
+    ['* **Issue:** TBD', null],
+    ['* **Issue:** `{{issue}}`', null],
+  ])('section 1: %s', (body, id) => {
+    expect(readLld(withSection('## 1. Context & Goal', body)).contextIssue?.id).toBe(id);
+  });
+
+  test('related issues are not the issue', () => {
+    expect(readLld(withSection('## 1. Context & Goal', '* **Related Issues:** #7')).contextIssue).toBeNull();
+  });
+});
+
+describe('the table of files', () => {
+  const paths = (body: string) =>
+    readLld(withSection('### 2.1 Files Changed', body)).files.map(({ path, change }) => `${change} ${path}`);
+
+  test.each([
+    [table(['Change', 'Description', 'File Path'], ['Create', 'x', '`a/b.js`']), ['Add a/b.js']],
+    [table(['Path', 'Action', 'Purpose'], ['a/b.js', 'Update', 'x']), ['Modify a/b.js']],
+    [table(['**File**', '**Type**', 'Notes'], ['**`a/b.js`**', '**Remove**', 'x']), ['Delete a/b.js']],
+    [
+      table(['File', 'Description', 'Change Type'], ['[a/b.js](https://example.org/a/b.js)', 'x', 'New']),
+      ['Add a/b.js'],
+    ],
+    [table(['File', 'Change Type', 'Description'], ['`a/b.js` (NEW)', 'Add', 'x']), ['Add a/b.js']],
+    [table(['File', 'Change Type', 'Description'], ['a/b.js (NEW)', 'Add', 'x']), ['Add a/b.js']],
+    [table(['File', 'Change Type', 'Description'], ['a/__init__.py', 'Add', 'x']), ['Add a/__init__.py']],
+    [table(['File', 'Change Type', 'Description'], ['`a/x\\|y.js`', 'Add', 'a \\| b']), ['Add a/x|y.js']],
+    [table(['File', 'Change Type', 'Description'], ['`./a/b/`', 'Add (directory)', 'x']), ['Add a/b']],
+    [table(['File', 'Change Type', 'Description'], ['`a.js`, `b.js`', 'Add', 'x']), ['Add a.js', 'Add b.js']],
+    [
+      table(['File', '', 'Description'], ['`a.js`', 'Add', 'x'], ['`b.js`', 'Modify', 'y']),
+      ['Add a.js', 'Modify b.js'],
+    ],
+    [table(['File', 'Change Type', 'Description'], ['`a b/ü.js`', 'Add', 'x']), ['Add a b/ü.js']],
+    [
+      `${table(['File', 'Change'], ['`a.js`', 'Add'])}\n\nand\n\n${table(['File', 'Change'], ['`b.js`', 'Delete'])}`,
+      ['Add a.js', 'Delete b.js'],
+    ],
+  ])('%s', (body, expected) => {
+    expect(paths(body)).toEqual(expected);
+  });
+});
+
+describe('requirements', () => {
+  const read = (body: string) =>
+    readLld(withSection('## 3. Requirements', body)).requirements.map(({ number, text }) => [number, text]);
+
+  test.each([
+    ['1. One\n2. Two'],
+    ['*What must be true.*\n\n1. One\n2. Two'],
+    ['1) One\n2) Two'],
+    ['1. One\n1. Two'],
+    ['1. One\n\n```js\ncode\n```\n\n2. Two'],
+    ['- **REQ-1**: One\n- **REQ-2**: Two'],
+    ['- **REQ-1:** One\n- **REQ-2:** Two'],
+    ['- REQ-01 – One\n- REQ-02 – Two'],
+    ['- R1. One\n- R2. Two'],
+    ['* R1: One\n* R2: Two'],
+    ['- [ ] R1: One\n- [x] R2: Two'],
+    ['1. **REQ-1**: One\n2. **REQ-2**: Two'],
+    ['R1. One\nR2. Two'],
+    ['**R1:** One\n\n**R2:** Two'],
+    ['### REQ-1: One\nmore\n\n### REQ-2: Two\nmore'],
+    [table(['#', 'Requirement'], ['1', 'One'], ['2', 'Two'])],
+    [table(['ID', 'Description', 'Priority'], ['REQ-1', 'One', 'High'], ['REQ-2', 'Two', 'Low'])],
+    [table(['Requirement', 'Description'], ['R1', 'One'], ['R2', 'Two'])],
+    [table(['Description', 'Req'], ['One', '1'], ['Two', '2'])],
+    [table(['Requirement', 'Priority'], ['One', 'High'], ['Two', 'Low'])],
+    ['1. One\n   - a detail\n   1. another\n2. Two'],
+  ])('%s', (body) => {
+    expect(read(body)).toEqual([
+      [1, 'One'],
+      [2, 'Two'],
+    ]);
+  });
+
+  test('items without a number are none', () => {
+    expect(read('- One\n- Two')).toEqual([]);
+  });
+});
+
+describe('scenarios', () => {
+  const read = (body: string) => readLld(withSection('## 10. Verification & Testing', body));
+  const covered = (body: string) => read(body).scenarios.map(({ id, requirements }) => [id, requirements]);
+
+  test.each([
+    [
+      table(
+        ['Test ID', 'Test', 'Expected', 'Pass Criteria', 'Req'],
+        ['010', 'a', 'x', 'y', 'R1'],
+        ['020', 'b', 'x', 'y', 'R2'],
+      ),
+    ],
+    [
+      table(
+        ['Requirement(s)', 'Pass Criteria', 'Scenario', 'ID'],
+        ['1', 'y', 'a', '**010**'],
+        ['2', 'y', 'b', '`020`'],
+      ),
+    ],
+    [
+      table(
+        ['#', 'Scenario', 'Type', 'Covers', 'Pass criteria'],
+        ['010', 'a', 'Auto', 'REQ-01', 'y'],
+        ['020', 'b', 'Auto', '#2', 'y'],
+      ),
+    ],
+    [
+      table(
+        ['Test', 'Description', 'Pass Criteria', 'Requirements Covered'],
+        ['010', 'a', 'y', '1'],
+        ['020', 'b', 'y', '2'],
+      ),
+    ],
+    [table(['ID', 'Scenario', 'Pass Criteria'], ['010', 'a (REQ-1)', 'y'], ['020', 'b (REQ-2)', 'y'])],
+    [
+      `${table(['Test ID', 'Test Description', 'Expected Behavior', 'Status'], ['T010', 'a', 'x', 'RED'])}\n\n### 10.1 Scenarios\n\n${table(['ID', 'Scenario', 'Pass Criteria', 'Requirements'], ['010', 'a', 'y', '1'], ['020', 'b', 'y', '2'])}`,
+    ],
+    [
+      `${table(['ID', 'Scenario', 'Pass Criteria'], ['010', 'a', 'y'], ['020', 'b', 'y'])}\n\n${table(['Requirement', 'Tests'], ['REQ-1', '010'], ['REQ-2', 'T020'])}`,
+    ],
+    [
+      `${table(['#', 'Requirement', 'Test(s)', 'Status'], ['1', 'One', '010', '✓'], ['2', 'Two', '020', '✓'])}\n\n${table(['ID', 'Scenario', 'Pass Criteria'], ['010', 'a', 'y'], ['020', 'b', 'y'])}`,
+    ],
+  ])('%s', (body) => {
+    expect(covered(body)).toEqual([
+      ['010', [1]],
+      ['020', [2]],
+    ]);
+  });
+
+  test('cells keep code spans and escaped pipes', () => {
+    const body = table(
+      ['ID', 'Scenario', 'Input', 'Expected Output', 'Pass Criteria', 'Requirements'],
+      ['010', 'a', '`x \\| y`', '**43**', '`a == 1`', 'All'],
+    );
+    expect(read(body).scenarios).toMatchObject([
+      { input: '`x | y`', expected: '43', pass: '`a == 1`', requirements: [1, 2] },
+    ]);
+  });
+});
+
+describe('open questions', () => {
+  const read = (body: string) =>
+    readLld(withSection('### Open Questions', body)).openQuestions.map(({ text, resolved }) => [text, resolved]);
+
+  test.each([
+    ['- [ ] Which one?', [['Which one?', false]]],
+    ['- Which one?', [['Which one?', false]]],
+    ['- [x] Which one?', [['Which one?', true]]],
+    ['- [X] ~Which one?~ Addressed: that one', [['Which one?', true]]],
+    ['- [ ] ~~Which one?~~ **RESOLVED: that one.**', [['Which one?', true]]],
+    ['- [ ] Which one? **RESOLVED: that one.**', [['Which one?', true]]],
+    ['- [ ] Which one?\n  - this\n  - that', [['Which one? this that', false]]],
+    ['Should it be `a`?', [['Should it be `a`?', false]]],
+    ['None.', []],
+    ['- None', []],
+    ['- [x] N/A', []],
+    ['No open questions.', []],
+    ['*Remove when resolved.*\n\n- [ ] Is it resolved by then?', [['Is it resolved by then?', false]]],
+  ])('%s', (body, expected) => {
+    expect(read(body)).toEqual(expected);
+  });
+});

@@ -1,0 +1,101 @@
+import type { Nodes, RootContent } from 'mdast';
+import { lineOf } from '../markdown.ts';
+import { flatText } from './marked-text.ts';
+import { tablesIn } from './table.ts';
+
+/** Where a document names its issue. */
+export interface IssueMention {
+  /** What stands in the place of the id: `42`, `TBD`, `#0XXX`. */
+  text: string;
+  /** The id as far as one can be told; null for a placeholder. */
+  id: string | null;
+  line: number;
+}
+
+const PLACEHOLDER =
+  /^\W*(?:tbd|tba|todo|to be (?:determined|defined|assigned)|n\/?a|none|unknown|pending|\?+|0*x{2,}|n{2,}|\d*x{3,}|issue|id|number|issue[-_ ]?(?:number|id|no)|\{\{.*\}\}|<.*>|\[.*\])\W*$/i;
+const TITLE_PREFIX = /^(?:(?:lld|low[- ]level design|design|issue|feature request|ticket)\b[\s:#–—-]*)*#?\s*/i;
+const KINDS =
+  /^(?:feature|fix|bug|bugfix|chore|docs?|documentation|refactor|refactoring|enhancement|task|improvement|test|tests|perf|lld|issue|the|a|an)$/i;
+const FIELD =
+  /^\W*(?:github |linked |source )?(?:issue|ticket)(?: (?:link|number|id|no|reference|ref|#))?\.?\W*[:：|]\s*(.*)$/is;
+
+/** The id at the beginning of a title such as `42 - Feature: …`, `LLD-42: …`, `137-Feature: …`, `add-login - Feature: …`. */
+export function issueOfTitle(title: string, line: number): IssueMention | null {
+  const rest = title.replace(TITLE_PREFIX, '');
+  const numeric = /^(\d{1,64})(?=$|[^\p{L}\p{N}_])/u.exec(rest)?.[1];
+  if (numeric !== undefined) return { text: numeric, id: numeric, line };
+  const placeholder = /^(\{\{[^}]*\}\}|<[^>]*>|\[[^\]]*\]|\S+?)(?=\s*[-–—:|]\s|\s*[-–—:]\p{Lu}|$)/u.exec(rest)?.[1];
+  if (placeholder !== undefined && PLACEHOLDER.test(placeholder)) return { text: placeholder, id: null, line };
+  const word = /^([A-Za-z0-9_-]{1,64}?)(?=\s+[-–—|]\s|\s*:\s|$)/.exec(rest)?.[1];
+  if (word !== undefined && !KINDS.test(word) && /\s[-–—|]\s|:\s/.test(rest)) return { text: word, id: word, line };
+  const linked = /(?:#|\bissue\s+)(\d{1,64})\b/i.exec(title)?.[1];
+  return linked === undefined ? null : { text: linked, id: linked, line };
+}
+
+/** The field `Issue: #42` of section 1, as list item, line or table row; else the first `#42` that is no related issue. */
+export function issueOfContext(nodes: RootContent[]): IssueMention | null {
+  const statements = statementsOf(nodes);
+  for (const { text, line } of statements) {
+    const value = FIELD.exec(text)?.[1];
+    if (value !== undefined) return { text: value.trim(), id: PLACEHOLDER.test(value) ? null : issueIn(value), line };
+  }
+  const own = statements.find(
+    ({ text }) => /#\w/.test(text) && !/^\W*(?:related|depends|blocked|see also|follow|parent)/i.test(text),
+  );
+  const id = own ? /#([A-Za-z0-9_-]{1,64})/.exec(own.text)?.[1] : undefined;
+  return own && id !== undefined ? { text: id, id: PLACEHOLDER.test(id) ? null : id, line: own.line } : null;
+}
+
+function issueIn(value: string): string | null {
+  const linked = /(?:issues\/|#|GH-)([A-Za-z0-9_-]{1,64})/.exec(value)?.[1];
+  const id = linked ?? /^\W*([A-Za-z0-9_-]{1,64})/.exec(value)?.[1] ?? null;
+  return id !== null && PLACEHOLDER.test(id) ? null : id;
+}
+
+function statementsOf(nodes: Nodes[]): { text: string; line: number }[] {
+  return nodes.flatMap((node) => {
+    if (node.type === 'list') return node.children.map((item) => ({ text: linkedText(item), line: lineOf(item) }));
+    if (node.type === 'table') {
+      return tablesIn([node]).flatMap((table) =>
+        table.rows.map((row) => ({ text: row.cells.join(' | '), line: row.line })),
+      );
+    }
+    if (node.type !== 'paragraph') return [];
+    return flatLines(node).map((text, index) => ({ text, line: lineOf(node) + index }));
+  });
+}
+
+function flatLines(node: Nodes): string[] {
+  return linkedText(node).split('\n');
+}
+
+/** The text with the addresses of its links: `[Add login](issues/add-login.md)` names its issue only there. */
+function linkedText(node: Nodes): string {
+  if (node.type === 'link') return `${flatText(node)} ${node.url}`;
+  if (node.type === 'text' || node.type === 'inlineCode' || node.type === 'html') return node.value;
+  if (node.type === 'break') return '\n';
+  return 'children' in node ? node.children.map((child) => linkedText(child)).join('') : '';
+}
+
+/** Whether an id in a document is this issue: numbers may carry leading zeros, names are compared without case. */
+export function sameIssue(found: string, id: string): boolean {
+  const canonical = (value: string) => (/^\d+$/.test(value) ? value.replace(/^0+(?=\d)/, '') : value.toLowerCase());
+  return canonical(found) === canonical(id);
+}
+
+/** Whether a title or field begins with this id: `137-Feature` begins with 137, `add-login` does not begin with `add`. */
+export function beginsWithIssue(text: string, id: string): boolean {
+  return new RegExp(`^\\W*${idPattern(id)}`, 'iu').test(text.replace(TITLE_PREFIX, ''));
+}
+
+/** Whether a text links this issue: `#42`, `issues/42`, `GH-42`. */
+export function linksIssue(text: string, id: string): boolean {
+  return new RegExp(String.raw`(?:#|issues?\/|\bissue\s+|GH-|LLD-)${idPattern(id)}`, 'iu').test(text);
+}
+
+function idPattern(id: string): string {
+  return /^\d+$/.test(id)
+    ? String.raw`0*${id.replace(/^0+(?=\d)/, '')}(?![\p{L}\p{N}_])(?!-\d)`
+    : String.raw`${id}(?![\p{L}\p{N}_-])`;
+}

@@ -1,0 +1,39 @@
+import type { Table } from 'mdast';
+import { flattenSections, parseMarkdown, type Section, sectionsOf } from '../markdown.ts';
+import { REVIEW_LOG_KEY, readTitle } from './section-titles.ts';
+
+const HEADER = '| Finding | Answer |\n|---------|--------|';
+
+/**
+ * The draft with these rows in its review log; every other byte stays. `rows` is either data rows alone, which go under
+ * the header that is there, or a whole table (its second line is the delimiter row), which replaces header and all.
+ */
+export function withReviewLog(draft: string, rows: string): string {
+  const given = rows.trim();
+  const section = reviewLogOf(draft);
+  if (!section) return `${draft.trimEnd()}\n\n## Appendix: Review Log\n${tableOf(HEADER, given)}\n`;
+
+  const table = section.all.find((node): node is Table => node.type === 'table');
+  const start = table?.position?.start.offset;
+  const end = table?.position?.end.offset;
+  if (start === undefined || end === undefined) {
+    const headingEnd = section.heading.position?.end.offset ?? section.start;
+    const rest = draft.slice(headingEnd);
+    const gap = rest.trim() === '' ? '\n' : '\n\n';
+    return `${draft.slice(0, headingEnd)}\n\n${tableOf(HEADER, given)}${gap}${rest.replace(/^\s*\n/, '')}`;
+  }
+  const header = draft.slice(start, end).split('\n').slice(0, 2).join('\n');
+  return `${draft.slice(0, start)}${tableOf(header, given)}${draft.slice(end)}`;
+}
+
+/** The log is an appendix, so the last heading of that name is meant. */
+function reviewLogOf(draft: string): Section | undefined {
+  return flattenSections(sectionsOf(parseMarkdown(draft))).findLast(
+    (section) => readTitle(section.title).key === REVIEW_LOG_KEY,
+  );
+}
+
+function tableOf(header: string, rows: string): string {
+  if (/^[\s|:-]*-[\s|:-]*$/.test(rows.split('\n')[1] ?? '')) return rows;
+  return rows === '' ? header : `${header}\n${rows}`;
+}

@@ -1,0 +1,87 @@
+import { flattenSections, normaliseText, parseMarkdown, sectionsOf } from '../markdown.ts';
+import { applyEdits, readEdits } from './edits.ts';
+import { documentFromReply } from './reply.ts';
+import { sectionLosses } from './section-losses.ts';
+import { REVIEW_LOG_KEY, readTitle } from './section-titles.ts';
+
+export type Revision = { ok: true; text: string; changed: boolean } | { ok: false; reason: string };
+
+const NO_CHANGE = new RegExp(
+  [
+    '\\bno (?:further |additional |more )?(?:changes?|edits?|revisions?|modifications?)\\b[^.\\n]{0,60}' +
+      '\\b(?:needed|required|necessary|warranted|called for|made|to make)\\b',
+    '\\bnothing (?:needs to|has to|to|left to) (?:be )?(?:chang|revis|edit|fix)',
+    '\\b(?:draft|lld|document) (?:is|remains|stays|stands|should remain) (?:unchanged|as (?:it )?is)\\b',
+    '\\b(?:draft|lld|document) already (?:address|cover|satisf|meet|handl)',
+    '^\\W*no[ _-]?changes?\\W*$',
+  ].join('|'),
+  'im',
+);
+const UNABLE = /\b(?:can(?:no|['’])t|cannot|unable to|error|not able to|won['’]t|sorry)\b/i;
+
+/**
+ * The draft after a drafter's reply: edit blocks, or the whole document in any form that `documentFromReply` knows.
+ * `named` are the texts of the open findings; what they don't name must survive. With null any section may be rewritten,
+ * but still none of the template's be left out. A reply that says in so many words that nothing is to be changed leaves
+ * the draft as it is; any other prose is no revision.
+ */
+export function reviseDraft(draft: string, reply: string, options: { named: string[] | null }): Revision {
+  const current = finished(draft);
+  const edits = readEdits(reply);
+  if (edits) {
+    const applied = applyEdits(current, edits);
+    if (applied.ok) return judged(current, applied.text, options.named);
+    // A whole document may hold such markers as its own text.
+    const whole = wholeDocument(current, reply, options.named);
+    return whole.ok ? whole : applied;
+  }
+  if (saysNoChange(reply)) return { ok: true, text: current, changed: false };
+  return wholeDocument(current, reply, options.named);
+}
+
+function wholeDocument(current: string, reply: string, named: string[] | null): Revision {
+  const document = documentFromReply(reply);
+  return document.ok ? judged(current, withLogOf(current, document.text), named) : document;
+}
+
+function judged(current: string, revised: string, named: string[] | null): Revision {
+  const text = finished(revised);
+  if (sameWords(current, text)) return { ok: true, text: current, changed: false };
+  const losses = sectionLosses(current, text, named);
+  if (losses.length > 0) return { ok: false, reason: `the revision loses text of the draft: ${losses.join('; ')}` };
+  return { ok: true, text, changed: true };
+}
+
+/** A reply that says in so many words that the draft stays as it is. */
+export function saysNoChange(reply: string): boolean {
+  const text = normaliseText(reply).trim();
+  return text.length <= 600 && !/^ {0,3}#/m.test(text) && NO_CHANGE.test(text) && !UNABLE.test(text);
+}
+
+/** The program keeps the review log; a drafter that leaves it out of the document has lost nothing of its own. */
+function withLogOf(draft: string, revised: string): string {
+  if (/^ {0,3}#.*review log/im.test(revised)) return revised;
+  const log = reviewLogIn(draft);
+  return log === null ? revised : `${revised.trimEnd()}\n\n${log}`;
+}
+
+function reviewLogIn(text: string): string | null {
+  const section = flattenSections(sectionsOf(parseMarkdown(text))).findLast(
+    (candidate) => readTitle(candidate.title).key === REVIEW_LOG_KEY,
+  );
+  return section ? text.slice(section.start, section.end) : null;
+}
+
+/** Padding of tables, blank lines and wrapping are no change that a reviewer could see. */
+function sameWords(left: string, right: string): boolean {
+  const bare = (text: string) =>
+    text
+      .replace(/-{3,}/g, '---')
+      .replace(/\s*\|\s*/g, '|')
+      .replace(/\s+/g, ' ');
+  return bare(left) === bare(right);
+}
+
+function finished(text: string): string {
+  return `${normaliseText(text).trimEnd()}\n`;
+}

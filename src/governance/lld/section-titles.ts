@@ -1,0 +1,65 @@
+/** The sections of an LLD as the template names them. Titles are compared by `readTitle(…).key`, never as written. */
+const TEMPLATE_TITLES = [
+  'Context & Goal',
+  'Open Questions',
+  'Proposed Changes',
+  'Files Changed',
+  'Dependencies',
+  'Data Structures',
+  'Function Signatures',
+  'Logic Flow',
+  'Technical Approach',
+  'Architecture Decisions',
+  'Requirements',
+  'Alternatives Considered',
+  'Data & Fixtures',
+  'Diagram',
+  'Security & Safety Considerations',
+  'Performance & Cost Considerations',
+  'Legal & Compliance',
+  'Verification & Testing',
+  'Risks & Mitigations',
+  'Definition of Done',
+  'Review Log',
+];
+
+const NUMBER = /^(?:section\s+|§+\s*)?(\d{1,2}(?:\.\d{1,2})*)(?:[.):]+|\s+|$)\s*[-–—:]?\s*/i;
+const APPENDIX = /^appendix(?:\s+[a-z0-9]{1,2}(?=\s*[-–—:.]))?\s*[-–—:.]*\s+(?=\S)/i;
+const FILLER = new Set(['and', 'the', 'of', 'a', 'an', 'consideration']);
+
+export interface TitleParts {
+  /** `2.4` of `2.4 Function Signatures`, null when the title has no number. */
+  number: string | null;
+  /** What two spellings of the same title have in common: no number, no case, no markup, `&` or `and`, plural or not. */
+  key: string;
+}
+
+/** One form for a word in singular and plural; not a dictionary, only the same for both sides of a comparison. */
+export function wordStem(word: string): string {
+  if (/[^aeiou]ies$/.test(word)) return `${word.slice(0, -3)}y`;
+  return word.length > 3 && /[^s]s$/.test(word) ? word.slice(0, -1) : word;
+}
+
+export function readTitle(title: string): TitleParts {
+  const bare = title
+    .replace(/[*_`~]/g, '')
+    .replace(/^[^\p{L}\p{N}§]+/u, '')
+    .trim();
+  const number = NUMBER.exec(bare);
+  const name = (number ? bare.slice(number[0].length) : bare).replace(APPENDIX, '').replace(/\([^)]*\)/g, ' ');
+  const words = name.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  const key = words
+    .map(wordStem)
+    .filter((word) => !FILLER.has(word))
+    .join(' ');
+  return { number: number?.[1] ?? null, key };
+}
+
+const TEMPLATE_KEYS = new Set(TEMPLATE_TITLES.map((title) => readTitle(title).key));
+
+export const REVIEW_LOG_KEY = readTitle('Review Log').key;
+export const OPEN_QUESTIONS_KEY = readTitle('Open Questions').key;
+
+export function isTemplateKey(key: string): boolean {
+  return TEMPLATE_KEYS.has(key);
+}

@@ -1,0 +1,66 @@
+import { AgentosError } from '../core/errors.ts';
+import template from './lld-template.md';
+import draft from './prompts/draft.md';
+import drafter from './prompts/drafter.md';
+import editFormat from './prompts/edit-format.md';
+import repair from './prompts/repair.md';
+import review from './prompts/review.md';
+import reviewAgain from './prompts/review-again.md';
+import reviewer from './prompts/reviewer.md';
+import revise from './prompts/revise.md';
+
+const BUILT_IN = {
+  drafter,
+  reviewer,
+  draft,
+  repair,
+  revise,
+  'edit-format': editFormat,
+  review,
+  'review-again': reviewAgain,
+  'lld-template': template,
+};
+
+export type PromptName = keyof typeof BUILT_IN;
+export const PROMPT_NAMES = Object.keys(BUILT_IN) as PromptName[];
+
+/** What a prompt may refer to. A repository's own prompt with another name in it is refused before anything starts. */
+const PLACEHOLDERS: Record<PromptName, readonly string[]> = {
+  drafter: [],
+  reviewer: [],
+  draft: ['id', 'title'],
+  repair: ['id', 'title', 'findings', 'edit-format'],
+  revise: ['id', 'title', 'edit-format'],
+  'edit-format': [],
+  review: ['id', 'title', 'round', 'max-rounds'],
+  'review-again': ['problems'],
+  'lld-template': [],
+};
+
+export interface Prompts {
+  fill(name: PromptName, values?: Record<string, string | number>): string;
+}
+
+/** The built-in prompts with those that a repository brings (`agentos/prompts/<name>.md`) in their place. */
+export function createPrompts(overrides: ReadonlyMap<PromptName, { file: string; text: string }>): Prompts {
+  for (const [name, { file, text }] of overrides) {
+    if (text.trim() === '') throw new AgentosError({ code: 'prompt-invalid', file, reason: 'is empty' });
+    if (name === 'lld-template') continue;
+    for (const [, placeholder = ''] of text.matchAll(/\{\{([^}]*)\}\}/g)) {
+      if (PLACEHOLDERS[name].includes(placeholder)) continue;
+      const known = PLACEHOLDERS[name].map((entry) => `{{${entry}}}`).join(', ') || 'none';
+      throw new AgentosError({
+        code: 'prompt-invalid',
+        file,
+        reason: `uses {{${placeholder}}}; known there: ${known}`,
+      });
+    }
+  }
+  return {
+    fill(name, values = {}) {
+      const text = overrides.get(name)?.text ?? BUILT_IN[name];
+      if (name === 'lld-template') return text.trim();
+      return text.replace(/\{\{([^}]*)\}\}/g, (_, key: string) => String(values[key] ?? '')).trim();
+    },
+  };
+}

@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'vitest';
+import { readReview } from './reader.ts';
+
+function findings(body: string, ticked: 'APPROVED' | 'REVISE' = 'REVISE'): string[] {
+  const review = readReview(`# LLD Review: 42\n\n${body}\n\n## Verdict\n- [x] **${ticked}**\n`);
+  return review.findings.map(({ tier, area, text }) => `${tier} ${area}: ${text}`);
+}
+
+describe('no finding', () => {
+  test.each([
+    'No issues found.',
+    'No blocking issues found.',
+    'No high-priority issues found. Context is complete.',
+    'No issues found. API usage remains 1:1 with sequential execution; backoff strategies prevent waste.',
+    'No blocking issues found in Cost, Safety, Security, or Legal categories.',
+    'There are no concerns here.',
+    '*None*',
+    'None.',
+    'N/A',
+    '✅ No issues',
+    'Nothing to report.',
+    'Looks good',
+    'Well designed, with clear boundaries.',
+    'Excellent separation of concerns.',
+    'The approach is sound. The budget is clearly defined.',
+    'The TDD plan is correctly set to "RED" status, adhering to the testing protocol.',
+    '**Requirement Coverage:** PASS (100%). Previous gaps have been explicitly addressed.',
+    'LLD is approved for implementation subject to Tier 2 fixes.',
+    'See Tier 2.',
+  ])('%s', (text) => {
+    expect(findings(`## Tier 1: BLOCKING Issues\n### Cost\n- [ ] ${text}`)).toEqual([]);
+    expect(findings(`## Tier 2: HIGH PRIORITY Issues\n### Quality\n- ${text}`)).toEqual([]);
+    expect(findings(`## Tier 1: BLOCKING Issues\n${text}`)).toEqual([]);
+  });
+});
+
+describe('a finding after all', () => {
+  test.each([
+    'No issues found, except that retries are unbounded.',
+    'Good approach, but the retry loop has no bound.',
+    'No timeout on the worker.',
+    'No error handling for 429.',
+    'No issues directory is created.',
+    'The design is clearly writing outside the worktree.',
+    'The coordinator is properly isolated; the worker writes to ~.',
+    'Requirement Coverage: BLOCK. 50% coverage is below the threshold.',
+    'Unresolved Open Questions: please mark them as resolved.',
+    'State: must be in a `DONE` state before work starts.',
+    'Fixed timeouts are used everywhere.',
+  ])('%s', (text) => {
+    expect(findings(`## Tier 1: BLOCKING Issues\n### Cost\n- [ ] ${text}`)).toEqual([`1 Cost: ${text}`]);
+  });
+});
+
+describe('the forms of a finding', () => {
+  test.each([
+    ['plain bullets', '## Tier 1 - Blocking\n- Writes to home.\n- Loops.', ['1 : Writes to home.', '1 : Loops.']],
+    ['numbers', '## TIER 1\n1. **Scope:** writes to home.\n2. Loops.', ['1 : Scope: writes to home.', '1 : Loops.']],
+    [
+      'a paragraph and its recommendation',
+      '## 🔴 Tier 1: BLOCKING\n### Safety\nThe design writes\nto the home directory.\n\n**Recommendation:** use the worktree.',
+      ['1 Safety: The design writes to the home directory.\nRecommendation: use the worktree.'],
+    ],
+    [
+      'paragraphs with bold leads',
+      '## Blocking Issues\n### Safety\n**Scope:** writes to home.\n\n**Hygiene:** tests write to home.',
+      ['1 Safety: Scope: writes to home.', '1 Safety: Hygiene: tests write to home.'],
+    ],
+    [
+      'continuation paragraphs, points and code',
+      '## Tier 1\n### Safety\n- [ ] **A:** wrong\n    - **Recommendation:** fix\n\n  Another paragraph.\n\n  ```ts\n  code\n  ```\n- [ ] **B:** x',
+      ['1 Safety: A: wrong\n- Recommendation: fix\nAnother paragraph.\n```ts\ncode\n```', '1 Safety: B: x'],
+    ],
+    [
+      'an unindented recommendation',
+      '## Tier 1\n### Safety\n- [ ] **A:** wrong\n\n**Recommendation:** fix it.\n\n### Cost\nNone.',
+      ['1 Safety: A: wrong\nRecommendation: fix it.'],
+    ],
+    [
+      'boxes without list markers',
+      '## Tier 1\n### Safety\n[ ] **A:** writes\nto home\n[ ] **B:** loops\n[ ] No issues found.',
+      ['1 Safety: A: writes to home', '1 Safety: B: loops'],
+    ],
+    [
+      'areas as leads',
+      '## Tier 1\n- **Cost:** No issues found.\n- **Safety:** Writes to home.',
+      ['1 Safety: Writes to home.'],
+    ],
+    [
+      'areas as outer bullets',
+      '## Tier 2\n- **Architecture**\n  - [ ] Duplication\n- **Quality**\n  - [ ] No issues found.',
+      ['2 Architecture: Duplication'],
+    ],
+    [
+      'bold lines as headings',
+      '**Tier 1: BLOCKING Issues**\n\n**Safety**\n- [ ] Writes to home.\n\n**Tier 2: HIGH PRIORITY Issues**\n\n**Architecture:**\n- [ ] Duplication.',
+      ['1 Safety: Writes to home.', '2 Architecture: Duplication.'],
+    ],
+    ['an area of its own', '## Tier 2\n### Performance & Scale\n- [ ] Slow.', ['2 Performance & Scale: Slow.']],
+    [
+      'the area in the tier heading',
+      '## Tier 1: BLOCKING Issues (Security)\n- [ ] Leaks a key.',
+      ['1 Security: Leaks a key.'],
+    ],
+    [
+      'numbered headings',
+      '## Tier 1\n### 1. Scope violation\nWrites to home.\n### 2. Unbounded retry\nLoops.',
+      ['1 : Scope violation\nWrites to home.', '1 : Unbounded retry\nLoops.'],
+    ],
+    [
+      'headings below an area',
+      '## Tier 1\n### Safety\n#### Scope\nWrites to home.\n#### Hygiene\nTests too.\n### Cost\nNo issues found.',
+      ['1 Safety: Scope\nWrites to home.', '1 Safety: Hygiene\nTests too.'],
+    ],
+    [
+      'headings of one depth',
+      '## Tier 1\n## Cost\n- None\n## Safety\n- [ ] Writes to home.\n## Tier 2\n## Quality\n- [ ] Untested.',
+      ['1 Safety: Writes to home.', '2 Quality: Untested.'],
+    ],
+    [
+      'a table',
+      '## Tier 1\n| # | Area | Issue | Recommendation |\n|---|---|---|---|\n| 1 | Safety | Writes to home | Use the worktree |\n| 2 | Cost | No issues found | - |',
+      ['1 Safety: Writes to home – Use the worktree'],
+    ],
+    [
+      'tags instead of tiers',
+      '## Findings\n- [BLOCKING] **A:** bad\n- [HIGH] B is bad\n- [SUGGESTION] Rename C\n- **Tier 1 / Safety:** E leaks',
+      ['1 : A: bad', '2 : B is bad', '3 Suggestions: Rename C', '1 Safety: E leaks'],
+    ],
+    [
+      'required changes',
+      '## Required Changes (if BLOCKED)\n1. **Fix the table:** conflicting ids.',
+      ['1 : Fix the table: conflicting ids.'],
+    ],
+    [
+      'headings without a tier number',
+      '## Non-Blocking Issues\n- Rename x\n## Blockers\n- [ ] Writes to home',
+      ['3 Suggestions: Rename x', '1 : Writes to home'],
+    ],
+    [
+      'an introduction',
+      '## Tier 1\nThe following issues must be fixed:\n\n- [ ] Writes to home',
+      ['1 : Writes to home'],
+    ],
+    [
+      'a rule below a paragraph',
+      '## Tier 1\nNo blocking issues found.\n---\n## Tier 2\n### Quality\nRequirement 4 is untested.\n---',
+      ['2 Quality: Requirement 4 is untested.'],
+    ],
+    [
+      'numbered sections',
+      '## 4. Tier 1: BLOCKING Issues\n### 4.1 Cost\n- [ ] None.\n### 4.2 Safety\n- [ ] Writes to home.',
+      ['1 Safety: Writes to home.'],
+    ],
+    [
+      'earlier findings beside new ones',
+      '## Previous Findings\n- [x] F1: fixed\n- [ ] F2: still open\n## Tier 1\n### Cost\n- [ ] **F2:** retry loop',
+      ['1 Cost: F2: retry loop'],
+    ],
+    ['a note after nothing', '## Tier 1\n### Safety\n- [ ] No issues found.\n\n*Note: nice use of atomic writes.*', []],
+  ])('%s', (_, body, expected) => {
+    expect(findings(body)).toEqual(expected);
+  });
+});
+
+describe('settled findings', () => {
+  test('struck out, RESOLVED, FIXED, or ticked beside open ones', () => {
+    const body =
+      '## Tier 1\n### Safety\n- [x] ~~**A:** writes to home~~ **RESOLVED**\n- [x] **B:** FIXED in this revision\n- [ ] **C:** unbounded\n- [ ] ~~**D**~~ resolved in round 2\n- [x] **E:** tests use temporary folders\n- [ ] F1: settled';
+    expect(findings(body)).toEqual(['1 Safety: C: unbounded']);
+  });
+
+  test('ticked boxes are what is wrong when a revision is asked for and nothing else is', () => {
+    const body = '## Tier 1\n- [x] Ambiguous test method\n\n## Tier 2\n- [x] Template deviation';
+    expect(findings(body)).toEqual(['1 : Ambiguous test method', '2 : Template deviation']);
+    expect(findings(body, 'APPROVED')).toEqual([]);
+  });
+});

@@ -1,0 +1,166 @@
+import type { List, ListItem, Paragraph, RootContent, Table } from 'mdast';
+import { plainText } from '../markdown.ts';
+import { knownArea } from './headings.ts';
+import { isNoFinding, saysSettled } from './no-finding.ts';
+import type { Part } from './outline.ts';
+import type { Finding, Tier, Verdict } from './review.ts';
+import { rulingsIn } from './rulings.ts';
+import { blockText, inlineText, unwrapLines } from './text.ts';
+
+interface Item extends Finding {
+  ticked: boolean;
+  /** A paragraph or a finding's title, to which the paragraphs after it belong. */
+  grows: boolean;
+}
+
+const CONTINUATION =
+  /^\W*(?:recommend(?:ation|ed)?\w*|fix|suggest(?:ion|ed fix)|impact|rationale|reason|why|risk|evidence|location|severity|mitigation|action|example|details?|description|note|reference|solution|remediation|required|expected|resolution|proposed)\b[^:]{0,30}:/i;
+const INTRODUCTION =
+  /^(?:the following|these|below|one|two|three|four|five|\d+|several|a few|some|there (?:is|are)|we|i)\b[^.]*\b(?:issues?|findings?|concerns?|blockers?|items?|problems?|points?|changes)\b[^.]*[.:]?$/i;
+const TAG =
+  /^\W{0,3}(?:tier[\s-]?([1-3])|(blocking|blocker|critical)|(high(?:[\s-]priority)?|major)|(suggestion|minor|low(?:[\s-]priority)?|nit))\b[\])}*\s]*[:\])–—/-]\s*/i;
+
+/**
+ * The open findings of all tiers. An unticked box, a plain bullet, a number, a paragraph, a table row or a heading of its
+ * own is a finding; a ticked one is settled – unless the review asks for a revision and has nothing else to revise: then
+ * the reviewer ticked what is wrong.
+ */
+export function findingsOf(parts: Part[], verdict: Verdict | null): Finding[] {
+  const items = parts.filter((part) => part.kind === 'tier').flatMap(itemsOf);
+  const relevant = items.filter((item) => !isNoFinding(item.text) && !saysSettled(item.text) && !isRuledOut(item.text));
+  const holdsBack = relevant.some((item) => !item.ticked && item.tier < 3);
+  const tickMeansOpen = !holdsBack && verdict !== 'APPROVED';
+  return relevant
+    .filter((item) => !item.ticked || tickMeansOpen)
+    .map(({ tier, area, text }) => ({ tier, area: area === '' && tier === 3 ? 'Suggestions' : area, text }));
+}
+
+function isRuledOut(text: string): boolean {
+  const [ruling] = rulingsIn([{ text: text.split('\n', 1)[0] ?? '', box: null, nested: false }]);
+  return ruling !== undefined && ruling.state !== 'open' && /^\W{0,3}(?:finding )?F\d/i.test(text);
+}
+
+function itemsOf(part: Part): Item[] {
+  const items: Item[] = [];
+  /** The finding that a paragraph without a box of its own continues; none after "No issues found." */
+  const owner = (): Item | null => {
+    const last = items.at(-1);
+    return last && !isNoFinding(last.text) ? last : null;
+  };
+  if (part.findingTitle !== null) items.push({ ...newItem(part.findingTitle, part, false), grows: true });
+  for (const [index, node] of part.blocks.entries()) {
+    const last = owner();
+    if (node.type === 'list') {
+      const elaborates = part.findingTitle !== null || (last?.grows && belongsToParagraph(node));
+      if (last && elaborates) appendTo(last, blockText([node]));
+      else items.push(...listItems(node, part));
+    } else if (node.type === 'paragraph' || node.type === 'heading') {
+      for (const { text, ticked } of paragraphEntries(node)) {
+        const before = owner();
+        if (before && ticked === null && (CONTINUATION.test(text) || !startsFinding(node))) appendTo(before, text);
+        else if (!isIntroduction(text, part.blocks[index + 1])) {
+          items.push({ ...newItem(text, part, ticked === true), grows: ticked === null });
+        }
+      }
+    } else if (node.type === 'table') {
+      items.push(...tableItems(node, part));
+    } else if (last && (node.type === 'code' || node.type === 'blockquote')) {
+      appendTo(last, blockText([node]));
+    }
+  }
+  return items;
+}
+
+function appendTo(item: Item, text: string): void {
+  if (text !== '') item.text += `\n${text}`;
+}
+
+/** Points below a finding's paragraph that only elaborate on it ("Recommendation: …"). */
+function belongsToParagraph(list: List): boolean {
+  return list.children.every(
+    (item) => item.checked !== true && item.checked !== false && CONTINUATION.test(blockText(item.children)),
+  );
+}
+
+function startsFinding(node: RootContent): boolean {
+  return node.type === 'paragraph' && node.children[0]?.type === 'strong';
+}
+
+function isIntroduction(text: string, next: RootContent | undefined): boolean {
+  if (/^\W*note\b/i.test(text)) return true;
+  if (text.endsWith(':') && (next?.type === 'list' || next?.type === 'table')) return true;
+  return text.length < 160 && INTRODUCTION.test(text) && (next?.type === 'list' || next === undefined);
+}
+
+/** The lines of a paragraph of boxes without list markers are findings of their own. */
+function paragraphEntries(
+  node: Paragraph | Extract<RootContent, { type: 'heading' }>,
+): { text: string; ticked: boolean | null }[] {
+  const entries: { text: string; ticked: boolean | null }[] = [];
+  for (const line of inlineText(node.children).split('\n')) {
+    const [, mark, rest] = /^\s*\[([ xX✓✔]?)\]\s*(.*)$/.exec(line) ?? [];
+    const last = entries.at(-1);
+    if (rest !== undefined) entries.push({ text: rest, ticked: mark !== undefined && mark.trim() !== '' });
+    else if (last) last.text += `\n${line}`;
+    else entries.push({ text: line, ticked: null });
+  }
+  return entries.map(({ text, ticked }) => ({ text: unwrapLines(text), ticked }));
+}
+
+function listItems(list: List, part: Part): Item[] {
+  return list.children.flatMap((item) => {
+    const [first, ...rest] = item.children;
+    const nested = rest.find((child) => child.type === 'list');
+    const label = first?.type === 'paragraph' ? plainText(first) : '';
+    // "- **Safety**" with its findings one level below.
+    const area = knownArea(label);
+    if (area && nested?.type === 'list') return listItems(nested, { ...part, area: area.area });
+    return entriesOfItem(item, part);
+  });
+}
+
+function entriesOfItem(item: ListItem, part: Part): Item[] {
+  const [first, ...rest] = item.children;
+  if (first?.type !== 'paragraph') return [newItem(blockText(item.children), part, item.checked === true)];
+  const entries = paragraphEntries(first);
+  return entries.map((entry, index) => {
+    const isLast = index === entries.length - 1;
+    const text = isLast ? [entry.text, blockText(rest)].filter((block) => block !== '').join('\n') : entry.text;
+    return newItem(text, part, entry.ticked ?? item.checked === true);
+  });
+}
+
+function tableItems(table: Table, part: Part): Item[] {
+  const [header, ...rows] = table.children.map((row) =>
+    row.children.map((cell) => unwrapLines(inlineText(cell.children))),
+  );
+  if (!header?.some((title) => /issue|finding|description|problem|concern|details/i.test(title))) return [];
+  const areaColumn = header.findIndex((title) => /^(?:area|category|type|section)$/i.test(title));
+  return rows.flatMap((cells) => {
+    const said = cells.filter(
+      (cell, index) => index !== areaColumn && !/^(?:#|no\.?|id)$/i.test(header[index] ?? '') && cell !== '',
+    );
+    if (said.length === 0 || said.some((cell) => isNoFinding(cell))) return [];
+    const area = cells[areaColumn];
+    return [newItem(said.join(' – '), area ? { ...part, area: knownArea(area)?.area ?? area } : part, false)];
+  });
+}
+
+/** The area and, in a list without tiers, the tier may stand in front of the finding itself. */
+function newItem(text: string, part: Part, ticked: boolean): Item {
+  let rest = text;
+  let tier: Tier = part.tier === 0 ? 2 : part.tier;
+  const tag = part.tier === 0 || /^\W{0,2}\[/.test(text) ? TAG.exec(rest) : null;
+  if (tag) {
+    rest = rest.slice(tag[0].length);
+    if (part.tier === 0) tier = tag[1] ? (Number(tag[1]) as Tier) : tag[2] ? 1 : tag[3] ? 2 : 3;
+  }
+  let area = part.area;
+  const lead = /^([^:\n]{3,40}):\s+(?=\S)/.exec(rest);
+  const known = area === '' && lead ? knownArea(lead[1] ?? '') : null;
+  if (known && lead) {
+    area = known.area;
+    rest = rest.slice(lead[0].length);
+  }
+  return { tier, area, text: rest.trim(), ticked, grows: false };
+}

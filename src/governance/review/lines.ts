@@ -1,0 +1,87 @@
+import type { BlockContent, DefinitionContent, ListItem, PhrasingContent, RootContent } from 'mdast';
+
+/**
+ * A line of a review as a statement: what is struck out, commented out, quoted or in a code block does not count, and
+ * a checkbox is read whatever it is written with.
+ */
+export interface Line {
+  text: string;
+  /** crossed: a cross that is a tick in some hands and its opposite in others; the lines beside it decide. */
+  box: 'ticked' | 'unticked' | 'crossed' | null;
+  nested: boolean;
+}
+
+const BOX = /\[\s*([xX✓✔✅☑√vV*●•]?)\s*\]|([☐☑☒✅❌✖✔⬜🔲])\uFE0F?/gu;
+
+/** Only such words make inline code part of a statement (`**Verdict:** \`REVISE\``); any other code is a quotation. */
+const PLAIN_WORDS = /^\W*[A-Za-z]+(?: [A-Za-z]+){0,2}\W*$/;
+
+export function linesOf(node: RootContent | BlockContent | DefinitionContent, nested = false): Line[] {
+  if (node.type === 'paragraph' || node.type === 'heading') return splitLines(statementText(node.children), nested);
+  if (node.type === 'list') return node.children.flatMap((item) => linesOfItem(item, nested));
+  if (node.type !== 'table') return [];
+  return node.children.flatMap((row) => {
+    const cells = row.children.map((cell) => statementText(cell.children).replace(/\n/g, ' '));
+    return splitLines(cells.join(' | '), nested);
+  });
+}
+
+function linesOfItem(item: ListItem, nested: boolean): Line[] {
+  const [first, ...rest] = item.children;
+  if (!first) return [];
+  const [head, ...tail] = linesOf(first, nested);
+  if (!head) return [];
+  const isTask = typeof item.checked === 'boolean' && head.box === null;
+  const own: Line = isTask ? { ...head, box: item.checked ? 'ticked' : 'unticked' } : head;
+  return [own, ...tail, ...rest.flatMap((child) => linesOf(child, true))];
+}
+
+function statementText(nodes: PhrasingContent[]): string {
+  let struck = 0;
+  let text = '';
+  for (const node of nodes) {
+    if (node.type === 'html') {
+      if (/^<(?:del|s|strike)\b/i.test(node.value)) struck += 1;
+      else if (/^<\/(?:del|s|strike)\b/i.test(node.value)) struck -= 1;
+      else if (/^<br\b/i.test(node.value)) text += '\n';
+      else if (/^<input\b[^>]*checkbox/i.test(node.value)) text += /\bchecked\b/i.test(node.value) ? '[x] ' : '[ ] ';
+    } else if (struck <= 0) {
+      text += statementNode(node);
+    }
+  }
+  return text;
+}
+
+function statementNode(node: PhrasingContent): string {
+  if (node.type === 'text') return node.value;
+  if (node.type === 'break') return '\n';
+  if (node.type === 'inlineCode') return PLAIN_WORDS.test(node.value) ? node.value : '\uFFFC';
+  return 'children' in node && node.type !== 'delete' ? statementText(node.children) : '';
+}
+
+function splitLines(text: string, nested: boolean): Line[] {
+  return text.split('\n').flatMap((line) => splitBoxes(line.trim(), nested));
+}
+
+/** Several boxes may share a line. A box in the middle of a sentence is talk about a box. */
+function splitBoxes(line: string, nested: boolean): Line[] {
+  if (line === '') return [];
+  const boxes = [...line.matchAll(BOX)];
+  const first = boxes[0];
+  const before = first ? line.slice(0, first.index).trim() : line;
+  if (!first || !/^(?:[-*+•>\s\d.)]*|.*\b(?:verdict|decision|recommendation)\b[^.]{0,20}[:=–—-]\s*)$/i.test(before)) {
+    return [{ text: line, box: null, nested }];
+  }
+  const lines: Line[] = before === '' ? [] : [{ text: before, box: null, nested }];
+  for (const [index, box] of boxes.entries()) {
+    const text = line.slice(box.index + box[0].length, boxes[index + 1]?.index ?? line.length).trim();
+    lines.push({ text, box: meaningOf(box[1], box[2]), nested });
+  }
+  return lines;
+}
+
+function meaningOf(inBrackets: string | undefined, symbol: string | undefined): Line['box'] {
+  if (symbol === undefined) return inBrackets ? 'ticked' : 'unticked';
+  if (symbol === '☑' || symbol === '✅' || symbol === '✔') return 'ticked';
+  return symbol === '☐' || symbol === '⬜' || symbol === '🔲' ? 'unticked' : 'crossed';
+}

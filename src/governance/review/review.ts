@@ -1,0 +1,72 @@
+export type Verdict = 'APPROVED' | 'REVISE' | 'DISCUSS';
+
+export type Tier = 1 | 2 | 3;
+
+export interface Finding {
+  tier: Tier;
+  /** The heading it stands under, `Suggestions` for a Tier 3 finding under none, else empty. */
+  area: string;
+  /** Readable text: emphasis is gone, code keeps its backticks, nested points follow on lines of their own. */
+  text: string;
+}
+
+export interface OpenQuestion {
+  question: string;
+  answer: string;
+}
+
+export interface Coverage {
+  covered: number;
+  total: number;
+  percent: number;
+}
+
+export type PreFlight = 'PASSED' | 'FAILED';
+
+/** What a review says about a finding that it names by its id in the ledger. No review has to. */
+export interface Ruling {
+  id: string;
+  state: 'open' | 'fixed' | 'withdrawn';
+}
+
+export type ReviewProblemCode =
+  | 'empty'
+  | 'error-banner'
+  | 'damaged-json'
+  | 'no-verdict'
+  | 'two-verdicts'
+  | 'conditional-approval'
+  | 'approved-with-blocking'
+  | 'approved-with-failed-gate'
+  | 'revise-without-findings'
+  | 'unbalanced-fence'
+  | 'starts-in-the-middle'
+  | 'coverage-mismatch'
+  | 'mojibake';
+
+export interface ReviewProblem {
+  code: ReviewProblemCode;
+  /** An error makes the verdict ambiguous or contradicts it; a warning only says that the document is damaged. */
+  severity: 'error' | 'warning';
+  message: string;
+}
+
+export interface Review {
+  /** As the document states it; null when it states none, or more than one. */
+  verdict: Verdict | null;
+  problems: ReviewProblem[];
+  /** Open findings only: what the review itself marks as settled is left out. */
+  findings: Finding[];
+  openQuestions: OpenQuestion[];
+  questionsForOrchestrator: string[];
+  coverage: Coverage | null;
+  preFlight: PreFlight | null;
+  title: string | null;
+  summary: string | null;
+  rulings: Ruling[];
+}
+
+/** Whether a workflow may act on the verdict. If not: ask the reviewer once more, then fail closed to DISCUSS. */
+export function isTrustworthy(review: Review): boolean {
+  return review.verdict !== null && review.problems.every((problem) => problem.severity !== 'error');
+}

@@ -1,0 +1,1 @@
+export { configJsonSchema } from './core/config-schema.ts';

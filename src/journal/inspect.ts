@@ -1,0 +1,85 @@
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { systemCode } from '../core/errors.ts';
+import { type FaultKind, faultOf, JournalFault } from './fault.ts';
+import type { StepRecord } from './port.ts';
+import { examine } from './schema.ts';
+import { applyWal, walHeaderBytes } from './wal.ts';
+
+export interface JournalView {
+  /** Every finished step in the order in which they finished. */
+  steps: StepRecord[];
+  /** Names of steps that were started and have no result. */
+  inFlight: string[];
+  /** Why the journal can't be read; the lists are empty then. */
+  problem: { kind: FaultKind; reason: string } | null;
+}
+
+const attempts = 5;
+
+/**
+ * What a journal holds, or null where there is none. Writes nothing, neither beside the file nor elsewhere, also when a
+ * killed process left its log behind or a live one has the journal open: the bytes are read and put together in memory.
+ * Never throws.
+ */
+export function inspectJournal(file: string): JournalView | null {
+  const db = new DatabaseSync(':memory:');
+  try {
+    const image = readImage(file);
+    if (image === null) return null;
+    if (image.length === 0) throw new JournalFault('damaged', 'the file is empty');
+    db.deserialize(withoutLog(image));
+    const { finished, inFlight } = examine(db, file);
+    const steps = finished.map(({ id, name, startedAt, finishedAt }) => ({ id, name, startedAt, finishedAt }));
+    return { steps, inFlight, problem: null };
+  } catch (error) {
+    const { kind, reason } = faultOf(error, file);
+    return { steps: [], inFlight: [], problem: { kind, reason } };
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * The database with its log applied. A live owner may copy the log into the database while we read, which does no harm
+ * as long as we also have that log; only when a new log was begun meanwhile (its header has other salts) do the two
+ * not belong together.
+ */
+function readImage(file: string): Buffer | null {
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const before = readIfThere(() => readStart(`${file}-wal`));
+    const database = readIfThere(() => readFileSync(file));
+    if (database === null) return null;
+    const wal = readIfThere(() => readFileSync(`${file}-wal`));
+    const after = wal?.subarray(0, walHeaderBytes) ?? null;
+    if (wal === null && before === null) return database;
+    if (wal !== null && after !== null && before?.equals(after)) return applyWal(database, wal);
+  }
+  throw new JournalFault('busy', 'the journal kept changing while it was read');
+}
+
+function readStart(path: string): Buffer {
+  const handle = openSync(path, 'r');
+  try {
+    const start = Buffer.alloc(walHeaderBytes);
+    return start.subarray(0, readSync(handle, start, 0, walHeaderBytes, 0));
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function readIfThere(read: () => Buffer): Buffer | null {
+  try {
+    return read();
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR') return null;
+    throw error;
+  }
+}
+
+/** SQLite refuses a database in memory whose header (bytes 18 and 19) asks for a log. */
+function withoutLog(image: Buffer): Buffer {
+  const copy = Buffer.from(image);
+  if (copy.length >= 20 && copy[18] === 2 && copy[19] === 2) copy.fill(1, 18, 20);
+  return copy;
+}

@@ -1,0 +1,211 @@
+import { resolve } from 'node:path';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Clock } from '../core/clock.ts';
+import { AgentosError } from '../core/errors.ts';
+import { claimDatabase, deleteDrafts } from './claim.ts';
+import { deleteDatabase } from './database-files.ts';
+import { JournalFault, journalError } from './fault.ts';
+import type { Journal, StepContext, StepKey, StepRecord, StepResult } from './port.ts';
+import { type FinishedStep, readStep, sealOf, stepColumns } from './schema.ts';
+import { stepId } from './step-id.ts';
+
+export interface SqliteJournalOptions {
+  clock: Clock;
+  /** Past this size a step fails with `journal-full`, as on a full disk. */
+  maxBytes?: number;
+}
+
+/**
+ * One SQLite file, one owner. Throws `journal-damaged` (the file was moved aside and the next open starts afresh),
+ * `journal-newer`, `journal-full` or `journal-unusable` (the file is as it was).
+ */
+export function openSqliteJournal(file: string, options: SqliteJournalOptions): Journal {
+  return new SqliteJournal(resolve(file), options);
+}
+
+class SqliteJournal implements Journal {
+  readonly location: string;
+  readonly #clock: Clock;
+  readonly #db: DatabaseSync;
+  readonly #token: number;
+  readonly #statements: ReturnType<typeof prepareStatements>;
+  readonly #inFlight = new Map<string, Promise<StepResult<unknown>>>();
+  #lastFinished: number;
+  /** Why nothing can be read or written any more. */
+  #ended: AgentosError | null = null;
+
+  constructor(file: string, options: SqliteJournalOptions) {
+    this.location = file;
+    this.#clock = options.clock;
+    let opened: DatabaseSync | null = null;
+    try {
+      const claim = claimDatabase(file, options.maxBytes ?? null, (db) => {
+        opened = db;
+      });
+      this.#db = claim.db;
+      this.#token = claim.token;
+      this.#lastFinished = claim.lastFinished;
+      this.#statements = prepareStatements(claim.db);
+    } catch (error) {
+      throw endWith(error, file, this.#clock, opened);
+    }
+  }
+
+  step<T>(key: StepKey, run: (step: StepContext) => Promise<T>): Promise<StepResult<T>> {
+    let id: string;
+    try {
+      id = stepId(key);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const running = this.#inFlight.get(id);
+    // The id names the step and its inputs, so that both callers asked for the same type.
+    if (running !== undefined) return running as Promise<StepResult<T>>;
+    const started = this.#perform(id, key.name, run).finally(() => this.#inFlight.delete(id));
+    this.#inFlight.set(id, started);
+    return started;
+  }
+
+  async #perform<T>(id: string, name: string, run: (step: StepContext) => Promise<T>): Promise<StepResult<T>> {
+    const stored = this.#guard(() => this.#find(id));
+    if (stored !== null) return { value: JSON.parse(stored.result) as T, replayed: true };
+    const startedAt = this.#timestamp();
+    const starts = this.#guard(() => this.#start(id, name, startedAt));
+    const value = await run({ id, earlierStarts: starts - 1 });
+    const result = encode(value, name);
+    this.#guard(() => this.#finish({ id, name, startedAt, result }));
+    // What a replay will see, so that nobody depends on what JSON drops.
+    return { value: JSON.parse(result) as T, replayed: false };
+  }
+
+  steps(): StepRecord[] {
+    return this.#guard(() =>
+      this.#statements.list.all().map((row) => ({
+        id: String(row['id']),
+        name: String(row['name']),
+        startedAt: String(row['started_at']),
+        finishedAt: String(row['finished_at']),
+      })),
+    );
+  }
+
+  remove(): void {
+    this.#guard(() => {
+      this.#write(() => {});
+      this.close();
+      deleteDatabase(this.location);
+      deleteDrafts(this.location);
+    });
+  }
+
+  close(): void {
+    if (this.#ended !== null) return;
+    this.#ended = new AgentosError({ code: 'journal-unusable', file: this.location, reason: 'it was closed' });
+    try {
+      this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)');
+    } catch {
+      // On a full disk, say. The log stays beside the database, which is as good.
+    }
+    closeQuietly(this.#db);
+  }
+
+  #find(id: string): FinishedStep | null {
+    const row = this.#statements.find.get(id);
+    return row === undefined ? null : readStep(row);
+  }
+
+  #start(id: string, name: string, startedAt: string): number {
+    return this.#write(() => {
+      this.#statements.start.run(id, name, startedAt);
+      return Number(this.#statements.starts.get(id)?.['starts']);
+    });
+  }
+
+  #finish(facts: Omit<FinishedStep, 'finishedAt' | 'finishOrder'>): void {
+    const step = { ...facts, finishedAt: this.#timestamp(), finishOrder: this.#lastFinished + 1 };
+    this.#write(() => {
+      const { id, finishedAt, finishOrder, result } = step;
+      const { changes } = this.#statements.finish.run(finishedAt, finishOrder, sealOf(step), result, id);
+      if (changes !== 1) throw new JournalFault('damaged', `the record of step ${id} is gone`);
+    });
+    this.#lastFinished = step.finishOrder;
+  }
+
+  #write<T>(work: () => T): T {
+    const { begin, token, commit, rollback } = this.#statements;
+    begin.run();
+    try {
+      if (token.get()?.['token'] !== this.#token) throw new JournalFault('fenced', 'another owner has taken over');
+      const result = work();
+      commit.run();
+      return result;
+    } catch (error) {
+      // After some errors, a full disk among them, SQLite has rolled back by itself.
+      if (this.#db.isTransaction) rollback.run();
+      throw error;
+    }
+  }
+
+  #guard<T>(work: () => T): T {
+    if (this.#ended !== null) throw this.#ended;
+    try {
+      return work();
+    } catch (error) {
+      const problem = journalError(error, this.location, this.#clock.now());
+      if (problem.code === 'journal-damaged') {
+        this.#ended = problem;
+        closeQuietly(this.#db);
+      }
+      throw problem;
+    }
+  }
+
+  #timestamp(): string {
+    return new Date(this.#clock.now()).toISOString();
+  }
+}
+
+function prepareStatements(db: DatabaseSync) {
+  const prepare = (sql: string): StatementSync => db.prepare(sql);
+  return {
+    begin: prepare('BEGIN IMMEDIATE'),
+    commit: prepare('COMMIT'),
+    rollback: prepare('ROLLBACK'),
+    token: prepare('SELECT token FROM owner'),
+    find: prepare(`SELECT ${stepColumns} FROM steps WHERE id = ?`),
+    start: prepare(`INSERT INTO steps (id, name, starts, started_at) VALUES (?, ?, 1, ?)
+      ON CONFLICT (id) DO UPDATE SET starts = starts + 1, started_at = excluded.started_at`),
+    starts: prepare('SELECT starts FROM steps WHERE id = ?'),
+    finish: prepare(`UPDATE steps SET finished_at = ?, finish_order = ?, seal = ?, result = ?
+      WHERE id = ?`),
+    list: prepare(`SELECT id, name, started_at, finished_at FROM steps
+      WHERE finish_order IS NOT NULL ORDER BY finish_order`),
+  };
+}
+
+function encode(value: unknown, name: string): string {
+  try {
+    return JSON.stringify(value) ?? 'null';
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new AgentosError(
+      { code: 'internal', detail: `step ${name}: its result is not JSON: ${why}` },
+      { cause: error },
+    );
+  }
+}
+
+/** A damaged file is moved before it is closed: closing would fold the log into it and delete the log. */
+function endWith(error: unknown, file: string, clock: Clock, db: DatabaseSync | null): AgentosError {
+  const problem = journalError(error, file, clock.now());
+  if (db !== null) closeQuietly(db);
+  return problem;
+}
+
+function closeQuietly(db: DatabaseSync): void {
+  try {
+    db.close();
+  } catch {
+    // What was committed is on disk, and whatever led here is the problem to report.
+  }
+}

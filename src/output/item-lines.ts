@@ -1,0 +1,133 @@
+import { formatDuration } from '../core/duration.ts';
+import type { AgentosEvent, ItemStatus } from '../core/events.ts';
+import { wordingOf } from './wording.ts';
+
+export type Level = 'quiet' | 'normal' | 'verbose';
+type Style = 'plain' | 'dim' | 'good' | 'warn' | 'bad';
+
+export interface Line {
+  text: string;
+  style: Style;
+  /** The least verbosity at which it is shown. */
+  from: Level;
+}
+
+const STATUS_STYLE: Record<ItemStatus, Style> = {
+  succeeded: 'good',
+  skipped: 'dim',
+  discuss: 'warn',
+  failed: 'bad',
+  'timed-out': 'bad',
+  'over-budget': 'bad',
+  stalled: 'bad',
+  crashed: 'bad',
+  paused: 'warn',
+  cancelled: 'warn',
+};
+
+const line = (text: string, style: Style = 'plain', from: Level = 'normal'): Line => ({ text, style, from });
+
+/** An event in words, without its prefix. */
+export function linesOf(event: AgentosEvent): Line[] {
+  switch (event.type) {
+    case 'run-started':
+      return [
+        line(
+          `${event.workflow}: ${event.items.length} item(s), ${event.parallel} at a time, ${modelsOf(event.models)}`,
+          'dim',
+        ),
+        line(`run ${event.runId}`, 'dim', 'verbose'),
+      ];
+    case 'warning':
+      return [line(event.text, 'warn', 'quiet')];
+    case 'interrupted':
+      return [line(`${event.signal}: stopping; what is finished is kept. Once more to stop at once.`, 'warn', 'quiet')];
+    case 'run-finished':
+      return [];
+    case 'item-started': {
+      const again = event.attempt > 1 ? `, attempt ${event.attempt}` : '';
+      const reused =
+        event.reusedSteps > 0
+          ? ` (goes on after ${event.reusedSteps} finished step(s)${again})`
+          : again
+            ? ` (${again.slice(2)})`
+            : '';
+      return [line(`${event.title}${reused}`)];
+    }
+    case 'step-started':
+      return [line(`${event.step} …${event.model ? ` ${event.model}` : ''}`, 'dim')];
+    case 'step-finished':
+      return event.replayed
+        ? [line(`${event.step}: taken from the checkpoint`, 'dim')]
+        : [line(`${event.step}: done in ${formatDuration(event.durationMs)}`, 'dim', 'verbose')];
+    case 'model-answered': {
+      const { usage } = event;
+      const tokens =
+        event.metered && usage.inputTokens + usage.outputTokens > 0
+          ? `, ${usage.inputTokens} tokens in, ${usage.outputTokens} out`
+          : '';
+      const cost =
+        event.costUsd === null
+          ? event.metered
+            ? ', price unknown'
+            : ''
+          : event.costUsd > 0
+            ? `, $${event.costUsd.toFixed(4)}`
+            : '';
+      return [line(`${event.step}: answered in ${formatDuration(event.durationMs)}${tokens}${cost}`)];
+    }
+    case 'model-substituted':
+      return [line(`asked for ${event.asked}, but ${event.answered} answered as ${event.role}`, 'warn', 'quiet')];
+    case 'draft-checked': {
+      const summary = `checks: ${event.errors.length} error(s), ${event.warnings.length} warning(s)`;
+      return [
+        line(summary, event.errors.length > 0 ? 'warn' : 'plain'),
+        ...event.errors.map((finding) => line(`  error ${finding}`, 'warn')),
+        ...event.warnings.map((finding) => line(`  warning ${finding}`, 'dim', 'verbose')),
+      ];
+    }
+    case 'reply-rejected':
+      return [line(`${event.step}: not taken: ${event.reason}`, 'warn')];
+    case 'review-read': {
+      const [one, two, three] = event.tiers;
+      const style = event.verdict === 'APPROVED' ? 'good' : 'warn';
+      const findings = `${one} Tier 1, ${two} Tier 2, ${three} Tier 3`;
+      return [
+        line(`review ${event.round}: ${event.verdict ?? 'no verdict'} (${findings})`, style),
+        ...event.problems.map((problem) => line(`  ${problem}`, 'warn')),
+      ];
+    }
+    case 'file-written':
+      return [line(`wrote ${event.path}`, 'plain', event.what === 'lld' ? 'normal' : 'verbose')];
+    case 'output-line':
+      return [line(event.line, 'dim')];
+    case 'notice':
+      return [line(event.text)];
+    case 'item-retrying':
+      return [
+        line(
+          `${wordingOf(event.error.problem).message} Attempt ${event.attempt} in ${formatDuration(event.delayMs)}.`,
+          'warn',
+        ),
+      ];
+    case 'item-finished': {
+      const error = event.error ? wordingOf(event.error.problem) : null;
+      const detail = error?.message ?? event.reason;
+      const lines = [
+        line(
+          `${event.status}${detail ? `: ${detail}` : ''} (${formatDuration(event.durationMs)})`,
+          STATUS_STYLE[event.status],
+          'quiet',
+        ),
+      ];
+      if (error?.hint) lines.push(line(error.hint, 'dim', 'quiet'));
+      return lines;
+    }
+  }
+}
+
+function modelsOf(models: Record<string, string>): string {
+  return Object.entries(models)
+    .map(([role, spec]) => `${role} ${spec}`)
+    .join(', ');
+}

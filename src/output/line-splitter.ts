@@ -1,0 +1,97 @@
+import { isUtf8 } from 'node:buffer';
+import { hasControl, nextControl } from './control-sequences.ts';
+import { type LineRules, type ShownLine, UnfinishedLine } from './unfinished-line.ts';
+
+const LINE_FEED = 0x0a;
+
+export interface LineTarget {
+  /** One line that had to be looked at byte by byte. */
+  line(line: ShownLine): void;
+  /** Whole lines that are shown exactly as they are, from one offset to another; the last line feed is left out. */
+  block(bytes: Buffer, from: number, to: number): void;
+}
+
+/**
+ * Cuts one stream of bytes into lines. Lines that lie whole in a chunk and hold neither a control character nor a
+ * secret pass in one block, without a copy; the others go through {@link UnfinishedLine}. What comes out is the same
+ * however the bytes were cut into chunks.
+ */
+export class LineSplitter {
+  readonly #rules: LineRules;
+  readonly #target: LineTarget;
+  readonly #unfinished: UnfinishedLine;
+
+  constructor(rules: LineRules, target: LineTarget) {
+    this.#rules = rules;
+    this.#target = target;
+    this.#unfinished = new UnfinishedLine(rules);
+  }
+
+  push(chunk: Buffer): void {
+    const last = chunk.lastIndexOf(LINE_FEED);
+    let start = 0;
+    if (last !== -1 && this.#unfinished.begun) {
+      const first = chunk.indexOf(LINE_FEED);
+      this.#line(chunk, 0, first);
+      start = first + 1;
+    }
+    if (last >= start) this.#lines(chunk, start, last);
+    this.#unfinished.push(chunk, last === -1 ? 0 : last + 1, chunk.length);
+  }
+
+  end(): void {
+    const line = this.#unfinished.endOfStream();
+    if (line) this.#target.line(line);
+  }
+
+  #line(bytes: Buffer, from: number, to: number): void {
+    this.#unfinished.push(bytes, from, to);
+    this.#target.line(this.#unfinished.end());
+  }
+
+  /** Whole lines; `to` is the offset of the last line feed. */
+  #lines(bytes: Buffer, from: number, to: number): void {
+    const lines = bytes.subarray(from, to);
+    let start = from;
+    if (!isUtf8(lines) || !areShort(lines, this.#rules.maxLineBytes)) {
+      while (start <= to) start = this.#lineFrom(bytes, start);
+      return;
+    }
+    const withoutControls = !hasControl(lines);
+    let secretAt = -1;
+    while (start <= to) {
+      if (secretAt < start) secretAt = this.#secretAt(bytes, start, to);
+      const stop = withoutControls ? secretAt : Math.min(nextControl(bytes, start, to), secretAt);
+      if (stop === to) {
+        this.#target.block(bytes, start, to);
+        return;
+      }
+      const lineStart = Math.max(start, bytes.lastIndexOf(LINE_FEED, stop) + 1);
+      if (lineStart > start) this.#target.block(bytes, start, lineStart - 1);
+      start = this.#lineFrom(bytes, lineStart);
+    }
+  }
+
+  /** Takes the line that begins here; returns where the next one begins. */
+  #lineFrom(bytes: Buffer, start: number): number {
+    const end = bytes.indexOf(LINE_FEED, start);
+    this.#line(bytes, start, end);
+    return end + 1;
+  }
+
+  #secretAt(bytes: Buffer, from: number, to: number): number {
+    const found = this.#rules.secrets.find(bytes, from, to);
+    return found === -1 ? to : found;
+  }
+}
+
+/** Whether no line is longer than the bound; looks for one line feed per bound, not for each. */
+function areShort(lines: Buffer, maxLineBytes: number): boolean {
+  let start = 0;
+  while (lines.length - start > maxLineBytes) {
+    const end = lines.lastIndexOf(LINE_FEED, start + maxLineBytes);
+    if (end < start) return false;
+    start = end + 1;
+  }
+  return true;
+}

@@ -1,0 +1,65 @@
+import type { Writable } from 'node:stream';
+import type { Subscriber } from '../core/events.ts';
+import { createMask } from '../core/mask.ts';
+import type { Secret } from '../core/secret.ts';
+import { consoleSubscriber } from './console.ts';
+import type { Level } from './item-lines.ts';
+import { createLiveRegion, wantsLiveRegion } from './live-region.ts';
+import { OutputPrefixer, type OutputPrefixerOptions } from './prefixer.ts';
+import { createProgress } from './progress.ts';
+import { sinkOf } from './sink.ts';
+import { createTerminal, type Terminal } from './terminal.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface PeopleOptions {
+  stream: Writable & { isTTY?: boolean; columns?: number; rows?: number };
+  env: Environment;
+  secrets: readonly Secret[];
+  level: Level;
+  /** Whether a live region may be shown, if the stream can. */
+  live: boolean;
+}
+
+type OnLine = NonNullable<OutputPrefixerOptions['onLine']>;
+
+/** All that people see of a run: events as lines, what workers print, and on a terminal a live region below. */
+export interface People {
+  terminal: Terminal;
+  subscriber: Subscriber;
+  /** For what workers print; each line is also given to `onLine`. */
+  prefixer: (onLine: OnLine) => OutputPrefixer;
+  /** Removes the live region; lines can still be printed. */
+  close(): void;
+}
+
+export function createPeople({ stream, env, secrets, level, live }: PeopleOptions): People {
+  const mask = createMask(secrets);
+  const values = secrets.map((secret) => secret.reveal());
+  if (!live || !wantsLiveRegion(stream, env, { quiet: level === 'quiet', json: false })) {
+    const terminal = createTerminal(stream, env, mask);
+    return {
+      terminal,
+      subscriber: consoleSubscriber(terminal, level),
+      prefixer: (onLine) => new OutputPrefixer({ ...sinkOf(stream), mask: values, colour: terminal.colour, onLine }),
+      close: () => undefined,
+    };
+  }
+  const region = createLiveRegion({ stream, env, now: Date.now, progress: createProgress(mask), mask });
+  const lines = consoleSubscriber(region, level);
+  return {
+    terminal: region,
+    subscriber: (event) => {
+      region.subscriber(event);
+      lines(event);
+    },
+    prefixer: (onLine) =>
+      new OutputPrefixer({
+        write: (chunk) => region.line(String(chunk).replace(/\n$/, '')),
+        mask: values,
+        colour: region.colour,
+        onLine,
+      }),
+    close: () => region.close(),
+  };
+}

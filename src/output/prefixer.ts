@@ -1,0 +1,160 @@
+import type { Readable } from 'node:stream';
+import { LineSplitter, type LineTarget } from './line-splitter.ts';
+import { SecretFinder } from './secret-finder.ts';
+import type { Sink } from './sink.ts';
+import { paint, printable } from './terminal.ts';
+import { type ByteString, type LineRules, toByteString } from './unfinished-line.ts';
+
+type StreamName = 'stdout' | 'stderr';
+
+export interface OutputPrefixerOptions extends Sink {
+  /** Values that must never be seen. */
+  mask?: readonly string[];
+  /** Whether the target shows colour. If not, none is passed on. */
+  colour: boolean;
+  /** How much of one line is shown; the rest of it is dropped and counted. */
+  maxLineBytes?: number;
+  /** Every line of an attached stream, masked and without colour: for a log file beside the console. */
+  onLine?: (label: string, stream: StreamName, line: string) => void;
+}
+
+export interface Attachment {
+  /** All that the two streams said has been handed to the sink. Never rejects: a stream that fails has ended. */
+  readonly done: Promise<void>;
+  /** Shows what is there and listens no more; what still comes is read and dropped, so that no child blocks on it. */
+  detach(): void;
+}
+
+const DEFAULT_MAX_LINE_BYTES = 64 * 1024;
+
+/**
+ * Puts `[label] ` in front of every line of many children's raw output. Lines are written whole, so those of different
+ * children never mix, and each stream keeps its order. Nothing that moves the cursor or clears the screen passes.
+ *
+ * While the sink is full, all streams are paused: a slow terminal slows the children down, and the memory stays flat.
+ * A sink that is gone (`drained` rejected) loses only itself: children are still read, and `onLine` is still called.
+ */
+export class OutputPrefixer {
+  readonly #options: OutputPrefixerOptions;
+  readonly #rules: LineRules;
+  readonly #streams = new Set<Readable>();
+  #full = false;
+  #gone = false;
+
+  constructor(options: OutputPrefixerOptions) {
+    this.#options = options;
+    this.#rules = {
+      secrets: new SecretFinder(options.mask ?? []),
+      colour: options.colour,
+      maxLineBytes: options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES,
+    };
+  }
+
+  attach(label: string, stdout: Readable | null, stderr: Readable | null): Attachment {
+    const followed = [this.#follow(label, 'stdout', stdout), this.#follow(label, 'stderr', stderr)];
+    return {
+      done: Promise.all(followed.map(({ done }) => done)).then(() => undefined),
+      detach: () => {
+        for (const stream of followed) stream.detach();
+      },
+    };
+  }
+
+  /** A line of our own; several if the text has several. */
+  line(label: string, text: string): void {
+    const batch = new Batch(this.#prefix(label));
+    new LineSplitter(this.#rules, batch).push(Buffer.from(text.endsWith('\n') ? text : `${text}\n`));
+    this.#write(batch);
+  }
+
+  #prefix(label: string): ByteString {
+    return toByteString(`${paint(this.#options, 'cyan', `[${printable(label).replaceAll('\n', ' ')}]`)} `);
+  }
+
+  #follow(label: string, name: StreamName, stream: Readable | null): Attachment {
+    if (!stream || stream.destroyed || stream.readableEnded)
+      return { done: Promise.resolve(), detach: () => undefined };
+    const { onLine } = this.#options;
+    const batch = new Batch(this.#prefix(label), onLine && ((line) => onLine(label, name, line)));
+    const splitter = new LineSplitter(this.#rules, batch);
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    const take = (chunk: Buffer | string): void => {
+      splitter.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+      this.#write(batch);
+      // The one that was read goes to the end of the queue: after a pause, each has its turn.
+      this.#streams.delete(stream);
+      this.#streams.add(stream);
+      // Node resumes a child's streams by itself when the child exits; a grandchild may go on writing to them.
+      if (this.#full) stream.pause();
+    };
+    const detach = (): void => {
+      if (!this.#streams.delete(stream)) return;
+      for (const event of ['end', 'close']) stream.off(event, detach);
+      stream.off('data', take);
+      splitter.end();
+      this.#write(batch);
+      stream.resume();
+      resolve();
+    };
+    this.#streams.add(stream);
+    for (const event of ['end', 'close', 'error']) stream.on(event, detach);
+    stream.on('data', take);
+    if (this.#full) stream.pause();
+    else stream.resume();
+    return { done, detach };
+  }
+
+  #write(batch: Batch): void {
+    const chunk = batch.take();
+    if (chunk.length === 0 || this.#gone) return;
+    const hasRoom = this.#options.write(chunk) !== false;
+    if (hasRoom || this.#full || !this.#options.drained) return;
+    this.#full = true;
+    for (const stream of this.#streams) stream.pause();
+    const goOn = (gone: boolean): void => {
+      this.#gone = gone;
+      this.#full = false;
+      for (const stream of this.#streams) stream.resume();
+    };
+    this.#options.drained().then(
+      () => goOn(false),
+      () => goOn(true),
+    );
+  }
+}
+
+/** The prefixed lines of one chunk, for one write. */
+class Batch implements LineTarget {
+  readonly #prefix: ByteString;
+  readonly #between: ByteString;
+  readonly #onLine: ((line: string) => void) | undefined;
+  #parts: ByteString[] = [];
+
+  constructor(prefix: ByteString, onLine?: (line: string) => void) {
+    this.#prefix = prefix;
+    this.#between = `\n${prefix.replaceAll('$', '$$$$')}`;
+    this.#onLine = onLine;
+  }
+
+  line({ shown, plain }: { shown: ByteString; plain: ByteString }): void {
+    this.#parts.push(this.#prefix, shown, '\n');
+    this.#onLine?.(Buffer.from(plain, 'latin1').toString());
+  }
+
+  block(bytes: Buffer, from: number, to: number): void {
+    // A regular expression that is a single character makes V8 search and copy natively; replaceAll does not.
+    this.#parts.push(this.#prefix, bytes.toString('latin1', from, to).replace(/\n/g, this.#between), '\n');
+    if (!this.#onLine) return;
+    for (const line of bytes.toString('utf8', from, to).split('\n')) this.#onLine(line);
+  }
+
+  take(): Buffer {
+    let length = 0;
+    for (const part of this.#parts) length += part.length;
+    const chunk = Buffer.allocUnsafe(length);
+    let at = 0;
+    for (const part of this.#parts) at += chunk.write(part, at, 'latin1');
+    this.#parts = [];
+    return chunk;
+  }
+}

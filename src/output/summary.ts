@@ -1,0 +1,45 @@
+import { formatDuration } from '../core/duration.ts';
+import { isFailure } from '../core/exit-code.ts';
+import type { Summary } from '../core/summary.ts';
+import { paint, type Terminal } from './terminal.ts';
+
+/** The end of a run for people: one row an item, then the line to copy if anything failed. */
+export function printSummary(terminal: Terminal, summary: Summary): void {
+  const { items } = summary;
+  if (items.length === 0) {
+    terminal.line('Nothing to do: every issue has an approved LLD for what it says now.');
+    return;
+  }
+  const rows = items.map((item) => [
+    item.id,
+    item.status,
+    item.costUsd === null ? 'cost unknown' : `$${item.costUsd.toFixed(4)}`,
+    formatDuration(item.durationMs),
+    item.outputs[0] ?? item.error?.code ?? '',
+  ]);
+  const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  terminal.line('');
+  for (const [index, row] of rows.entries()) {
+    const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0));
+    const status = items[index]?.status ?? 'failed';
+    const style = status === 'succeeded' || status === 'skipped' ? 'green' : isFailure(status) ? 'red' : 'yellow';
+    terminal.line(`${cells[0]}  ${paint(terminal, style, cells[1] ?? '')}  ${cells.slice(2).join('  ')}`.trimEnd());
+  }
+  const waiting = items.filter((item) => item.status === 'discuss').map((item) => item.id);
+  if (waiting.length > 0) {
+    terminal.line(
+      `Waiting for a person: ${waiting.join(', ')}. Read the last verdict in docs/lineage/<id>/, change the issue, and run it again.`,
+    );
+  }
+  const resumable = items
+    .filter((item) => item.status === 'cancelled' || item.status === 'paused')
+    .map((item) => item.id);
+  if (resumable.length > 0)
+    terminal.line(
+      `Not finished: ${resumable.join(', ')}. Run the same command again: finished steps are not repeated.`,
+    );
+  if (summary.retryCommand !== null) {
+    const failed = items.filter((item) => isFailure(item.status)).map((item) => item.id);
+    terminal.line(`Failed: ${failed.join(', ')}. Retry with: ${summary.retryCommand}`);
+  }
+}

@@ -1,0 +1,37 @@
+import { AgentosError } from '../core/errors.ts';
+import type { VendorName } from '../core/keys.ts';
+
+const VENDOR_URLS: Record<VendorName, { official: string | null; version: string }> = {
+  anthropic: { official: 'https://api.anthropic.com', version: 'v1' },
+  google: { official: 'https://generativelanguage.googleapis.com', version: 'v1beta' },
+  openai: { official: 'https://api.openai.com', version: 'v1' },
+  'openai-compatible': { official: null, version: 'v1' },
+};
+
+/**
+ * The prefix of all requests. Some vendors' own programs take base URLs without the version and some with it, so people
+ * have both in their environment: it is added where it is missing. Compatible servers put their interface wherever they
+ * like (`/api/paas/v4`, `/v1beta/openai`), so there it is added to a bare host only.
+ */
+export function vendorBaseUrl(vendor: VendorName, url: string | undefined): string {
+  const { official, version } = VENDOR_URLS[vendor];
+  const given = url?.trim() || official;
+  if (!given) {
+    throw new AgentosError({
+      code: 'usage',
+      reason: `${vendor} has no base URL`,
+      hint: `set endpoints.${vendor} in agentos.yaml`,
+    });
+  }
+  const parsed = URL.parse(given);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '') {
+    throw new AgentosError({
+      code: 'usage',
+      reason: `the base URL of ${vendor} is not one`,
+      hint: 'write it as https://host/path, without a user name or password',
+    });
+  }
+  const path = parsed.pathname.replace(/\/+$/, '');
+  const complete = vendor === 'openai-compatible' ? path !== '' : /\/v\d+[a-z]*\d*$/.test(path);
+  return `${parsed.origin}${path}${complete ? '' : `/${version}`}`;
+}

@@ -1,0 +1,46 @@
+import type { Usage } from '../core/money.ts';
+import type { Material } from '../governance/material.ts';
+
+export type Role = 'drafter' | 'reviewer' | 'implementer';
+
+/** One piece of the prompt. `repeats` marks pieces that stay the same over the rounds of one item: vendors can cache them. */
+export interface PromptPart {
+  text: string;
+  repeats?: boolean;
+}
+
+export interface ModelRequest {
+  role: Role;
+  system: string;
+  /** Repeating parts come first. */
+  parts: PromptPart[];
+  material: Material;
+  signal: AbortSignal;
+  /** Called on every sign of life (a chunk, a line), so that a live call is never taken for a dead one. */
+  onProgress?: (progress: { outputChars: number }) => void;
+}
+
+export interface ModelReply {
+  text: string;
+  /** The model as asked for and as the vendor says it answered; null where it doesn't say. */
+  asked: string;
+  answered: string | null;
+  /** The vendor answered with another model than the one asked for (a dated snapshot of it is the same one). */
+  substituted: boolean;
+  usage: Usage;
+  /** False where the provider reports no usage (a command): then usage is zero and means nothing. */
+  metered: boolean;
+}
+
+/**
+ * Turns a prompt into a reply. It never retries: exactly one place does, or the bounds multiply. Every failure is an
+ * `AgentosError` whose retry class was decided here, where the status, code and type are known. A reply that is empty,
+ * truncated, filtered or an error page is a failure, never a reply.
+ */
+export interface Provider {
+  /** `provider:model`, as in the configuration. */
+  readonly spec: string;
+  /** False for the embedded model: its documents say so. */
+  readonly isModel: boolean;
+  complete(request: ModelRequest): Promise<ModelReply>;
+}

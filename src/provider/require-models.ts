@@ -1,0 +1,42 @@
+import type { Config } from '../core/config.ts';
+import { AgentosError } from '../core/errors.ts';
+import { keyVariables } from '../core/keys.ts';
+import { parseModelSpec } from '../core/model-spec.ts';
+import { priceOf } from '../core/prices.ts';
+
+/** Refuses what can't work before anything starts; returns what can, but should be known. */
+export function requireModels(config: Config): string[] {
+  const warnings = new Set<string>();
+  for (const [role, text] of Object.entries(config.models)) {
+    const spec = parseModelSpec(text);
+    if (spec.provider === 'offline' || spec.provider === 'command') continue;
+    const vendor = spec.provider;
+    if (vendor === 'openai-compatible' && config.endpoints[vendor] === undefined) {
+      throw new AgentosError({
+        code: 'usage',
+        reason: `${text} needs the address of its server.`,
+        hint: 'Set endpoints.openai-compatible in agentos.yaml, e.g. http://127.0.0.1:11434/v1',
+      });
+    }
+    const needsKey = vendor !== 'openai-compatible' || (config.keyVariables[vendor]?.length ?? 0) > 0;
+    if (needsKey && !config.keys.some((key) => key.vendor === vendor)) {
+      throw new AgentosError({
+        code: 'key-missing',
+        provider: vendor,
+        variables: keyVariables(vendor, config.keyVariables[vendor]),
+        role,
+      });
+    }
+    if (priceOf(text, config.prices) === null) {
+      if (config.bounds.maxCostUsd !== null || config.bounds.maxCostPerItemUsd !== null) {
+        throw new AgentosError({
+          code: 'usage',
+          reason: `The price of ${text} is not known, so a cost limit could not be kept.`,
+          hint: `Add it to agentos.yaml under prices, e.g. "${text}": { input: 3, output: 15 } (USD per million tokens).`,
+        });
+      }
+      warnings.add(`The price of ${text} is not known: its cost is not counted. Add it under prices in agentos.yaml.`);
+    }
+  }
+  return [...warnings];
+}

@@ -1,0 +1,151 @@
+import { AgentosError } from '../core/errors.ts';
+import { detailOf } from './detail.ts';
+import { fieldsOf, listOf, textOf } from './json-fields.ts';
+import { readRetryAfterMs } from './retry-after.ts';
+
+/** What a vendor's refusal means for the caller, whichever words it came in. */
+type Meaning = 'spent' | 'filtered' | 'rejected' | 'quota' | 'overloaded' | 'refused';
+
+/** By `error.type`, `error.code`, `error.status` and the `reason` of details. */
+const BY_CODE: Readonly<Record<string, Meaning>> = {
+  insufficient_quota: 'spent',
+  credit_balance_exhausted: 'spent',
+  enforced_spend_limit_reached: 'spent',
+  billing_error: 'spent',
+  billing_hard_limit_reached: 'spent',
+  billing_not_active: 'spent',
+  content_filter: 'filtered',
+  content_policy_violation: 'filtered',
+  API_KEY_INVALID: 'rejected',
+  invalid_api_key: 'rejected',
+  authentication_error: 'rejected',
+  permission_error: 'rejected',
+  UNAUTHENTICATED: 'rejected',
+  PERMISSION_DENIED: 'rejected',
+  rate_limit_error: 'quota',
+  rate_limit_exceeded: 'quota',
+  slow_down: 'quota',
+  RESOURCE_EXHAUSTED: 'quota',
+  overloaded_error: 'overloaded',
+  api_error: 'overloaded',
+  timeout_error: 'overloaded',
+  server_error: 'overloaded',
+  UNAVAILABLE: 'overloaded',
+  INTERNAL: 'overloaded',
+  DEADLINE_EXCEEDED: 'overloaded',
+  invalid_request_error: 'refused',
+  not_found_error: 'refused',
+  request_too_large: 'refused',
+  invalid_prompt: 'refused',
+  context_length_exceeded: 'refused',
+  model_not_found: 'refused',
+  INVALID_ARGUMENT: 'refused',
+  FAILED_PRECONDITION: 'refused',
+  NOT_FOUND: 'refused',
+};
+
+/** These say more than the status they come with: an empty account is a 429, a wrong key a 400 at Google. */
+const OVER_STATUS: ReadonlySet<string> = new Set<string>([
+  ...Object.keys(BY_CODE).filter((code) => BY_CODE[code] === 'spent' || BY_CODE[code] === 'filtered'),
+  'API_KEY_INVALID',
+  'invalid_api_key',
+]);
+
+const SEVERITY: readonly Meaning[] = ['spent', 'filtered', 'rejected', 'quota', 'overloaded', 'refused'];
+
+interface VendorAnswer {
+  provider: string;
+  /** Of the HTTP response; null for an error inside a stream that began well. */
+  status: number | null;
+  headers: Readonly<Record<string, string>>;
+  /** The parsed body or the event's data; null if it was not JSON. */
+  body: unknown;
+  /** Shown where the body has no message of its own. */
+  fallback: string;
+  /** Kept out of every detail. */
+  secret: string;
+  nowMs: number;
+}
+
+export function vendorFailure(answer: VendorAnswer): AgentosError {
+  const { provider, headers, body, secret } = answer;
+  const error = readError(body);
+  const status = answer.status ?? error.status;
+  const detail = detailOf([error.codes[0], error.message ?? answer.fallback].filter(Boolean).join(': '), secret);
+  switch (meaningOf(answer.status, error)) {
+    case 'spent':
+      return new AgentosError({ code: 'provider-quota', provider, detail, retryAfterMs: null, status });
+    case 'filtered':
+      return new AgentosError({ code: 'reply-filtered', provider, reason: detail });
+    case 'rejected':
+      return new AgentosError({ code: 'provider-rejected-key', provider, status, detail });
+    case 'quota': {
+      const retryAfterMs = readRetryAfterMs({ headers, body, message: error.message ?? '' }, answer.nowMs);
+      return new AgentosError({ code: 'provider-quota', provider, detail, retryAfterMs, status }, { retry: 'quota' });
+    }
+    case 'overloaded':
+      return new AgentosError({ code: 'provider-overloaded', provider, status, detail }, { retry: 'transient' });
+    case 'refused':
+      return new AgentosError({ code: 'provider-refused-request', provider, status, detail });
+    case null:
+      return new AgentosError({ code: 'provider-bad-reply', provider, detail }, { retry: 'transient' });
+  }
+}
+
+interface ErrorFacts {
+  status: number | null;
+  codes: string[];
+  message: string | null;
+}
+
+function meaningOf(httpStatus: number | null, error: ErrorFacts): Meaning | null {
+  const over = error.codes.filter((code) => OVER_STATUS.has(code) || SPEND_LIMIT.test(code));
+  return (
+    meaningOfCodes(over) ?? meaningOfStatus(httpStatus) ?? meaningOfCodes(error.codes) ?? meaningOfStatus(error.status)
+  );
+}
+
+const SPEND_LIMIT = /_(?:spend|usage)_limit_exceeded$/;
+
+function meaningOfCodes(codes: readonly string[]): Meaning | null {
+  const meanings = codes.map((code) =>
+    SPEND_LIMIT.test(code) ? 'spent' : Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined,
+  );
+  return SEVERITY.find((meaning) => meanings.includes(meaning)) ?? null;
+}
+
+function meaningOfStatus(status: number | null): Meaning | null {
+  if (status === null || status < 400) return null;
+  if (status === 401 || status === 403) return 'rejected';
+  if (status === 402) return 'spent';
+  if (status === 429) return 'quota';
+  if (status === 408 || status >= 500) return 'overloaded';
+  return 'refused';
+}
+
+/**
+ * The shapes: `{error: {type, message, code, status, details}}` in a body, sometimes in a list; the inner object alone or
+ * `{type: "response.failed", response: {error}}` in a stream; `{message}` or `{detail}` from servers in between.
+ */
+function readError(body: unknown): ErrorFacts {
+  const whole = fieldsOf(Array.isArray(body) ? body[0] : body);
+  const inResponse = fieldsOf(whole['response'])['error'];
+  const given = inResponse ?? whole['error'] ?? whole;
+  const error = fieldsOf(given);
+  const reasons = listOf(error['details']).map((detail) => detail['reason']);
+  const candidates = [
+    error['code'],
+    error['type'],
+    error['status'],
+    fieldsOf(error['details'])['error_code'],
+    ...reasons,
+  ];
+  const number = [error['code'], error['status']].find(
+    (value) => typeof value === 'number' && value >= 400 && value < 600,
+  );
+  return {
+    status: typeof number === 'number' ? number : null,
+    codes: candidates.flatMap((value) => textOf(value) ?? []),
+    message: textOf(error['message']) ?? textOf(given) ?? textOf(whole['message']) ?? textOf(whole['detail']) ?? null,
+  };
+}

@@ -1,0 +1,166 @@
+import { type FinishReason, type LanguageModelUsage, streamText } from 'ai';
+import { AgentosError } from '../core/errors.ts';
+import { NO_USAGE, type Usage } from '../core/money.ts';
+import { MAX_REPLY_BYTES } from './call-bounds.ts';
+import { detailOf } from './detail.ts';
+import { fieldsOf, textOf } from './json-fields.ts';
+import type { PromptPart } from './port.ts';
+import { promptText } from './prompt-text.ts';
+import { vendorFailure } from './vendor-failure.ts';
+import type { VendorCall } from './vendors/call.ts';
+
+export interface StreamedReply {
+  text: string;
+  answered: string | null;
+  usage: Usage;
+  metered: boolean;
+}
+
+export interface StreamRequest {
+  provider: string;
+  secret: string;
+  call: VendorCall;
+  system: string;
+  parts: PromptPart[];
+  signal: AbortSignal;
+  onText: (outputChars: number) => void;
+}
+
+/** One call, streamed to its end. Only a reply that the vendor calls finished is returned. */
+export async function streamReply(request: StreamRequest): Promise<StreamedReply> {
+  try {
+    return await readStream(request);
+  } catch (error) {
+    throw streamFailure(request, error);
+  }
+}
+
+async function readStream(request: StreamRequest): Promise<StreamedReply> {
+  const { provider, call, signal } = request;
+  // The package writes its warnings to the terminal otherwise; whatever they name, the vendor's answer decides.
+  globalThis.AI_SDK_LOG_WARNINGS = false;
+  const { stream } = streamText({
+    model: call.model,
+    ...promptOf(request),
+    ...(call.maxOutputTokens === undefined ? {} : { maxOutputTokens: call.maxOutputTokens }),
+    ...(call.providerOptions === undefined ? {} : { providerOptions: call.providerOptions }),
+    maxRetries: 0,
+    abortSignal: signal,
+    include: { rawChunks: true },
+    onError: () => {},
+  });
+  let text = '';
+  let answered: string | null = null;
+  for await (const part of stream) {
+    if (part.type === 'error') throw streamFailure(request, part.error);
+    if (part.type === 'raw') answered ??= answeredModel(part.rawValue);
+    if (part.type === 'text-delta') {
+      text += part.text;
+      if (text.length > MAX_REPLY_BYTES)
+        throw new AgentosError({ code: 'reply-too-large', provider, limitBytes: MAX_REPLY_BYTES });
+      request.onText(text.length);
+    }
+    if (part.type === 'finish') {
+      refuseUnfinished(provider, part.finishReason, part.rawFinishReason, part.totalUsage.outputTokens ?? null);
+      if (text.trim() === '') throw new AgentosError({ code: 'reply-empty', provider }, { retry: 'transient' });
+      return { text, answered, ...meter(part.totalUsage) };
+    }
+  }
+  signal.throwIfAborted();
+  throw brokenOff(provider);
+}
+
+function meter({ inputTokens, outputTokens, inputTokenDetails: cached }: LanguageModelUsage): {
+  usage: Usage;
+  metered: boolean;
+} {
+  if (inputTokens === undefined || outputTokens === undefined) return { usage: NO_USAGE, metered: false };
+  const cacheReadTokens = cached.cacheReadTokens ?? 0;
+  const cacheWriteTokens = cached.cacheWriteTokens ?? 0;
+  return { usage: { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }, metered: true };
+}
+
+function promptOf({ call, system, parts }: StreamRequest) {
+  const mark = call.cacheMark === undefined ? {} : { providerOptions: call.cacheMark };
+  const instructions = system === '' ? {} : { instructions: { role: 'system' as const, content: system, ...mark } };
+  if (call.cacheMark === undefined) {
+    return { ...instructions, messages: [{ role: 'user' as const, content: promptText(parts) }] };
+  }
+  const pieces = parts.filter((part) => part.text !== '');
+  const lastRepeating = pieces.findLastIndex((part) => part.repeats === true);
+  const content = pieces.map((part, index) => ({
+    type: 'text' as const,
+    text: part.text,
+    ...(index === lastRepeating ? mark : {}),
+  }));
+  return { ...instructions, messages: [{ role: 'user' as const, content }] };
+}
+
+/** Anthropic: `message.model`; Google: `modelVersion`; OpenAI: `response.model` or `model`. */
+function answeredModel(event: unknown): string | null {
+  const { message, response, modelVersion, model } = fieldsOf(event);
+  return (
+    textOf(fieldsOf(message)['model']) ??
+    textOf(modelVersion) ??
+    textOf(fieldsOf(response)['model']) ??
+    textOf(model) ??
+    null
+  );
+}
+
+/** What some compatible servers say instead of `stop`. */
+const OTHER_WORDS_FOR_STOP = new Set(['eos', 'eos_token', 'end_turn', 'stop_sequence']);
+
+function refuseUnfinished(
+  provider: string,
+  reason: FinishReason,
+  raw: string | undefined,
+  outputTokens: number | null,
+): void {
+  switch (reason) {
+    case 'stop':
+      return;
+    case 'length':
+      throw new AgentosError({ code: 'reply-truncated', provider, outputTokens }, { retry: 'ceiling' });
+    case 'content-filter':
+      throw new AgentosError({ code: 'reply-filtered', provider, reason: detailOf(raw ?? 'refusal') });
+    case 'other':
+      if (raw !== undefined && OTHER_WORDS_FOR_STOP.has(raw)) return;
+      if (raw === undefined) throw brokenOff(provider);
+      break;
+    case 'interrupted':
+      throw brokenOff(provider);
+    case 'tool-calls':
+    case 'error':
+      break;
+  }
+  const detail = detailOf(`the reply ended with ${raw ?? reason}`);
+  throw new AgentosError({ code: 'provider-bad-reply', provider, detail }, { retry: 'transient' });
+}
+
+function brokenOff(provider: string): AgentosError {
+  const detail = 'the stream ended before the reply was finished';
+  return new AgentosError({ code: 'provider-bad-reply', provider, detail }, { retry: 'transient' });
+}
+
+/** An error that our fetch classified is somewhere in the causes; an error event carries its data; the rest is a reply we can't read. */
+function streamFailure({ provider, secret }: StreamRequest, error: unknown): AgentosError {
+  for (let current = error, depth = 0; current instanceof Error && depth < 5; current = current.cause, depth++) {
+    if (current instanceof AgentosError) return current;
+  }
+  const { data, responseBody, message, name } = fieldsOf(error);
+  const body = data ?? parsed(responseBody) ?? (error instanceof Error ? null : error);
+  const fallback = [error instanceof Error ? textOf(name) : undefined, textOf(message) ?? textOf(error)]
+    .filter(Boolean)
+    .join(': ');
+  return vendorFailure({ provider, status: null, headers: {}, body, fallback, secret, nowMs: Date.now() });
+}
+
+function parsed(text: unknown): unknown {
+  if (typeof text !== 'string') return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,240 @@
+import { rm } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { type ItemEnd, ParallelCoordinator } from '../coordinator/coordinator.ts';
+import { acquireLock } from '../coordinator/lock.ts';
+import { createBudget } from '../core/budget.ts';
+import type { AgentosError } from '../core/errors.ts';
+import type { AgentosEvent, ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
+import { exitCodeOf } from '../core/exit-code.ts';
+import { sha256 } from '../core/hash.ts';
+import { parseItemId } from '../core/ids.ts';
+import { labelOf } from '../core/paths.ts';
+import type { Plan, PlannedItem } from '../core/plan.ts';
+import { priceOf } from '../core/prices.ts';
+import {
+  countsOf,
+  createTally,
+  type ItemSummary,
+  type ItemTally,
+  retryCommandOf,
+  type Summary,
+} from '../core/summary.ts';
+import type { People } from '../output/people.ts';
+import { openRunFiles } from '../output/run-files.ts';
+import { wordingOf } from '../output/wording.ts';
+import { writeFileAtomic } from '../workspace/atomic-file.ts';
+import { packageRoot } from '../workspace/package-root.ts';
+import type { Project } from '../workspace/project.ts';
+import { prepareStateFolder } from '../workspace/state-folder.ts';
+import type { Batch } from './batch.ts';
+
+export interface RunOptions {
+  project: Project;
+  batch: Batch;
+  plan: Plan;
+  haltAfter: number | null;
+  /** What the command line said, for `resume`. */
+  request: Record<string, unknown>;
+  /** The run that this one goes on with, if any. */
+  resumes: string | null;
+  /** Flags that the line to copy for a retry has to repeat. */
+  retryFlags: string[];
+  interrupt: Interruption;
+  subscribers: Subscriber[];
+  /** Shows what workers print; each line is also given to `onLine`. */
+  prefixer: People['prefixer'];
+  version: string;
+}
+
+/** How a person stops a run: once politely, twice at once. */
+export interface Interruption {
+  /** Aborted with an `interrupted` error at the first signal. */
+  polite: AbortSignal;
+  /** Aborted at the second. */
+  now: AbortSignal;
+  by: () => NodeJS.Signals | null;
+}
+
+/** The parent's composition root: records the run, hands its items to the coordinator, and sums up. */
+export async function runPlan(options: RunOptions): Promise<Summary> {
+  const { project, batch, plan, subscribers, interrupt } = options;
+  const { paths, config, mask } = project;
+  const { workflow } = batch;
+  const startedAt = new Date();
+  const warnings = plan.items.some((item) => item.state === 'new' || item.state === 'resumed')
+    ? batch.requirements(project)
+    : [];
+
+  await prepareStateFolder(paths.base);
+  const runId = runIdOf(startedAt, paths.base);
+  const runPaths = paths.run(runId);
+  await writeFileAtomic(runPaths.record, `${mask(JSON.stringify(runRecord(options, runId, startedAt), null, 2))}\n`);
+  const files = openRunFiles(runPaths, mask, (text) => {
+    for (const subscriber of subscribers) subscriber({ at: now(), type: 'warning', text });
+  });
+  const idOf = new Map(plan.items.map(({ id }) => [labelOf(workflow, id), id]));
+  const prefixer = options.prefixer((label, _stream, line) => {
+    const id = idOf.get(label);
+    if (id !== undefined) files.printed(workflow, id, line);
+  });
+  const budget = createBudget(config.bounds, (spec) => priceOf(spec, config.prices));
+  const tallies = new Map<string, ItemTally>(plan.items.map((item) => [item.id, createTally(item.title)]));
+  const publish = (event: AgentosEvent): void => {
+    files.subscriber(event);
+    for (const subscriber of subscribers) subscriber(event);
+  };
+  const emitRun = (event: RunEvent): void => publish({ at: now(), ...event });
+  const emitItem = (id: string, event: ItemEvent): void => {
+    const full = { at: now(), item: id, workflow, ...event };
+    budget.add(full);
+    tallies.get(id)?.add(full);
+    publish(full);
+  };
+
+  emitRun({
+    type: 'run-started',
+    runId,
+    workflow,
+    items: plan.items.map((item) => item.id),
+    parallel: plan.parallel,
+    models: plan.models,
+  });
+  for (const text of warnings) emitRun({ type: 'warning', text });
+
+  const coordinator = new ParallelCoordinator({
+    task: batch.task,
+    parallel: plan.parallel,
+    worker: {
+      script: join(packageRoot(), 'dist', 'worker.js'),
+      env: project.childEnv,
+      cwd: paths.repository,
+      compileCache: join(paths.base, 'compile-cache'),
+    },
+    maxRetries: config.bounds.maxRetries,
+    timeoutMs: config.bounds.timeoutMs,
+    idleTimeoutMs: config.bounds.idleTimeoutMs,
+    globalTimeoutMs: config.bounds.globalTimeoutMs,
+    haltAfter: options.haltAfter,
+    onEvent: emitItem,
+    onHalt: ({ failures, cause }) =>
+      emitRun({ type: 'warning', text: `${failures} failure(s), the last one ${cause}: nothing new is started.` }),
+    claim: (id) => {
+      const lock = acquireLock(paths.lock(workflow, parseItemId(id)), { workflow, id }, now());
+      return () => lock.release();
+    },
+    reserve: budget.reserve,
+    attachOutput: (id, { stdout, stderr }) => prefixer.attach(labelOf(workflow, parseItemId(id)), stdout, stderr),
+    runTag: runId,
+  });
+  const onInterrupt = (): void => {
+    emitRun({ type: 'interrupted', signal: interrupt.by() ?? 'SIGINT' });
+    coordinator.stop(interrupt.polite.reason as AgentosError);
+  };
+  interrupt.polite.addEventListener('abort', onInterrupt, { once: true });
+  interrupt.now.addEventListener('abort', () => coordinator.kill(), { once: true });
+  if (interrupt.polite.aborted) onInterrupt();
+
+  const ends = new Map<string, ItemEnd>();
+  for (const item of plan.items) {
+    const end = await endedAlready(item, project, batch);
+    if (end === null) continue;
+    ends.set(item.id, end);
+    emitItem(item.id, { type: 'item-finished', ...end });
+  }
+  const open = plan.items.filter((item) => !ends.has(item.id));
+  const input = batch.input(project);
+  const done = await coordinator.run(open.map(({ id }) => ({ id, checkpoint: paths.checkpoint(workflow, id), input })));
+  for (const end of done) ends.set(end.id, end);
+
+  const finishedAt = new Date();
+  const items = plan.items.flatMap((item) => {
+    const end = ends.get(item.id);
+    const tally = tallies.get(item.id);
+    return end && tally ? [summaryOf(end, tally, paths.repository)] : [];
+  });
+  const exitCode = exitCodeOf(
+    items.map((item) => item.status),
+    interrupt.by(),
+  );
+  const summary: Summary = {
+    runId,
+    workflow,
+    startedAt: startedAt.toISOString(),
+    finishedAt: finishedAt.toISOString(),
+    parallel: plan.parallel,
+    exitCode,
+    counts: countsOf(items),
+    retryCommand: retryCommandOf(workflow, items, options.retryFlags),
+    items,
+  };
+  emitRun({ type: 'run-finished', runId, exitCode, durationMs: finishedAt.getTime() - startedAt.getTime() });
+  files.close();
+  await writeFileAtomic(runPaths.summary, mask(`${JSON.stringify(summary, null, 2)}\n`));
+  return summary;
+}
+
+/** What needs no worker: an item that is done, and one that can't be read. */
+async function endedAlready(item: PlannedItem, { paths }: Project, { workflow }: Batch): Promise<ItemEnd | null> {
+  const plain = { id: item.id, attempts: 0, durationMs: 0, reason: null, error: item.error, outputs: [] };
+  if (item.state === 'unreadable') return { ...plain, status: 'failed' };
+  if (item.state !== 'done') return null;
+  // A run that was killed between its last file and the end of its journal leaves a checkpoint that nobody needs.
+  for (const suffix of ['', '-wal', '-shm'])
+    await rm(`${paths.checkpoint(workflow, item.id)}${suffix}`, { force: true });
+  return {
+    ...plain,
+    status: 'skipped',
+    reason: 'approved already, for what the issue says now',
+    outputs: [paths.lld(item.id)],
+  };
+}
+
+function summaryOf(end: ItemEnd, tally: ItemTally, repository: string): ItemSummary {
+  const { id, status, reason, attempts, durationMs, error } = end;
+  const words = error && wordingOf(error.problem);
+  return {
+    id,
+    title: tally.title,
+    status,
+    reason,
+    attempts,
+    steps: tally.steps,
+    durationMs,
+    usage: tally.usage,
+    costUsd: tally.costUsd,
+    error: error && words ? { code: error.problem.code, message: words.message, hint: words.hint } : null,
+    outputs: end.outputs.map((path) => relative(repository, path)),
+  };
+}
+
+function runRecord({ project, plan, request, resumes, version }: RunOptions, runId: string, startedAt: Date): unknown {
+  const { models, bounds } = project.config;
+  return {
+    runId,
+    workflow: plan.workflow,
+    startedAt: startedAt.toISOString(),
+    pid: process.pid,
+    version,
+    resumes,
+    parallel: plan.parallel,
+    models,
+    bounds,
+    request,
+    items: plan.items.map(({ id, title, state, fromStep, reusedSteps }) => ({
+      id,
+      title,
+      state,
+      fromStep,
+      reusedSteps,
+    })),
+  };
+}
+
+function runIdOf(startedAt: Date, base: string): string {
+  const stamp = startedAt.toISOString().replace(/[-:.]/g, '');
+  return `${stamp}-${sha256(`${base}\0${process.pid}\0${stamp}`).slice(0, 8)}`;
+}
+
+function now(): string {
+  return new Date().toISOString();
+}

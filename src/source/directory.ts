@@ -1,0 +1,83 @@
+import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AgentosError, systemCode } from '../core/errors.ts';
+import { sha256 } from '../core/hash.ts';
+import { type ItemId, isItemId } from '../core/ids.ts';
+import { nearest } from '../core/nearest.ts';
+import { isInside } from '../core/paths.ts';
+import { readFrontMatter } from '../governance/lld/front-matter.ts';
+import { normaliseText, parseMarkdown, plainText } from '../governance/markdown.ts';
+import type { Issue, IssueSource } from './port.ts';
+
+const LARGEST_BYTES = 1_000_000;
+const naturalOrder = new Intl.Collator('en', { numeric: true });
+
+/** Issues as Markdown files in one folder of the repository, `issues/<id>.md`. */
+export function createDirectorySource(directory: string): IssueSource {
+  const pathOf = (id: ItemId): string => join(directory, `${id}.md`);
+
+  async function ids(): Promise<ItemId[]> {
+    let names: string[];
+    try {
+      names = await readdir(directory);
+    } catch (error) {
+      throw new AgentosError({ code: 'source-missing', directory }, { cause: error });
+    }
+    return names
+      .filter((name) => name.endsWith('.md') && name.toLowerCase() !== 'readme.md')
+      .map((name) => name.slice(0, -'.md'.length))
+      .filter(isItemId)
+      .sort(naturalOrder.compare);
+  }
+
+  async function read(id: ItemId): Promise<Issue> {
+    const path = pathOf(id);
+    const unreadable = (reason: string, cause?: unknown): AgentosError =>
+      new AgentosError({ code: 'issue-unreadable', id, path, reason }, { cause });
+    let bytes: Buffer;
+    try {
+      // A link out of the folder could hand any file of the machine to a model.
+      if (!isInside(await realpath(directory), await realpath(path)))
+        throw unreadable('is a link that leaves the folder');
+      const { size } = await stat(path);
+      if (size > LARGEST_BYTES) throw unreadable(`is larger than ${LARGEST_BYTES / 1_000_000} MB`);
+      bytes = await readFile(path);
+    } catch (error) {
+      if (systemCode(error) === 'ENOENT') {
+        const near = nearest(id, await ids().catch(() => []));
+        throw new AgentosError({ code: 'issue-missing', id, path, near }, { cause: error });
+      }
+      if (systemCode(error) === 'EISDIR') throw unreadable('is a folder', error);
+      if (error instanceof AgentosError) throw error;
+      throw unreadable(systemCode(error) ?? String(error), error);
+    }
+    const text = decode(bytes);
+    if (text === null) throw unreadable('is not UTF-8 text');
+    if (text.trim() === '') throw unreadable('is empty');
+    return parseIssue(id, text);
+  }
+
+  return { location: directory, ids, read };
+}
+
+function decode(bytes: Buffer): string | null {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return text.includes('\0') ? null : text;
+  } catch {
+    return null;
+  }
+}
+
+/** The title is the front matter's, else the first heading, else the first line, else the id. */
+export function parseIssue(id: ItemId, raw: string): Issue {
+  const text = normaliseText(raw);
+  const { fields, body } = readFrontMatter(text);
+  const first = parseMarkdown(body).children[0];
+  const stated = typeof fields['title'] === 'string' ? fields['title'].trim() : '';
+  const heading = first?.type === 'heading' ? plainText(first) : '';
+  const firstLine = plainText(first).split('\n')[0]?.trim() ?? '';
+  const labels = Array.isArray(fields['labels']) ? fields['labels'].filter((label) => typeof label === 'string') : [];
+  const title = (stated || heading || firstLine || `Issue ${id}`).slice(0, 200);
+  return { id, title, body: body.trim(), labels, raw: text, hash: sha256(text.trimEnd()) };
+}

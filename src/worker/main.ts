@@ -1,0 +1,162 @@
+import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import type { FromWorker, ItemStart, TaskReference, TaskResult, ToWorker } from './protocol.ts';
+import type { Task } from './task.ts';
+
+/*
+ * The child's composition root: one item at a time, told by the parent over IPC.
+ *
+ *   starting → ready → running → ready (the item ended; the parent may send the next one)
+ *   any      → gone    the parent disconnects or dies, or an error nobody caught
+ *
+ * What it needs for an item is loaded while it waits for one, so that a warm worker starts within milliseconds.
+ */
+
+/** Resolves when the message was handed over, so that nothing is lost by an exit right after it. */
+function send(message: FromWorker): Promise<void> {
+  return new Promise((resolve) => {
+    if (!process.connected || !process.send) return resolve();
+    process.send(message, undefined, undefined, () => resolve());
+  });
+}
+
+function post(message: FromWorker): void {
+  void send(message);
+}
+
+const HEARTBEAT_EVERY_MS = 250;
+let lastHeartbeat = 0;
+
+/** Chunks of an answer come in hundreds a second; the parent needs to hear of life, not of each of them. */
+function heartbeat(): void {
+  const now = performance.now();
+  if (now - lastHeartbeat < HEARTBEAT_EVERY_MS) return;
+  lastHeartbeat = now;
+  post({ type: 'alive' });
+}
+
+interface Running {
+  stop: AbortController;
+  abort: AbortController;
+}
+
+let running: Running | null = null;
+let nextTicket = 0;
+const tickets = new Map<number, (error: ErrorRecord | null) => void>();
+const loadJournal = (): Promise<typeof import('../journal/sqlite.ts')> => import('../journal/sqlite.ts');
+
+function reserve(spec: string, promptChars: number): Promise<void> {
+  nextTicket += 1;
+  const ticket = nextTicket;
+  return new Promise((resolve, reject) => {
+    tickets.set(ticket, (error) => {
+      tickets.delete(ticket);
+      if (error === null) resolve();
+      else reject(revive(error));
+    });
+    post({ type: 'reserve', ticket, spec, promptChars });
+  });
+}
+
+function revive({ problem, retry }: ErrorRecord): AgentosError {
+  return new AgentosError(problem, { retry });
+}
+
+async function loadTask(reference: TaskReference): Promise<Task> {
+  if ('builtIn' in reference) return (await import('./lld-task.ts')).lldTask;
+  const module: Record<string, unknown> = await import(reference.module);
+  const task = module[reference.export];
+  if (typeof task === 'function') return task as Task;
+  throw new AgentosError({ code: 'task-missing', module: reference.module, export: reference.export });
+}
+
+async function runItem(item: ItemStart): Promise<void> {
+  const stop = new AbortController();
+  const abort = new AbortController();
+  running = { stop, abort };
+  let outcome: { result: TaskResult } | { error: ErrorRecord };
+  try {
+    const [task, { openSqliteJournal }, { systemClock }, { stoppableJournal }] = await Promise.all([
+      loadTask(item.task),
+      loadJournal(),
+      import('../core/clock.ts'),
+      import('./stoppable-journal.ts'),
+    ]);
+    const journal = openSqliteJournal(item.checkpoint, { clock: systemClock });
+    try {
+      const result = await task({
+        id: item.id,
+        attempt: item.attempt,
+        input: item.input,
+        journal: stoppableJournal(journal, stop.signal),
+        signal: abort.signal,
+        emit: (event) => post({ type: 'event', event }),
+        heartbeat,
+        group: (leader, ended) => post({ type: 'group', leader, ended }),
+        reserve,
+      });
+      if (result.status === 'succeeded') journal.remove();
+      outcome = { result };
+    } finally {
+      journal.close();
+    }
+  } catch (error) {
+    outcome = { error: toErrorRecord(error) };
+  }
+  running = null;
+  await drained();
+  await send({ type: 'ended', outcome, rssBytes: process.memoryUsage.rss() });
+}
+
+/** What the item printed is in the pipes before the parent hears that it ended. */
+async function drained(): Promise<void> {
+  for (const stream of [process.stdout, process.stderr]) {
+    await new Promise<void>((resolve) => stream.write('', () => resolve()));
+  }
+}
+
+process.on('message', (message: ToWorker) => {
+  switch (message.type) {
+    case 'start':
+      void runItem(message.item);
+      return;
+    case 'stop':
+      running?.stop.abort(revive(message.error));
+      return;
+    case 'abort':
+      running?.stop.abort(revive(message.error));
+      running?.abort.abort(revive(message.error));
+      return;
+    case 'reserved':
+      tickets.get(message.ticket)?.(message.error);
+  }
+});
+
+// Nothing outlives the parent: this process leads a group, and everything it started is in it.
+process.on('disconnect', () => {
+  try {
+    process.kill(-process.pid, 'SIGKILL');
+  } catch {
+    process.exit(1);
+  }
+});
+
+// An error that nobody caught leaves unknown state behind: the parent is told why, and this process is not used again.
+const onFatal = (error: unknown): void => {
+  const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const record: ErrorRecord = {
+    problem: { code: 'worker-crashed', detail, exitCode: null, signal: null },
+    retry: 'transient',
+  };
+  void send({ type: 'ended', outcome: { error: record }, rssBytes: 0 }).then(() => process.exit(70));
+};
+process.on('uncaughtException', onFatal);
+process.on('unhandledRejection', onFatal);
+process.on('SIGTERM', () => process.exit(143));
+// The terminal's Ctrl+C is the parent's to handle.
+process.on('SIGINT', () => undefined);
+
+// Node read it at its start; programs that the item starts must not write their caches into our folder.
+delete process.env['NODE_COMPILE_CACHE'];
+post({ type: 'ready' });
+// An error while warming up is not lost: loading again for the item raises it again.
+void Promise.allSettled([loadJournal(), loadTask(JSON.parse(process.argv[2] ?? 'null') as TaskReference)]);

@@ -1,0 +1,44 @@
+import type { ErrorRecord } from '../core/errors.ts';
+import type { ItemEvent } from '../core/events.ts';
+
+/** What a worker runs: one of ours by name, or somebody's export, since a function can't cross processes. */
+export type TaskReference = { builtIn: 'lld' } | { module: string; export: string };
+
+export interface ItemStart {
+  task: TaskReference;
+  id: string;
+  attempt: number;
+  /** The file of the item's journal. */
+  checkpoint: string;
+  /** For the task; JSON. */
+  input: unknown;
+}
+
+/** How a task ends when it does not fail. */
+export interface TaskResult {
+  status: 'succeeded' | 'discuss';
+  reason: string | null;
+  /** Files that it made, for the summary. */
+  outputs: string[];
+}
+
+/** From the parent to a worker. */
+export type ToWorker =
+  | { type: 'start'; item: ItemStart }
+  /** Begin no further step; what is in flight may end. */
+  | { type: 'stop'; error: ErrorRecord }
+  /** End what is in flight too. */
+  | { type: 'abort'; error: ErrorRecord }
+  | { type: 'reserved'; ticket: number; error: ErrorRecord | null };
+
+/** From a worker to its parent. */
+export type FromWorker =
+  | { type: 'ready' }
+  | { type: 'event'; event: ItemEvent }
+  /** A sign of life without news, e.g. a chunk of an answer. */
+  | { type: 'alive' }
+  /** A process group began or ended. */
+  | { type: 'group'; leader: number; ended: boolean }
+  /** May a call of this size be made? Answered with `reserved`. */
+  | { type: 'reserve'; ticket: number; spec: string; promptChars: number }
+  | { type: 'ended'; outcome: { result: TaskResult } | { error: ErrorRecord }; rssBytes: number };

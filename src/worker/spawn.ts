@@ -1,0 +1,81 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import type { Readable } from 'node:stream';
+import { WORKER_TAG } from '../workspace/leftovers.ts';
+import { signalTree } from '../workspace/process-tree.ts';
+import type { FromWorker, TaskReference, ToWorker } from './protocol.ts';
+
+export interface WorkerSettings {
+  /** The bundled worker program. */
+  script: string;
+  task: TaskReference;
+  env: Readonly<Record<string, string>>;
+  cwd: string;
+  /** Where compiled code may be kept; null: nowhere. */
+  compileCache: string | null;
+}
+
+export interface WorkerExit {
+  exitCode: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+/** A worker as its parent sees it. */
+export interface WorkerProcess {
+  readonly pid: number | undefined;
+  readonly tag: string;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  send(message: ToWorker): void;
+  /** One listener at a time: whoever has the worker. */
+  onMessage: ((message: FromWorker) => void) | null;
+  /** Resolves when the process is gone and its streams are closed. */
+  readonly gone: Promise<WorkerExit>;
+  signal(signal: NodeJS.Signals): void;
+}
+
+/**
+ * Memory counts once per worker: a small young generation costs a little more collecting, which a process that waits
+ * for models nearly all the time doesn't feel.
+ */
+const NODE_FLAGS = ['--max-semi-space-size=2', '--disable-warning=ExperimentalWarning'];
+
+/** Starts a worker in a process group of its own, so that it can be ended with all that it started. */
+export function spawnWorker({ script, task, env, cwd, compileCache }: WorkerSettings, tag: string): WorkerProcess {
+  const child: ChildProcess = fork(script, [JSON.stringify(task)], {
+    cwd,
+    detached: true,
+    execArgv: NODE_FLAGS,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    env: { ...env, [WORKER_TAG]: tag, ...(compileCache === null ? {} : { NODE_COMPILE_CACHE: compileCache }) },
+  });
+  const { stdout, stderr } = child;
+  if (!stdout || !stderr) throw new TypeError('a worker is started with pipes');
+  const worker: WorkerProcess = {
+    pid: child.pid,
+    tag,
+    stdout,
+    stderr,
+    send: (message) => {
+      // A worker that is gone says so by its exit; a message to it is lost with it.
+      if (child.connected) child.send(message, () => undefined);
+    },
+    onMessage: null,
+    gone: new Promise((resolve) => {
+      let exit: WorkerExit | null = null;
+      child.on('error', () => {
+        if (child.pid === undefined) resolve({ exitCode: null, signal: null });
+      });
+      child.on('exit', (exitCode, signal) => {
+        exit = { exitCode, signal };
+        // What it started may hold the pipes open, so its end is not waited for without a bound.
+        setTimeout(() => resolve({ exitCode, signal }), 500).unref();
+      });
+      child.on('close', () => resolve(exit ?? { exitCode: null, signal: null }));
+    }),
+    signal: (signal) => {
+      signalTree(child.pid, signal);
+    },
+  };
+  child.on('message', (message: FromWorker) => worker.onMessage?.(message));
+  return worker;
+}

@@ -1,0 +1,68 @@
+import { readFile } from 'node:fs/promises';
+import { bodyHash, readFrontMatter, writeFrontMatter } from '../governance/lld/front-matter.ts';
+import { isLld } from '../governance/lld/is-lld.ts';
+import { normaliseText } from '../governance/markdown.ts';
+import type { Issue } from '../source/port.ts';
+
+/** Who approved what, as the front matter of the LLD says it. */
+export interface ApprovedBy {
+  drafter: string;
+  reviewer: string;
+  modelInvolved: boolean;
+  rounds: number;
+  baseCommit: string;
+}
+
+/** Nothing in it depends on the time, so that a run that was killed and one that was not end in the same file. */
+export function approvedLld(body: string, issue: Issue, by: ApprovedBy): string {
+  return writeFrontMatter(body, {
+    issue: /^[1-9]\d{0,14}$/.test(issue.id) ? Number(issue.id) : issue.id,
+    title: issue.title,
+    status: 'approved',
+    drafter: by.drafter,
+    reviewer: by.reviewer,
+    ...(by.modelInvolved
+      ? {}
+      : { note: 'No model was involved: drafted and reviewed by the embedded rules of --offline.' }),
+    rounds: by.rounds,
+    baseCommit: by.baseCommit,
+    issueHash: issue.hash,
+    bodyHash: bodyHash(body),
+  });
+}
+
+/** An LLD in its place, as far as its front matter tells. */
+export interface LldFile {
+  status: string | null;
+  issueHash: string | null;
+  /** The body is still what was approved. */
+  untouched: boolean;
+  body: string;
+}
+
+export async function readLldFile(path: string): Promise<LldFile | null> {
+  const text = await readFile(path, 'utf8').catch(() => null);
+  if (text === null) return null;
+  const { fields, body } = readFrontMatter(normaliseText(text));
+  const field = (name: string): string | null => (typeof fields[name] === 'string' ? fields[name] : null);
+  return {
+    status: field('status'),
+    issueHash: field('issueHash'),
+    untouched: field('bodyHash') === bodyHash(body),
+    body,
+  };
+}
+
+/** Approved, for what the issue says now, and not edited since. */
+export function isApprovedFor(lld: LldFile, issue: Issue): boolean {
+  return lld.status === 'approved' && lld.untouched && lld.issueHash === issue.hash;
+}
+
+/**
+ * A person's own version: written by hand, or edited after its approval. It becomes the draft that is checked and
+ * reviewed, so that nobody's work is overwritten. An untouched LLD for an older text of the issue is ours to replace.
+ */
+export function editedLld(lld: LldFile, issue: Issue): string | null {
+  if (lld.untouched && lld.issueHash !== issue.hash) return null;
+  return !lld.untouched && isLld(lld.body) ? lld.body : null;
+}

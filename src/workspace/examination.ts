@@ -1,0 +1,148 @@
+import { access, constants, readdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { type Problem, systemCode, toErrorRecord } from '../core/errors.ts';
+import { keyVariables, VENDORS } from '../core/keys.ts';
+import { parseModelSpec } from '../core/model-spec.ts';
+import { createGit } from './git.ts';
+import { openProject, type Project, type ProjectOptions } from './project.ts';
+import { loadPrompts } from './prompt-overrides.ts';
+import { headCommit } from './repository.ts';
+
+export interface Examined {
+  name: string;
+  state: 'ok' | 'warn' | 'bad';
+  /** What was found: in words, or as the problem that it is. */
+  found: string | Problem;
+  todo: string | null;
+}
+
+const NEEDED_NODE = 24;
+
+/** Looks at everything a run needs, one after the other; what a later look needs and is missing ends the list. */
+export async function examine(options: ProjectOptions): Promise<Examined[]> {
+  const found: Examined[] = [nodeVersion()];
+  const git = await gitVersion(options);
+  found.push(git);
+  if (git.state === 'bad') return found;
+  let project: Project;
+  try {
+    project = await openProject(options);
+  } catch (error) {
+    return [...found, failure('repository', error)];
+  }
+  found.push(
+    await repository(project),
+    configuration(project),
+    await state(project),
+    await issues(project),
+    await prompts(project),
+  );
+  return [...found, ...models(project)];
+}
+
+function nodeVersion(): Examined {
+  const major = Number(process.versions.node.split('.')[0]);
+  const ok = major >= NEEDED_NODE;
+  return {
+    name: 'node',
+    state: ok ? 'ok' : 'bad',
+    found: process.version,
+    todo: ok ? null : `Node ${NEEDED_NODE} or newer is needed.`,
+  };
+}
+
+async function gitVersion({ cwd, env }: ProjectOptions): Promise<Examined> {
+  try {
+    const kept = Object.fromEntries(
+      Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    );
+    return { name: 'git', state: 'ok', found: await createGit(cwd, kept).text(['--version']), todo: null };
+  } catch (error) {
+    return failure('git', error);
+  }
+}
+
+async function repository({ paths, childEnv }: Project): Promise<Examined> {
+  try {
+    const commit = await headCommit(createGit(paths.repository, childEnv));
+    return { name: 'repository', state: 'ok', found: `${paths.repository} at ${commit.slice(0, 12)}`, todo: null };
+  } catch (error) {
+    return failure('repository', error);
+  }
+}
+
+function configuration({ configFile }: Project): Examined {
+  return configFile === null
+    ? { name: 'configuration', state: 'ok', found: 'no agentos.yaml: the defaults', todo: null }
+    : { name: 'configuration', state: 'ok', found: configFile, todo: null };
+}
+
+/** The nearest folder that exists is asked, so that looking makes nothing. */
+async function state({ paths }: Project): Promise<Examined> {
+  let folder = paths.base;
+  for (let depth = 0; depth < 64; depth++) {
+    try {
+      await access(folder, constants.W_OK);
+      return { name: 'state folder', state: 'ok', found: paths.base, todo: null };
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT' || folder === dirname(folder)) break;
+      folder = dirname(folder);
+    }
+  }
+  return {
+    name: 'state folder',
+    state: 'bad',
+    found: `${paths.base} can't be written`,
+    todo: 'Choose another one with --base-dir or AGENTOS_HOME.',
+  };
+}
+
+async function issues({ paths }: Project): Promise<Examined> {
+  const names = await readdir(paths.issues).catch(() => null);
+  const count = names?.filter((name) => name.endsWith('.md')).length ?? 0;
+  return count > 0
+    ? { name: 'issues', state: 'ok', found: `${count} file(s) in issues/`, todo: null }
+    : {
+        name: 'issues',
+        state: 'warn',
+        found: 'none in issues/',
+        todo: 'Write one as issues/<id>.md: a title as first heading, then what is wanted.',
+      };
+}
+
+async function prompts({ paths }: Project): Promise<Examined> {
+  try {
+    await loadPrompts(paths.prompts);
+    return { name: 'prompts', state: 'ok', found: 'readable', todo: null };
+  } catch (error) {
+    return failure('prompts', error);
+  }
+}
+
+function models({ config }: Project): Examined[] {
+  return Object.entries(config.models).map(([role, text]) => {
+    try {
+      const spec = parseModelSpec(text);
+      const vendor = VENDORS.find((name) => name === spec.provider);
+      if (vendor === undefined) return { name: role, state: 'ok', found: text, todo: null };
+      const keys = config.keys.filter((key) => key.vendor === vendor);
+      if (keys.length > 0)
+        return {
+          name: role,
+          state: 'ok',
+          found: `${text}, ${keys.length} key(s): ${keys.map((key) => key.id).join(', ')}`,
+          todo: null,
+        };
+      if (vendor === 'openai-compatible')
+        return { name: role, state: 'ok', found: `${text}, without a key`, todo: null };
+      const variables = keyVariables(vendor, config.keyVariables[vendor]).join(' or ');
+      return { name: role, state: 'bad', found: `${text}: no key`, todo: `Set ${variables}, or use --offline.` };
+    } catch (error) {
+      return failure(role, error);
+    }
+  });
+}
+
+function failure(name: string, error: unknown): Examined {
+  return { name, state: 'bad', found: toErrorRecord(error).problem, todo: null };
+}

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process';
+import { AgentosError, systemCode } from '../core/errors.ts';
+
+const TIMEOUT_MS = 60_000;
+const LARGEST_OUTPUT_BYTES = 256 * 1024 * 1024;
+
+export interface Git {
+  readonly directory: string;
+  run(args: string[], options?: { input?: string }): Promise<Buffer>;
+  text(args: string[]): Promise<string>;
+}
+
+/**
+ * Git in one directory. Every call is bounded in time, never asks a question, takes no optional lock (so that it can't
+ * disturb the user's own git), and sees only the environment it is given.
+ */
+export function createGit(directory: string, env: Record<string, string>): Git {
+  const environment = { ...env, GIT_OPTIONAL_LOCKS: '0', GIT_TERMINAL_PROMPT: '0', LC_ALL: 'C' };
+
+  function run(args: string[], options: { input?: string } = {}): Promise<Buffer> {
+    const failed = (exitCode: number | null, detail: string, cause?: unknown): AgentosError =>
+      new AgentosError({ code: 'git-failed', command: `git ${args.join(' ')}`, exitCode, detail }, { cause });
+    return new Promise((resolve, reject) => {
+      const child = spawn('git', ['-c', 'core.quotePath=false', ...args], {
+        cwd: directory,
+        env: environment,
+        stdio: ['pipe', 'pipe', 'pipe'],
+        timeout: TIMEOUT_MS,
+        killSignal: 'SIGKILL',
+      });
+      const out: Buffer[] = [];
+      let size = 0;
+      let errors = '';
+      child.stdout.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > LARGEST_OUTPUT_BYTES) child.kill('SIGKILL');
+        else out.push(chunk);
+      });
+      child.stderr.on('data', (chunk: Buffer) => {
+        if (errors.length < 4_000) errors += chunk.toString('utf8');
+      });
+      // Git may end before it has read its input; its exit code tells.
+      child.stdin.on('error', () => undefined);
+      child.stdin.end(options.input ?? '');
+      child.on('error', (error) => {
+        const missing = systemCode(error) === 'ENOENT';
+        reject(
+          missing ? new AgentosError({ code: 'git-missing' }, { cause: error }) : failed(null, String(error), error),
+        );
+      });
+      child.on('close', (code, signal) => {
+        if (code === 0) resolve(Buffer.concat(out));
+        else reject(failed(code, errors.trim().split('\n')[0] || `ended by ${signal ?? 'an unknown cause'}`));
+      });
+    });
+  }
+
+  return { directory, run, text: async (args) => (await run(args)).toString('utf8').trimEnd() };
+}

@@ -1,0 +1,32 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { systemCode } from '../core/errors.ts';
+
+/** Every worker carries it in its environment, and so does all that it starts, even what left its process group. */
+export const WORKER_TAG = 'AGENTOS_WORKER';
+
+/** Ends what carries a tag that begins so. Works where there is a /proc; elsewhere process groups have to do. */
+export async function endLeftovers(tagPrefix: string, except: readonly number[]): Promise<number> {
+  const wanted = Buffer.from(`${WORKER_TAG}=${tagPrefix}`);
+  const names = await readdir('/proc').catch(() => []);
+  let ended = 0;
+  for (const name of names) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid || except.includes(pid)) continue;
+    const environment = await readFile(`/proc/${pid}/environ`).catch(() => null);
+    if (environment === null || !startsEntry(environment, wanted)) continue;
+    try {
+      process.kill(pid, 'SIGKILL');
+      ended += 1;
+    } catch (error) {
+      if (systemCode(error) !== 'ESRCH') throw error;
+    }
+  }
+  return ended;
+}
+
+function startsEntry(environment: Buffer, wanted: Buffer): boolean {
+  for (let at = environment.indexOf(wanted); at !== -1; at = environment.indexOf(wanted, at + 1)) {
+    if (at === 0 || environment[at - 1] === 0) return true;
+  }
+  return false;
+}

@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { type Config, type ConfigFlags, resolveConfig } from '../core/config.ts';
+import { parseConfigFile } from '../core/config-file.ts';
+import type { ConfigFile } from '../core/config-schema.ts';
+import { AgentosError, systemCode } from '../core/errors.ts';
+import { withoutSecrets } from '../core/keys.ts';
+import { createMask } from '../core/mask.ts';
+import { baseDirectory, type Paths, pathsOf } from '../core/paths.ts';
+import { findRepository } from './repository.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface ProjectOptions {
+  cwd: string;
+  env: Environment;
+  repo?: string | undefined;
+  baseDir?: string | undefined;
+  config?: string | undefined;
+  flags: ConfigFlags;
+}
+
+/** The repository that is worked on, with its settled configuration. Opening it reads and never writes. */
+export interface Project {
+  paths: Paths;
+  config: Config;
+  /** The file that was read, or null. */
+  configFile: string | null;
+  /** Our own environment, keys included. */
+  env: Environment;
+  /** What programs that we start may see of it. */
+  childEnv: Record<string, string>;
+  mask: (text: string) => string;
+}
+
+export async function openProject({ cwd, env, repo, baseDir, config: named, flags }: ProjectOptions): Promise<Project> {
+  const repository = await findRepository(resolve(cwd, repo ?? '.'), withoutSecrets(env, [], []));
+  const { file, content } = await readConfig(repository, named === undefined ? null : resolve(cwd, named));
+  const config = resolveConfig(flags, content, env);
+  const base = baseDirectory(repository, baseDir ?? (env['AGENTOS_HOME'] || null), cwd);
+  return {
+    paths: pathsOf(repository, base),
+    config,
+    configFile: file,
+    env,
+    childEnv: withoutSecrets(env, config.keys, config.passEnvironment),
+    mask: createMask(config.keys.map((key) => key.secret)),
+  };
+}
+
+async function readConfig(
+  repository: string,
+  named: string | null,
+): Promise<{ file: string | null; content: ConfigFile }> {
+  const file = named ?? join(repository, 'agentos.yaml');
+  try {
+    return { file, content: parseConfigFile(await readFile(file, 'utf8'), named ?? 'agentos.yaml') };
+  } catch (error) {
+    if (error instanceof AgentosError) throw error;
+    if (named === null && systemCode(error) === 'ENOENT') return { file: null, content: {} };
+    throw new AgentosError(
+      { code: 'config-unreadable', file, reason: systemCode(error) ?? String(error) },
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,67 @@
+import { realpath } from 'node:fs/promises';
+import { AgentosError, codeOf } from '../core/errors.ts';
+import { createGit, type Git } from './git.ts';
+
+/** The root of the work tree around a directory. */
+export async function findRepository(directory: string, env: Record<string, string>): Promise<string> {
+  let start: string;
+  try {
+    start = await realpath(directory);
+  } catch (error) {
+    throw new AgentosError({ code: 'repository-missing', directory }, { cause: error });
+  }
+  try {
+    return await realpath(await createGit(start, env).text(['rev-parse', '--show-toplevel']));
+  } catch (error) {
+    if (codeOf(error) !== 'git-failed' || !isNoRepository(error)) throw error;
+    throw new AgentosError({ code: 'repository-missing', directory: start }, { cause: error });
+  }
+}
+
+// 128 is git's exit code for "not a repository", and also for a repository it refuses (another owner); only the
+// latter has something to tell.
+function isNoRepository(error: unknown): boolean {
+  if (!(error instanceof AgentosError) || error.problem.code !== 'git-failed') return false;
+  return error.problem.exitCode === 128 && !error.problem.detail.includes('dubious ownership');
+}
+
+/** The repository as one commit has it. What is uncommitted belongs to the user and is not looked at. */
+export interface BaseCommit {
+  commit: string;
+  /** Every tracked file, in git's order. */
+  paths: string[];
+  kindOf(path: string): 'file' | 'directory' | null;
+  /** Size in bytes, or null for what is not a plain file (a submodule, a symbolic link). */
+  sizeOf(path: string): number | null;
+  read(path: string): Promise<Buffer>;
+}
+
+/** The commit that designs are made for. */
+export async function headCommit(git: Git): Promise<string> {
+  try {
+    return await git.text(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}']);
+  } catch (error) {
+    if (codeOf(error) !== 'git-failed') throw error;
+    throw new AgentosError({ code: 'repository-empty', directory: git.directory }, { cause: error });
+  }
+}
+
+export async function openCommit(git: Git, commit: string): Promise<BaseCommit> {
+  const listing = (await git.run(['ls-tree', '-r', '-l', '-z', '--full-tree', commit])).toString('utf8');
+  const sizes = new Map<string, number | null>();
+  const directories = new Set<string>();
+  for (const entry of listing.split('\0')) {
+    const match = /^(\d+) (\w+) [0-9a-f]+ +(\d+|-)\t(.+)$/s.exec(entry);
+    if (!match) continue;
+    const [, mode, , size, path = ''] = match;
+    sizes.set(path, mode?.startsWith('100') ? Number(size) : null);
+    for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) directories.add(path.slice(0, at));
+  }
+  return {
+    commit,
+    paths: [...sizes.keys()],
+    kindOf: (path) => (sizes.has(path) ? 'file' : directories.has(path.replace(/\/+$/, '')) ? 'directory' : null),
+    sizeOf: (path) => sizes.get(path) ?? null,
+    read: (path) => git.run(['cat-file', 'blob', `${commit}:${path}`]),
+  };
+}

@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
+import { inspectJournal } from '../../src/journal/inspect.ts';
+import type { Journal } from '../../src/journal/port.ts';
+import { openSqliteJournal } from '../../src/journal/sqlite.ts';
+import { runChild, startChild } from '../support/journal-child-process.ts';
+
+let folder: string;
+let file: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'agentos-journal-'));
+  file = join(folder, 'lld-42.db');
+});
+afterEach(({ task }) => {
+  if (task.result?.state !== 'fail') rmSync(folder, { recursive: true });
+});
+
+/** Names, sizes, times and contents of all that is in the folder, and the folder's own times. */
+function everything(): string[] {
+  const { mtimeNs, ctimeNs } = statSync(folder, { bigint: true });
+  const entries = readdirSync(folder).map((name) => {
+    const stat = statSync(join(folder, name), { bigint: true });
+    const hash = createHash('sha256')
+      .update(readFileSync(join(folder, name)))
+      .digest('hex');
+    return `${name} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs} ${hash}`;
+  });
+  return [`${mtimeNs} ${ctimeNs}`, ...entries];
+}
+
+function inspectUntouched(): ReturnType<typeof inspectJournal> {
+  const before = everything();
+  const view = inspectJournal(file);
+  expect(everything()).toEqual(before);
+  return view;
+}
+
+const names = (steps: { name: string }[] | undefined): string[] | undefined => steps?.map((step) => step.name);
+
+const open = (): Journal => openSqliteJournal(file, { clock: systemClock });
+
+describe('inspecting a journal', () => {
+  it('where there is none is null, and makes none', () => {
+    expect(inspectUntouched()).toBeNull();
+    expect(inspectJournal(join(folder, 'no', 'such', 'folder.db'))).toBeNull();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('that was closed shows its steps and what was in flight, and writes nothing', async () => {
+    const journal = open();
+    await journal.step({ name: 'one', inputs: null }, async () => 'text');
+    await expect(journal.step({ name: 'two', inputs: null }, () => Promise.reject(new Error('x')))).rejects.toThrow(
+      'x',
+    );
+    const steps = journal.steps();
+    journal.close();
+    expect(readdirSync(folder)).toEqual(['lld-42.db']);
+    expect(inspectUntouched()).toEqual({ steps, inFlight: ['two'], problem: null });
+  });
+
+  it.each(['in-flight', 'answered'] as const)(
+    'of a process killed %s reads the log it left, and writes nothing',
+    async (moment) => {
+      await runChild(['sqlite', file], join(folder, 'runs'), moment);
+      expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+      const view = inspectUntouched();
+      expect(names(view?.steps)).toEqual(['one']);
+      expect(view?.inFlight).toEqual(['two']);
+      const journal = open();
+      expect(journal.steps()).toEqual(view?.steps);
+      journal.close();
+    },
+  );
+
+  it.each<[string, (log: Buffer) => Buffer]>([
+    ['cut', (log) => log.subarray(0, -1)],
+    ['scribbled on at its end', (log) => Buffer.concat([log.subarray(0, -50), Buffer.alloc(50, 0x5a)])],
+  ])('of a killed process whose log was %s shows the transactions that are whole', async (_, breakIt) => {
+    await runChild(['sqlite', file], join(folder, 'runs'), 'in-flight');
+    writeFileSync(`${file}-wal`, breakIt(readFileSync(`${file}-wal`)));
+    const view = inspectUntouched();
+    expect(names(view?.steps)).toEqual(['one']);
+    expect(view).toMatchObject({ inFlight: [], problem: null });
+    const journal = open();
+    expect(journal.steps()).toEqual(view?.steps);
+    journal.close();
+  });
+
+  it('that a live process has open shows what is stored so far, and does not disturb it', async () => {
+    const runs = join(folder, 'runs');
+    const child = startChild(['sqlite', file], runs, 'in-flight');
+    await child.ready;
+    const view = inspectUntouched();
+    expect(names(view?.steps)).toEqual(['one']);
+    expect(view?.inFlight).toEqual(['two']);
+    child.process.kill('SIGKILL');
+    await child.ended;
+  });
+
+  it('follows a live owner through checkpoints and logs begun anew', async () => {
+    const journal = open();
+    for (let n = 0; n < 24; n++) {
+      await journal.step({ name: `step-${n}`, inputs: null }, async () => 'x'.repeat(n % 3 === 0 ? 1_500_000 : 100));
+      expect(inspectJournal(file)).toEqual({ steps: journal.steps(), inFlight: [], problem: null });
+    }
+    journal.close();
+  });
+
+  it('a log whose database was removed is no journal', async () => {
+    await runChild(['sqlite', file], join(folder, 'runs'), 'between');
+    rmSync(file);
+    expect(inspectUntouched()).toBeNull();
+  });
+
+  it.each<[string, () => void, string]>([
+    ['cut in half', () => truncateSync(file, Math.floor(statSync(file).size / 2)), 'damaged'],
+    ['emptied', () => truncateSync(file, 0), 'damaged'],
+    ['replaced by a text', () => writeFileSync(file, 'no database '.repeat(100)), 'damaged'],
+  ])('that was %s tells the problem and leaves the file in its place', async (_, breakIt, kind) => {
+    const journal = open();
+    await journal.step({ name: 'one', inputs: null }, async () => 'text'.repeat(5000));
+    journal.close();
+    breakIt();
+    expect(inspectUntouched()).toMatchObject({ steps: [], inFlight: [], problem: { kind } });
+  });
+});

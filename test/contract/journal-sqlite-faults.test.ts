@@ -1,0 +1,286 @@
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Clock, systemClock } from '../../src/core/clock.ts';
+import { AgentosError, type Problem } from '../../src/core/errors.ts';
+import type { Journal } from '../../src/journal/port.ts';
+import { openSqliteJournal } from '../../src/journal/sqlite.ts';
+import { runChild, startChild } from '../support/journal-child-process.ts';
+import { canMount, mountSmallDisk } from '../support/small-disk.ts';
+
+const mountable = canMount();
+const stoppedClock: Clock = { ...systemClock, now: () => Date.UTC(2026, 0, 2, 3, 4, 5) };
+
+let folder: string;
+let file: string;
+let opened: Journal[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'agentos-journal-'));
+  file = join(folder, 'lld-42.db');
+  opened = [];
+});
+afterEach(({ task }) => {
+  for (const journal of opened) journal.close();
+  if (task.result?.state !== 'fail') rmSync(folder, { recursive: true });
+});
+
+function open(at = file, options: { clock?: Clock; maxBytes?: number } = {}): Journal {
+  const journal = openSqliteJournal(at, { clock: systemClock, ...options });
+  opened.push(journal);
+  return journal;
+}
+
+function take(journal: Journal, name: string, bytes = 20_000): Promise<unknown> {
+  return journal.step({ name, inputs: null }, async () => name.repeat(bytes / name.length));
+}
+
+async function filledJournal(): Promise<void> {
+  const journal = open();
+  for (const name of ['one', 'two', 'three', 'four', 'five']) await take(journal, name);
+  journal.close();
+}
+
+function problemOf(work: () => unknown): Problem {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof AgentosError) return error.problem;
+    throw error;
+  }
+  throw new Error('nothing was thrown');
+}
+
+function damage(): Extract<Problem, { code: 'journal-damaged' }> {
+  const problem = problemOf(() => open());
+  if (problem.code !== 'journal-damaged') throw new Error(`not damaged but ${problem.code}`);
+  return problem;
+}
+
+function overwrite(position: number, bytes: Buffer): void {
+  const handle = openSync(file, 'r+');
+  writeSync(handle, bytes, 0, bytes.length, position);
+  closeSync(handle);
+}
+
+describe('a damaged SQLite journal', () => {
+  const cases: [string, () => void][] = [
+    ['with a broken header', () => overwrite(0, Buffer.alloc(100, 0x5a))],
+    ['that is not a database', () => writeFileSync(file, 'a note to myself\n'.repeat(500))],
+    ['cut in half', () => truncateSync(file, Math.floor(readFileSync(file).length / 2))],
+    ['cut inside its first page', () => truncateSync(file, 150)],
+    ['cut by one byte', () => truncateSync(file, readFileSync(file).length - 1)],
+    ['cut to nothing', () => truncateSync(file, 0)],
+    ['with garbage across its pages', () => overwrite(4096, Buffer.alloc(readFileSync(file).length - 4096, 0xa5))],
+    [
+      'with another text in a stored result',
+      () => overwrite(readFileSync(file).indexOf('threethree'), Buffer.from('T')),
+    ],
+  ];
+
+  it.each(cases)('%s is kept aside unchanged, said so, and the next open starts afresh', async (_, breakIt) => {
+    await filledJournal();
+    breakIt();
+    const broken = readFileSync(file);
+    const { keptAs, reason } = damage();
+    expect(keptAs.startsWith(`${file}.damaged-`)).toBe(true);
+    expect(reason).not.toBe('');
+    expect(readFileSync(keptAs).equals(broken)).toBe(true);
+    expect(existsSync(file)).toBe(false);
+    expect(open().steps()).toEqual([]);
+  });
+
+  it('damaged twice in the same instant keeps both files', async () => {
+    const kept: string[] = [];
+    for (const text of ['first '.repeat(200), 'second '.repeat(200)]) {
+      writeFileSync(file, text);
+      const problem = problemOf(() => open(file, { clock: stoppedClock }));
+      if (problem.code === 'journal-damaged') kept.push(problem.keptAs);
+      expect(readFileSync(kept.at(-1) ?? '', 'utf8')).toBe(text);
+    }
+    expect(new Set(kept).size).toBe(2);
+    expect(readdirSync(folder).sort()).toEqual(kept.map((path) => basename(path)).sort());
+  });
+
+  it('the log that a killed process left is kept beside the database it belongs to', async () => {
+    await runChild(['sqlite', file], join(folder, 'runs'), 'between');
+    const log = readFileSync(`${file}-wal`);
+    overwrite(0, Buffer.alloc(100, 0x5a));
+    const { keptAs } = damage();
+    expect(readFileSync(`${keptAs}-wal`).equals(log)).toBe(true);
+    expect(existsSync(`${file}-wal`)).toBe(false);
+  });
+
+  it('damage that comes while the journal is open is found by the step that meets it', async () => {
+    const journal = open();
+    // More than SQLite keeps in memory, so that the record is read from the file again.
+    for (let n = 0; n < 4; n++) await take(journal, `big-${n}`, 3_000_000);
+    journal.close();
+    const next = open();
+    overwrite(8192, Buffer.alloc(readFileSync(file).length - 8192, 0xa5));
+    await expect(take(next, 'big-0')).rejects.toMatchObject({ code: 'journal-damaged' });
+    await expect(take(next, 'other')).rejects.toMatchObject({ code: 'journal-damaged' });
+    expect(open().steps()).toEqual([]);
+  });
+});
+
+describe('a file that is not for this program', () => {
+  it('a database of another program is left as it is', () => {
+    const other = new DatabaseSync(file);
+    other.exec("PRAGMA application_id = 7; CREATE TABLE notes (text); INSERT INTO notes VALUES ('keep me')");
+    other.close();
+    const before = readFileSync(file);
+    expect(problemOf(() => open())).toMatchObject({ code: 'journal-unusable' });
+    expect(readFileSync(file).equals(before)).toBe(true);
+    expect(readdirSync(folder)).toEqual(['lld-42.db']);
+  });
+
+  it('a journal of a newer schema is left as it is', async () => {
+    await filledJournal();
+    const newer = new DatabaseSync(file);
+    newer.exec('PRAGMA user_version = 9');
+    newer.close();
+    const before = readFileSync(file);
+    expect(problemOf(() => open())).toEqual({ code: 'journal-newer', file, found: 9, supported: 1 });
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+});
+
+describe('a place that cannot hold a journal', () => {
+  it.each([
+    ['under a file instead of a folder', 'not-a-folder/lld-42.db'],
+    ['where a folder is', 'taken'],
+  ])('%s', (_, path) => {
+    writeFileSync(join(folder, 'not-a-folder'), '');
+    mkdirSync(join(folder, 'taken'));
+    expect(problemOf(() => open(join(folder, path)))).toMatchObject({ code: 'journal-unusable' });
+    expect(readdirSync(folder).sort()).toEqual(['not-a-folder', 'taken']);
+  });
+
+  it.skipIf(!mountable)('a read-only disk, with a journal on it or without', async () => {
+    const disk = mountSmallDisk(1 << 20);
+    try {
+      const there = join(disk.folder, 'there.db');
+      const journal = open(there);
+      await take(journal, 'one');
+      journal.close();
+      disk.makeReadOnly();
+      expect(problemOf(() => open(there))).toMatchObject({ code: 'journal-unusable' });
+      expect(problemOf(() => open(join(disk.folder, 'new.db')))).toMatchObject({ code: 'journal-unusable' });
+      expect(readdirSync(disk.folder)).toEqual(['there.db']);
+    } finally {
+      disk.unmount();
+    }
+  });
+});
+
+describe('a full disk', () => {
+  it('a result that does not fit is journal-full, and the journal goes on with what fits', async () => {
+    const journal = open(file, { maxBytes: 200_000 });
+    await take(journal, 'before');
+    await expect(take(journal, 'too-large', 500_000)).rejects.toMatchObject({
+      code: 'journal-full',
+      retry: 'permanent',
+    });
+    await take(journal, 'after');
+    journal.close();
+    const roomy = open();
+    expect(roomy.steps().map((step) => step.name)).toEqual(['before', 'after']);
+    const again = roomy.step({ name: 'too-large', inputs: null }, async ({ earlierStarts }) => earlierStarts);
+    expect(await again).toEqual({ value: 1, replayed: false });
+  });
+
+  it.skipIf(!mountable)(
+    'stops a step before its function runs, and the same journal works when space is back',
+    async () => {
+      const disk = mountSmallDisk(1 << 20);
+      try {
+        const journal = open(join(disk.folder, 'lld-42.db'));
+        await take(journal, 'one');
+        const makeRoom = disk.fill();
+        let ran = false;
+        const blocked = journal.step({ name: 'two', inputs: null }, async () => {
+          ran = true;
+        });
+        await expect(blocked).rejects.toMatchObject({ code: 'journal-full' });
+        expect(ran).toBe(false);
+        expect(journal.steps().map((step) => step.name)).toEqual(['one']);
+        makeRoom();
+        await take(journal, 'two');
+        journal.close();
+        const next = open(join(disk.folder, 'lld-42.db'));
+        expect(next.steps().map((step) => step.name)).toEqual(['one', 'two']);
+        next.close();
+      } finally {
+        disk.unmount();
+      }
+    },
+  );
+
+  it.skipIf(!mountable)('makes no half-made journal, and opens what is there once space is back', async () => {
+    const disk = mountSmallDisk(1 << 20);
+    try {
+      const makeRoom = disk.fill();
+      expect(problemOf(() => open(join(disk.folder, 'new.db')))).toMatchObject({ code: 'journal-full' });
+      expect(readdirSync(disk.folder)).toEqual(['filler']);
+      makeRoom();
+      const journal = open(join(disk.folder, 'new.db'));
+      await take(journal, 'one');
+      journal.close();
+      const makeRoomAgain = disk.fill();
+      expect(problemOf(() => open(join(disk.folder, 'new.db')))).toMatchObject({ code: 'journal-full' });
+      makeRoomAgain();
+      const next = open(join(disk.folder, 'new.db'));
+      expect(next.steps().map((step) => step.name)).toEqual(['one']);
+      next.close();
+    } finally {
+      disk.unmount();
+    }
+  });
+});
+
+describe('several openers and ends', () => {
+  it('of processes that open a new journal at once, the last owner goes on and the others are fenced', async () => {
+    const children = Array.from({ length: 4 }, () => startChild(['sqlite', file], join(folder, 'runs'), 'none'));
+    const ends = await Promise.all(children.map((child) => child.ended));
+    for (const [n, { code }] of ends.entries()) {
+      if (code !== 0) expect(children[n]?.errors()).toContain('journal-fenced');
+    }
+    expect(ends.some(({ code }) => code === 0)).toBe(true);
+    expect(
+      open()
+        .steps()
+        .map((step) => step.name),
+    ).toEqual(['one', 'two', 'three']);
+  });
+
+  it('remove leaves nothing behind, also while a stale owner has the file open', async () => {
+    open();
+    const owner = open();
+    await take(owner, 'one');
+    writeFileSync(`${file}.new-1`, 'draft of a process that died');
+    owner.remove();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('a log whose database was already removed reads as no journal, not as a damaged one', async () => {
+    await runChild(['sqlite', file], join(folder, 'runs'), 'between');
+    rmSync(file);
+    expect(existsSync(`${file}-wal`)).toBe(true);
+    expect(open().steps()).toEqual([]);
+  });
+});

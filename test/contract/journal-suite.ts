@@ -1,0 +1,275 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Journal } from '../../src/journal/port.ts';
+import { type ChildTarget, type Moment, readRuns, runChild } from '../support/journal-child-process.ts';
+
+export interface JournalPlace {
+  /** Each call claims the journal anew, as another process would. */
+  open(): Journal;
+  /** For a child process that opens the same journal. */
+  child: ChildTarget;
+}
+
+/** The rules of the journal port. `place` gives a new, empty place for a journal under the folder it is given. */
+export function journalRules(backend: string, place: (folder: string) => JournalPlace): void {
+  describe(`journal on ${backend}`, () => {
+    let folder: string;
+    let at: JournalPlace;
+    let opened: Journal[];
+
+    beforeEach(() => {
+      folder = mkdtempSync(join(tmpdir(), 'agentos-journal-'));
+      at = place(folder);
+      opened = [];
+    });
+    afterEach(({ task }) => {
+      for (const journal of opened) journal.close();
+      if (task.result?.state !== 'fail') rmSync(folder, { recursive: true });
+    });
+
+    const open = (): Journal => {
+      const journal = at.open();
+      opened.push(journal);
+      return journal;
+    };
+    const reopen = (journal: Journal): Journal => {
+      journal.close();
+      return open();
+    };
+
+    describe('memo', () => {
+      it('a finished step is answered from the record, in the same process and after a restart', async () => {
+        const { run, runs } = counted({ text: 'answer', tokens: 12 });
+        const journal = open();
+        expect(await journal.step({ name: 'draft', inputs: { prompt: 'p' } }, run)).toEqual({
+          value: { text: 'answer', tokens: 12 },
+          replayed: false,
+        });
+        const replay = { value: { text: 'answer', tokens: 12 }, replayed: true };
+        expect(await journal.step({ name: 'draft', inputs: { prompt: 'p' } }, run)).toEqual(replay);
+        expect(await reopen(journal).step({ name: 'draft', inputs: { prompt: 'p' } }, run)).toEqual(replay);
+        expect(runs()).toBe(1);
+      });
+
+      it('changed inputs are not answered from an old record', async () => {
+        const journal = open();
+        await journal.step({ name: 'draft', inputs: { prompt: 'old' } }, async () => 'old answer');
+        const changed = await journal.step({ name: 'draft', inputs: { prompt: 'new' } }, async () => 'new answer');
+        expect(changed).toEqual({ value: 'new answer', replayed: false });
+        const unchanged = await journal.step({ name: 'draft', inputs: { prompt: 'old' } }, async () => 'wrong');
+        expect(unchanged).toEqual({ value: 'old answer', replayed: true });
+      });
+
+      it('the same inputs under another name are another step', async () => {
+        const journal = open();
+        await journal.step({ name: 'draft', inputs: 1 }, async () => 'a');
+        expect((await journal.step({ name: 'review', inputs: 1 }, async () => 'b')).value).toBe('b');
+      });
+
+      it('the order of keys in the inputs does not matter', async () => {
+        const journal = open();
+        await journal.step({ name: 'draft', inputs: { a: 1, b: { c: 2, d: 3 } } }, async () => 'first');
+        const again = await journal.step({ name: 'draft', inputs: { b: { d: 3, c: 2 }, a: 1 } }, async () => 'second');
+        expect(again).toEqual({ value: 'first', replayed: true });
+      });
+
+      it('inputs that are not JSON are refused before the function runs', async () => {
+        const { run, runs } = counted('never');
+        const step = open().step({ name: 'draft', inputs: { when: new Date(0) } }, run);
+        await expect(step).rejects.toMatchObject({ code: 'internal' });
+        expect(runs()).toBe(0);
+      });
+
+      it('the first caller gets what a replay gets, not what JSON would lose', async () => {
+        const journal = open();
+        const run = async (): Promise<unknown> => ({ at: new Date(0), gone: undefined });
+        const first = await journal.step({ name: 'draft', inputs: null }, run);
+        expect(first.value).toStrictEqual({ at: '1970-01-01T00:00:00.000Z' });
+        expect((await journal.step({ name: 'draft', inputs: null }, run)).value).toStrictEqual(first.value);
+      });
+
+      it('a step without a result stores null', async () => {
+        const journal = open();
+        expect((await journal.step({ name: 'note', inputs: null }, async () => undefined)).value).toBeNull();
+        expect(await reopen(journal).step({ name: 'note', inputs: null }, async () => 'again')).toEqual({
+          value: null,
+          replayed: true,
+        });
+      });
+
+      it('a result that JSON cannot express is an error and not a record', async () => {
+        const journal = open();
+        const step = journal.step<unknown>({ name: 'draft', inputs: null }, async () => 1n);
+        await expect(step).rejects.toMatchObject({ code: 'internal' });
+        expect(journal.steps()).toEqual([]);
+      });
+
+      it.each([
+        ['unicode', '‏שלום 🚀 e\u0301 \u0000 \ud800 "\\\n'],
+        ['a megabyte', 'ä'.repeat(1 << 20)],
+      ])('%s comes back unchanged', async (_, text) => {
+        const journal = open();
+        await journal.step({ name: 'draft', inputs: text }, async () => ({ text }));
+        const { value } = await reopen(journal).step({ name: 'draft', inputs: text }, async () => ({ text: 'lost' }));
+        expect(value.text === text).toBe(true);
+      });
+    });
+
+    describe('several steps', () => {
+      it('the same step in flight twice runs once and both callers get its result', async () => {
+        const journal = open();
+        const gate = Promise.withResolvers<string>();
+        const { run, runs } = counted(gate.promise);
+        const first = journal.step({ name: 'draft', inputs: 1 }, run);
+        const second = journal.step({ name: 'draft', inputs: 1 }, run);
+        gate.resolve('answer');
+        expect([(await first).value, (await second).value]).toEqual(['answer', 'answer']);
+        expect(runs()).toBe(1);
+      });
+
+      it('steps() lists what finished, in the order of finishing, over restarts', async () => {
+        const journal = open();
+        const gate = Promise.withResolvers<string>();
+        const slow = journal.step({ name: 'slow', inputs: null }, () => gate.promise);
+        await journal.step({ name: 'quick', inputs: null }, async () => 'q');
+        expect(journal.steps().map((step) => step.name)).toEqual(['quick']);
+        gate.resolve('s');
+        await slow;
+        const next = reopen(journal);
+        await next.step({ name: 'last', inputs: null }, async () => 'l');
+        const steps = next.steps();
+        expect(steps.map((step) => step.name)).toEqual(['quick', 'slow', 'last']);
+        for (const step of steps) {
+          expect(step.id.startsWith(`${step.name}#`)).toBe(true);
+          expect(Date.parse(step.finishedAt)).toBeGreaterThanOrEqual(Date.parse(step.startedAt));
+        }
+      });
+
+      it('a failing step rethrows its own error, is not recorded and runs again', async () => {
+        const journal = open();
+        const failure = new Error('no answer');
+        const key = { name: 'draft', inputs: null };
+        await expect(journal.step(key, () => Promise.reject(failure))).rejects.toBe(failure);
+        expect(journal.steps()).toEqual([]);
+        const again = await journal.step(key, async ({ earlierStarts }) => earlierStarts);
+        expect(again).toEqual({ value: 1, replayed: false });
+      });
+
+      it('the id that a step sees is stable over restarts', async () => {
+        const journal = open();
+        const key = { name: 'draft', inputs: { prompt: 'p' } };
+        const ids: string[] = [];
+        const fail = async ({ id }: { id: string }): Promise<void> => {
+          ids.push(id);
+          throw new Error('again');
+        };
+        await expect(journal.step(key, fail)).rejects.toThrow('again');
+        await expect(reopen(journal).step(key, fail)).rejects.toThrow('again');
+        expect(ids[1]).toBe(ids[0]);
+      });
+
+      it('a journal that ended well starts empty when it is opened again', async () => {
+        const journal = open();
+        await journal.step({ name: 'draft', inputs: null }, async () => 'old');
+        journal.remove();
+        const next = open();
+        expect(next.steps()).toEqual([]);
+        expect((await next.step({ name: 'draft', inputs: null }, async () => 'new')).value).toBe('new');
+      });
+
+      it('a closed journal refuses steps, also the result of one that was in flight', async () => {
+        const journal = open();
+        const gate = Promise.withResolvers<string>();
+        const late = journal.step({ name: 'draft', inputs: 1 }, () => gate.promise);
+        journal.close();
+        gate.resolve('answer');
+        await expect(late).rejects.toMatchObject({ code: 'journal-unusable' });
+        const { run, runs } = counted('never');
+        await expect(journal.step({ name: 'draft', inputs: 2 }, run)).rejects.toMatchObject({
+          code: 'journal-unusable',
+        });
+        expect(runs()).toBe(0);
+        expect(open().steps()).toEqual([]);
+      });
+    });
+
+    describe('a process killed with SIGKILL', () => {
+      const all = ['one', 'two', 'three'];
+      it.each<[string, Moment, string[]]>([
+        ['between steps repeats nothing', 'between', ['one 0', 'two 0', 'three 0']],
+        ['in flight repeats that one step', 'in-flight', ['one 0', 'two 0', 'two 1', 'three 0']],
+        ['answered but not stored repeats that one step', 'answered', ['one 0', 'two 0', 'two 1', 'three 0']],
+      ])('%s', async (_, moment, expected) => {
+        const runs = join(folder, 'runs');
+        await runChild(at.child, runs, moment);
+        await runChild(at.child, runs, 'none');
+        expect(readRuns(runs)).toEqual(expected);
+        expect(
+          open()
+            .steps()
+            .map((step) => step.name),
+        ).toEqual(all);
+      });
+
+      it('twice at the same step counts both starts', async () => {
+        const runs = join(folder, 'runs');
+        await runChild(at.child, runs, 'in-flight');
+        await runChild(at.child, runs, 'answered');
+        await runChild(at.child, runs, 'none');
+        expect(readRuns(runs)).toEqual(['one 0', 'two 0', 'two 1', 'two 2', 'three 0']);
+      });
+    });
+
+    describe('an owner that was taken over', () => {
+      it('starts no step', async () => {
+        const stale = open();
+        open();
+        const { run, runs } = counted('never');
+        await expect(stale.step({ name: 'draft', inputs: null }, run)).rejects.toMatchObject({
+          code: 'journal-fenced',
+          retry: 'permanent',
+        });
+        expect(runs()).toBe(0);
+      });
+
+      it('cannot store the step it had in flight, and the new owner keeps its own result', async () => {
+        const stale = open();
+        const gate = Promise.withResolvers<string>();
+        const key = { name: 'draft', inputs: null };
+        const late = stale.step(key, () => gate.promise);
+        const owner = open();
+        expect(await owner.step(key, async () => 'of the new owner')).toMatchObject({ replayed: false });
+        gate.resolve('of the stale one');
+        await expect(late).rejects.toMatchObject({ code: 'journal-fenced' });
+        expect(await owner.step(key, async () => 'wrong')).toEqual({ value: 'of the new owner', replayed: true });
+        expect(await owner.step({ name: 'next', inputs: null }, async () => 'goes on')).toMatchObject({
+          replayed: false,
+        });
+      });
+
+      it('cannot remove the journal', async () => {
+        const stale = open();
+        const owner = open();
+        await owner.step({ name: 'draft', inputs: null }, async () => 'kept');
+        expect(() => stale.remove()).toThrow(expect.objectContaining({ code: 'journal-fenced' }));
+        stale.close();
+        expect(
+          reopen(owner)
+            .steps()
+            .map((step) => step.name),
+        ).toEqual(['draft']);
+      });
+    });
+  });
+}
+
+function counted<T>(value: T | Promise<T>): { run: () => Promise<T>; runs: () => number } {
+  let runs = 0;
+  const run = async (): Promise<T> => {
+    runs++;
+    return value;
+  };
+  return { run, runs: () => runs };
+}

@@ -1,0 +1,107 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import type { ItemEvent } from '../../src/core/events.ts';
+import type { ItemId } from '../../src/core/ids.ts';
+import { formatCoverage } from '../../src/governance/coverage.ts';
+import { openFindings } from '../../src/governance/ledger.ts';
+import { checkLld } from '../../src/governance/lld/checks.ts';
+import { createPrompts } from '../../src/governance/prompts.ts';
+import { readReview } from '../../src/governance/review/reader.ts';
+import { createOfflineProvider } from '../../src/provider/offline/provider.ts';
+import { createDirectorySource } from '../../src/source/directory.ts';
+import { createLldQuestions } from '../../src/workflow/lld-questions.ts';
+import { type LoopOutcome, reviewLoop } from '../../src/workflow/review-loop.ts';
+
+const REPOSITORY = fileURLToPath(new URL('../../examples/demo/repository', import.meta.url));
+
+/** The review loop of the workflow over the embedded model, on the sample repository's own files. */
+async function tourOf(
+  id: string,
+): Promise<{ outcome: LoopOutcome; steps: string[]; events: ItemEvent[]; versions: string[] }> {
+  const issue = await createDirectorySource(join(REPOSITORY, 'issues')).read(id as ItemId);
+  const entries = await readdir(REPOSITORY, { recursive: true, withFileTypes: true });
+  const paths = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(REPOSITORY.length + 1));
+  const tree = {
+    kindOf: (path: string) =>
+      paths.includes(path)
+        ? ('file' as const)
+        : paths.some((other) => other.startsWith(`${path}/`))
+          ? ('directory' as const)
+          : null,
+  };
+  const provider = createOfflineProvider();
+  const steps: string[] = [];
+  const events: ItemEvent[] = [];
+  const versions: string[] = [];
+  const signal = new AbortController().signal;
+  const ask = createLldQuestions({
+    issue,
+    context: '',
+    paths,
+    prompts: createPrompts(new Map()),
+    maxRounds: 3,
+    call: async ({ step, role, system, parts, material, unusable }) => {
+      const { text } = await provider.complete({ role, system, parts, material, signal });
+      expect(unusable(text)).toBeNull();
+      if (material.task === 'review') expect(readReview(text).coverage).toEqual(countsOf(material.draft));
+      steps.push(step);
+      return text;
+    },
+  });
+  const outcome = await reviewLoop(await ask.draft(), {
+    ask,
+    check: (draft) => {
+      const { findings, coverage } = checkLld(draft, { issueId: id, tree });
+      return { findings, coverage: formatCoverage(coverage) };
+    },
+    lineage: { add: async (kind) => void versions.push(kind) },
+    emit: (event) => void events.push(event),
+    maxRounds: 3,
+  });
+  return { outcome, steps, events, versions };
+}
+
+function countsOf(draft: string): { covered: number; total: number; percent: number } {
+  const { covered, total, percent } = checkLld(draft).coverage;
+  return { covered, total, percent };
+}
+
+test.each(['7', '12', '21'])('every recorded draft and review of issue %s is clean', async (id) => {
+  const { events } = await tourOf(id);
+  for (const event of events) {
+    if (event.type === 'draft-checked') {
+      expect(event.errors).toEqual([]);
+      expect(event.warnings.filter((warning) => !warning.startsWith('open-question'))).toEqual([]);
+    }
+    if (event.type === 'review-read') expect(event.problems).toEqual([]);
+  }
+  expect(events.map(({ type }) => type)).toContain('review-read');
+});
+
+test('issue 7 is revised once and approved in the second round', async () => {
+  const { outcome, steps, events, versions } = await tourOf('7');
+  expect(outcome).toMatchObject({ verdict: 'APPROVED', rounds: 2 });
+  expect(steps).toEqual(['draft', 'review-1', 'revise-1', 'review-2']);
+  expect(versions).toEqual(['draft', 'verdict', 'draft', 'verdict']);
+  expect(events.filter(({ type }) => type === 'reply-rejected')).toEqual([]);
+  expect(openFindings(outcome.ledger)).toEqual([]);
+  expect(outcome.text).toContain('more than 40 characters');
+  expect(outcome.text).toContain('**RESOLVED: The first one in the order of `teas`.');
+});
+
+test('issue 12 ends in DISCUSS with what the reviewer asks', async () => {
+  const { outcome, steps } = await tourOf('12');
+  expect(outcome).toMatchObject({ verdict: 'DISCUSS', rounds: 1 });
+  expect(outcome.verdict === 'DISCUSS' && outcome.reason).toContain('Who keeps the favourites between two runs?');
+  expect(steps).toEqual(['draft', 'review-1']);
+});
+
+test('issue 21 is approved in the first round', async () => {
+  const { outcome, steps } = await tourOf('21');
+  expect(outcome).toMatchObject({ verdict: 'APPROVED', rounds: 1 });
+  expect(steps).toEqual(['draft', 'review-1']);
+});
