@@ -186,6 +186,8 @@ export class ParallelCoordinator {
           if (fresh) next += 1;
           if (progress) attempt(progress).then(pump, reject);
         }
+        // In the place of a worker that was discarded, another one gets ready while the rest is at work.
+        if (!this.#stop.signal.aborted) this.warmUp(busy + (halted === null ? items.length - next : 0));
         if (this.#stop.signal.aborted || halted !== null) {
           const error = halted ?? toErrorRecord(this.#stop.signal.reason);
           while (next < items.length) {

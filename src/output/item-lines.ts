@@ -110,20 +110,22 @@ export function linesOf(event: AgentosEvent): Line[] {
           'warn',
         ),
       ];
-    case 'item-finished': {
-      const error = event.error ? wordingOf(event.error.problem) : null;
-      const detail = error?.message ?? event.reason;
-      const lines = [
-        line(
-          `${event.status}${detail ? `: ${detail}` : ''} (${formatDuration(event.durationMs)})`,
-          STATUS_STYLE[event.status],
-          'quiet',
-        ),
-      ];
-      if (error?.hint) lines.push(line(error.hint, 'dim', 'quiet'));
-      return lines;
-    }
+    case 'item-finished':
+      return endLines(event);
   }
+}
+
+/** A run that was stopped says once what to do; what it never started is not worth a line each. */
+function endLines(event: Extract<AgentosEvent, { type: 'item-finished' }>): Line[] {
+  const { status, attempts, durationMs, reason } = event;
+  if (status === 'cancelled' && attempts === 0) return [line('cancelled: not started', 'dim', 'verbose')];
+  const error = event.error ? wordingOf(event.error.problem) : null;
+  const detail = error?.message ?? reason;
+  const lines = [
+    line(`${status}${detail ? `: ${detail}` : ''} (${formatDuration(durationMs)})`, STATUS_STYLE[status], 'quiet'),
+  ];
+  if (error?.hint && status !== 'cancelled') lines.push(line(error.hint, 'dim', 'quiet'));
+  return lines;
 }
 
 function modelsOf(models: Record<string, string>): string {

@@ -1,6 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ItemEvent } from '../core/events.ts';
 import { writeFileAtomic } from '../workspace/atomic-file.ts';
 
 export type VersionKind = 'issue' | 'draft' | 'verdict' | 'final';
@@ -17,7 +16,7 @@ export interface Lineage {
   add(kind: VersionKind, text: string): Promise<void>;
 }
 
-export function createLineage(directory: string, firstNumber: number, emit: (event: ItemEvent) => void): Lineage {
+export function createLineage(directory: string, firstNumber: number, onWritten: (path: string) => void): Lineage {
   let number = firstNumber;
   return {
     async add(kind, text) {
@@ -26,7 +25,7 @@ export function createLineage(directory: string, firstNumber: number, emit: (eve
       const content = text.endsWith('\n') ? text : `${text}\n`;
       if ((await readFile(path, 'utf8').catch(() => null)) === content) return;
       await writeFileAtomic(path, content);
-      emit({ type: 'file-written', path, what: 'lineage' });
+      onWritten(path);
     },
   };
 }

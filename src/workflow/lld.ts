@@ -1,3 +1,4 @@
+import { relative } from 'node:path';
 import type { Clock } from '../core/clock.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { Paths } from '../core/paths.ts';
@@ -73,7 +74,9 @@ export async function runLld(deps: LldDependencies): Promise<LldResult> {
     },
   );
   const base = await deps.openBase(beginning.commit);
-  const lineage = createLineage(paths.lineage(issue.id), beginning.firstNumber, emit);
+  const lineage = createLineage(paths.lineage(issue.id), beginning.firstNumber, (path) =>
+    emit({ type: 'file-written', path: relative(paths.repository, path), what: 'lineage' }),
+  );
   const call = createModelCaller({ journal, providers, budget, emit, onProgress, signal, clock });
   const ask = createLldQuestions({ issue, context: beginning.context, paths: base.paths, prompts, maxRounds, call });
 
@@ -107,7 +110,7 @@ export async function runLld(deps: LldDependencies): Promise<LldResult> {
   signal.throwIfAborted();
   await lineage.add('final', final);
   await writeFileAtomic(paths.lld(issue.id), final);
-  emit({ type: 'file-written', path: paths.lld(issue.id), what: 'lld' });
+  emit({ type: 'file-written', path: relative(paths.repository, paths.lld(issue.id)), what: 'lld' });
   return { status: 'succeeded', reason: null, outputs: [paths.lld(issue.id), paths.lineage(issue.id)] };
 }
 

@@ -215,3 +215,11 @@ test('damaged documents are checked without an exception', () => {
     { numRuns: 60 },
   );
 });
+
+test.each(['1', '2', '3', '7', '10', '12'])(
+  'the title of issue %s is not taken for the section of that number',
+  (id) => {
+    const lld = LLD_42.replaceAll('42', id);
+    expect(checkLld(lld, { issueId: id }).findings).toEqual([]);
+  },
+);

@@ -88,6 +88,9 @@ function titleOf(root: Root): Heading | undefined {
   const headings = root.children.filter((node) => node.type === 'heading');
   const first = headings.find((heading) => heading.depth === 1) ?? headings[0];
   if (!first) return undefined;
+  // The one heading above all others is the title, even where issue 2 is about a change: `# 2 - Feature: Change …`.
+  const isAlone = headings.length > 1 && headings.every((heading) => heading === first || heading.depth > first.depth);
+  if (first === headings[0] && isAlone) return first;
   const { number, key } = readTitle(plainText(first));
   return sectionId(number, key) === null ? first : undefined;
 }
