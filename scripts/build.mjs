@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { licencesOf } from './licences.mjs';
+import { writeTypes } from './types.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { version } = createRequire(import.meta.url)('../package.json');
@@ -36,5 +37,7 @@ writeFileSync(join(root, 'dist/THIRD-PARTY-LICENCES.txt'), licencesOf(result.met
 const cli = join(root, 'dist/cli.js');
 writeFileSync(cli, `#!/usr/bin/env node\n${readFileSync(cli, 'utf8').replace(/^#!.*\n/, '')}`, { mode: 0o755 });
 
-const { configJsonSchema } = await import(join(root, 'dist/index.js'));
+writeTypes(root);
+
+const { configJsonSchema } = await import(join(root, 'src/core/config-schema.ts'));
 writeFileSync(join(root, 'dist/agentos.schema.json'), `${JSON.stringify(configJsonSchema(), null, 2)}\n`);

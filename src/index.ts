@@ -1,1 +1,20 @@
-export { configJsonSchema } from './core/config-schema.ts';
+/** What programs can use; everything else may change at any time. */
+export {
+  type CoordinatedItem,
+  type CoordinatorOptions,
+  type ItemEnd,
+  ParallelCoordinator,
+} from './coordinator/coordinator.ts';
+export { MAX_PARALLEL } from './coordinator/limits.ts';
+export { AgentosError, type ErrorCode, type ErrorRecord, type Problem, type RetryClass } from './core/errors.ts';
+export type { ItemEvent, ItemStatus } from './core/events.ts';
+export type { Journal, StepContext, StepKey, StepRecord, StepResult } from './journal/port.ts';
+export type { BatchEvent, BatchItem, BatchOptions } from './library/batch-options.ts';
+export type { BatchItemError, BatchItemResult, BatchResult } from './library/batch-result.ts';
+export { type BatchTask, type BatchTaskContext, PermanentError } from './library/batch-task.ts';
+export { runBatch } from './library/run-batch.ts';
+export { workerScript } from './library/worker-script.ts';
+export { type Attachment, OutputPrefixer, type OutputPrefixerOptions } from './output/prefixer.ts';
+export { type Sink, sinkOf } from './output/sink.ts';
+export type { ExportReference, TaskReference, TaskResult } from './worker/protocol.ts';
+export type { Task, TaskContext } from './worker/task.ts';

@@ -17,11 +17,11 @@ export function addResumeFlags(command: Command): Command {
     .option('--dry-run', 'show the plan; start nothing, write nothing, call no model')
     .option('--halt [n]', 'start nothing new after n failures (bare: 1; default: after 3 in a row with the same cause)')
     .option('--json', 'stdout is JSON only: a line per event, the summary last; lines for people go to stderr')
-    .option('--timeout <duration>', 'per item, e.g. 30m', duration)
-    .option('--global-timeout <duration>', 'for the whole run, e.g. 2h', duration)
-    .option('--idle-timeout <duration>', 'without a sign of life, e.g. 90s', duration)
-    .option('--max-retries <n>', 'further attempts after a passing failure', wholeNumber(0))
-    .option('--max-rounds <n>', 'review rounds before a person is asked', wholeNumber(1))
+    .option('--timeout <duration>', 'per item, e.g. 30m (default 1h)', duration)
+    .option('--global-timeout <duration>', 'for the whole run, e.g. 2h (default: none)', duration)
+    .option('--idle-timeout <duration>', 'without a sign of life, e.g. 90s (default 5m)', duration)
+    .option('--max-retries <n>', 'further attempts after a passing failure (default 3)', wholeNumber(0))
+    .option('--max-rounds <n>', 'review rounds before a person is asked (default 3)', wholeNumber(1))
     .option('--max-cost <usd>', 'stop before the run costs more', money)
     .option('--max-cost-per-item <usd>', 'stop an item before it costs more', money)
     .option('--quiet', 'results only')
@@ -38,11 +38,14 @@ function duration(text: string): number {
   return ms;
 }
 
+/** The same bounds as in agentos.yaml. */
+const MOST_ROUNDS_OR_RETRIES = 20;
+
 function wholeNumber(least: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (!/^\d+$/.test(text) || value < least || value > 1_000) {
-      throw new InvalidArgumentError(`Write a whole number from ${least} to 1000.`);
+    if (!/^\d+$/.test(text) || value < least || value > MOST_ROUNDS_OR_RETRIES) {
+      throw new InvalidArgumentError(`Write a whole number from ${least} to ${MOST_ROUNDS_OR_RETRIES}.`);
     }
     return value;
   };

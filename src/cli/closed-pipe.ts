@@ -1,10 +1,22 @@
 import { systemCode } from '../core/errors.ts';
+import { EXIT } from '../core/exit-code.ts';
+import { printProblem } from './problem.ts';
 
-/** A reader that goes away (`| head`) is no error of ours: nothing more is shown to it, and the work goes on or ends. */
+/**
+ * A reader that goes away (`| head`) is no error of ours: nothing more is shown to it, and the work goes on or ends. If
+ * stdout can't take what is written for another reason (a full disk), what was asked for is not there: that is a failure.
+ */
 export function closedPipeEndsQuietly(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error) => {
-      if (systemCode(error) !== 'EPIPE' && systemCode(error) !== 'EIO') throw error;
+  const isGone = (error: unknown): boolean => ['EPIPE', 'EIO'].includes(systemCode(error) ?? '');
+  // Nobody is left to tell when stderr fails.
+  process.stderr.on('error', () => undefined);
+  let failed = false;
+  process.stdout.on('error', (error) => {
+    if (failed || isGone(error)) return;
+    failed = true;
+    printProblem({ code: 'output-unwritable', path: 'stdout', reason: systemCode(error) ?? String(error) });
+    process.once('exit', () => {
+      process.exitCode = EXIT.failed;
     });
-  }
+  });
 }

@@ -1,16 +1,19 @@
+import { CommanderError } from 'commander';
 import { toErrorRecord } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import { closedPipeEndsQuietly } from './closed-pipe.ts';
-import { printProblem } from './problem.ts';
-import { createProgram, usageExitCode } from './program.ts';
+import { printProblem, usageProblem } from './problem.ts';
+import { createProgram } from './program.ts';
 
 closedPipeEndsQuietly();
+const program = createProgram();
 try {
-  await createProgram().parseAsync(process.argv);
+  await program.parseAsync(process.argv);
 } catch (error) {
-  const exitCode = usageExitCode(error);
-  if (exitCode !== null) {
-    process.exitCode = exitCode;
+  if (error instanceof CommanderError) {
+    const problem = usageProblem(error, program);
+    if (problem) printProblem(problem);
+    process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   } else {
     const { problem } = toErrorRecord(error);
     printProblem(problem);

@@ -1,7 +1,8 @@
+import type { Command, CommanderError } from 'commander';
 import type { Problem } from '../core/errors.ts';
 import { readKeys } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
-import { createTerminal, paint, printable } from '../output/terminal.ts';
+import { createTerminal, paint } from '../output/terminal.ts';
 import { wordingOf } from '../output/wording.ts';
 
 /** One clear line that says what is wrong, and one that says what to do. */
@@ -9,6 +10,19 @@ export function printProblem(problem: Problem): void {
   const mask = createMask(readKeys(process.env, {}).map((key) => key.secret));
   const terminal = createTerminal(process.stderr, process.env, mask);
   const { message, hint } = wordingOf(problem);
-  terminal.line(`${paint(terminal, 'red', 'error:')} ${printable(message)}`);
-  if (hint) terminal.line(printable(hint));
+  terminal.line(`${paint(terminal, 'red', 'error:')} ${message}`);
+  if (hint) terminal.line(hint);
+}
+
+/** What the parser of the command line found wrong, in our form; null: help or version was asked for and shown. */
+export function usageProblem(error: CommanderError, program: Command): Problem | null {
+  if (error.exitCode === 0 || error.code === 'commander.help') return null;
+  const text = error.message.replace(/^error: /, '');
+  const guess = /^(.*?)\s*\((Did you mean [^()]*\?)\)$/s.exec(text);
+  const advice = /^(.* is invalid(?: for argument '[^']*')?)\. (.+)$/s.exec(text);
+  const [, reason = text, told] = guess ?? advice ?? [];
+  const command = program.commands.find((candidate) => candidate.name() === program.args[0]);
+  const help = `See: ${[program.name(), ...(command ? [command.name()] : []), '--help'].join(' ')}`;
+  const sentence = `${reason.charAt(0).toUpperCase()}${reason.slice(1)}`;
+  return { code: 'usage', reason: sentence.replace(/\.?$/, '.'), hint: told ? `${told} ${help}` : help };
 }

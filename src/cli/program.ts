@@ -1,5 +1,6 @@
-import { Argument, Command, CommanderError } from 'commander';
-import { EXIT } from '../core/exit-code.ts';
+import { Argument, Command } from 'commander';
+import { AgentosError } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
 import { addBatchFlags, addResumeFlags } from './batch-flag-options.ts';
 import { addPlaceFlags } from './place-flag-options.ts';
 import { version } from './version.ts';
@@ -15,10 +16,13 @@ export function createProgram(): Command {
     .version(version)
     .showSuggestionAfterError()
     .configureHelp({ sortSubcommands: false })
+    // What is wrong is printed where everything wrong is printed, in the same form.
+    .configureOutput({ outputError: () => undefined })
     .exitOverride()
+    .helpCommand(false)
     .addHelpText(
       'after',
-      '\nTry it without any key:\n  agentos demo\n\nExit codes: 0 well, 1 failed, 2 usage, 3 waits for a person, 75 paused for quota, 130/143 interrupted.',
+      '\nTry it without any key:\n  agentos demo\n\nExamples for a command:\n  agentos help lld\n\nExit codes: 0 well, 1 failed, 2 usage, 3 waits for a person, 75 paused for quota, 130/143 interrupted.',
     );
 
   const command = (name: string, description: string, examples: string[]): Command =>
@@ -32,6 +36,8 @@ export function createProgram(): Command {
   const lld = command('lld', 'an issue becomes a reviewed low-level design (LLD)', [
     'agentos lld 42                     one issue: issues/42.md becomes docs/lld/LLD-42.md',
     'agentos lld --all --offline        every pending issue, without any key',
+    'agentos lld --all --dry-run        what would be done, and what it could cost at most',
+    'agentos lld --all --parallel 4     four issues at a time',
     'agentos lld --ids 42 57 --max-rounds 5 --reviewer google:gemini-3-pro-preview',
   ]).argument('[ids...]', 'exactly these issues');
   addBatchFlags(lld).action(async (ids: string[], flags: unknown) => {
@@ -51,13 +57,14 @@ export function createProgram(): Command {
 
   const check = command('check', 'checks LLDs, or reads reviews and prints verdict and findings; offline', [
     'agentos check docs/lld/LLD-42.md',
+    'agentos check docs/lld/*.md',
     'agentos check review.md --json',
   ]).argument('<files...>', 'LLDs or reviews');
   check
     .option('--json', 'print an array with one entry per file')
     .option(
       '--repo <dir>',
-      'repository whose files the paths of an LLD are checked against (default: the one around the current directory)',
+      'repository whose files the paths of an LLD are checked against (default: the one around the file)',
     )
     .action(async (files: string[], flags: { json?: boolean; repo?: string }) => {
       const { checkCommand } = await import('./commands/check.ts');
@@ -65,7 +72,8 @@ export function createProgram(): Command {
     });
 
   const status = command('status', 'runs and items, with the step each one is at', [
-    'agentos status',
+    'agentos status                     the latest runs',
+    'agentos status 20260102T030405678Z-0a1b2c3d',
     'agentos status --json',
   ]);
   addPlaceFlags(status.argument('[run]', 'one run (default: the latest ones)').option('--json', 'print JSON')).action(
@@ -85,18 +93,32 @@ export function createProgram(): Command {
 
   const doctor = command('doctor', 'checks git, Node, configuration, keys and folders, and says what to do', [
     'agentos doctor',
-    'agentos doctor --json',
+    'agentos doctor --keys              one cheap call per key, to see which of them work',
   ]);
-  addPlaceFlags(doctor.option('--json', 'print JSON')).action(async (flags: { json?: boolean }) => {
-    const { doctorCommand } = await import('./commands/doctor.ts');
-    process.exitCode = await doctorCommand(flags);
+  addPlaceFlags(doctor.option('--keys', 'try every key with one cheap call').option('--json', 'print JSON')).action(
+    async (flags: { json?: boolean; keys?: boolean }) => {
+      const { doctorCommand } = await import('./commands/doctor.ts');
+      process.exitCode = await doctorCommand(flags);
+    },
+  );
+
+  const keys = command('keys', 'the credential pool: ids, state and learned limits; never a secret', [
+    'agentos keys',
+    'agentos keys --json',
+  ]);
+  addPlaceFlags(keys.option('--json', 'print JSON')).action(async (flags: { json?: boolean }) => {
+    const { keysCommand } = await import('./commands/keys.ts');
+    process.exitCode = await keysCommand(flags);
   });
 
   const init = command('init', 'writes a commented agentos.yaml', ['agentos init', 'agentos init --print']);
-  addPlaceFlags(init.option('--print', 'print it instead of writing it')).action(async (flags: { print?: boolean }) => {
-    const { initCommand } = await import('./commands/init.ts');
-    process.exitCode = await initCommand(flags);
-  });
+  init
+    .option('--print', 'print it instead of writing it')
+    .option('--repo <dir>', 'target repository (default: the one around the current directory)')
+    .action(async (flags: { print?: boolean; repo?: string }) => {
+      const { initCommand } = await import('./commands/init.ts');
+      process.exitCode = await initCommand(flags);
+    });
 
   command('demo', 'the whole tour on a sample repository with the embedded model: no key, no network', [
     'agentos demo',
@@ -119,11 +141,21 @@ export function createProgram(): Command {
       process.stdout.write(completionScript(shell, program));
     });
 
-  return program;
-}
+  command('help', 'help for a command', ['agentos help', 'agentos help lld'])
+    .argument('[command]', 'the command')
+    .action((name: string | undefined) => {
+      const wanted = name === undefined ? program : program.commands.find((candidate) => candidate.name() === name);
+      if (wanted) wanted.help();
+      const near = nearest(
+        name ?? '',
+        program.commands.map((candidate) => candidate.name()),
+      );
+      throw new AgentosError({
+        code: 'usage',
+        reason: `Unknown command '${name}'.`,
+        hint: near.length > 0 ? `Did you mean ${near.join(' or ')}? See: agentos --help` : 'See: agentos --help',
+      });
+    });
 
-/** Commander has said what is wrong already; help and version are no errors. Null: not an error of the command line. */
-export function usageExitCode(error: unknown): number | null {
-  if (!(error instanceof CommanderError)) return null;
-  return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  return program;
 }

@@ -17,6 +17,7 @@ export interface CoordinatedItem {
   id: string;
   /** The file of its journal. */
   checkpoint: string;
+  /** For the task; a function is asked at each attempt. */
   input: unknown;
 }
 
@@ -45,8 +46,10 @@ export interface CoordinatorOptions {
   onHalt?: (facts: { failures: number; cause: string }) => void;
   /** Called before an item's first attempt; what it returns is called at the item's end. Throws to refuse the item. */
   claim?: (id: string) => () => void;
-  /** Throws when a call may not be made. */
-  reserve?: (id: string, spec: string, promptChars: number) => void;
+  /** The item waits for something outside, such as quota: its silence is not idleness. */
+  isWaiting?: (id: string) => boolean;
+  /** Whether a new item may be started now; when that changes, `poke` is to be called. */
+  mayStart?: () => boolean;
   /** Shows what a worker prints while it works on the item. */
   attachOutput?: (id: string, worker: Pick<WorkerProcess, 'stdout' | 'stderr'>) => { detach: () => void };
   /** Distinguishes the processes of this run from others. */
@@ -80,6 +83,7 @@ export class ParallelCoordinator {
   readonly #stop = new AbortController();
   readonly #kill = new AbortController();
   readonly #pool: WorkerPool;
+  #poke: () => void = () => undefined;
   readonly #undertaker: ReturnType<typeof startUndertaker>;
 
   constructor(options: CoordinatorOptions) {
@@ -98,6 +102,11 @@ export class ParallelCoordinator {
   /** No new work; running items stop at their next step, or are ended within seconds. */
   stop(reason: AgentosError): void {
     this.#stop.abort(reason);
+  }
+
+  /** Something that `mayStart` looks at has changed. */
+  poke(): void {
+    this.#poke();
   }
 
   /** Ends everything at once. */
@@ -180,7 +189,9 @@ export class ParallelCoordinator {
       const pump = (): void => {
         while (busy < this.#limit && !this.#stop.signal.aborted) {
           const repeated = again.shift();
-          const fresh = repeated || halted !== null ? undefined : items[next];
+          // Nothing new while there is nothing to work with; one is enough to notice when there is again.
+          const mayStart = busy === 0 || (this.#options.mayStart?.() ?? true);
+          const fresh = repeated || halted !== null || !mayStart ? undefined : items[next];
           if (!repeated && !fresh) break;
           const progress = repeated ?? (fresh && this.#begin(fresh, finish));
           if (fresh) next += 1;
@@ -209,6 +220,7 @@ export class ParallelCoordinator {
           resolve(items.map((item) => ends.get(item.id)).filter((end) => end !== undefined));
       };
       this.#stop.signal.addEventListener('abort', pump, { once: true });
+      this.#poke = pump;
       pump();
     });
   }
@@ -230,14 +242,14 @@ export class ParallelCoordinator {
   }
 
   #attempt({ item, attempts, deadline }: Progress): Promise<AttemptOutcome> {
-    const { task, idleTimeoutMs, onEvent, reserve, attachOutput } = this.#options;
+    const { task, idleTimeoutMs, onEvent, attachOutput } = this.#options;
     return runAttempt({
       pool: this.#pool,
-      item: { task, id: item.id, attempt: attempts, checkpoint: item.checkpoint, input: item.input },
+      item: { task, id: item.id, attempt: attempts, checkpoint: item.checkpoint, input: inputOf(item) },
       idleTimeoutMs,
       clock: this.#clock,
       onEvent: (event) => onEvent(item.id, event),
-      reserve: (spec, promptChars) => reserve?.(item.id, spec, promptChars),
+      isWaiting: () => this.#options.isWaiting?.(item.id) ?? false,
       attachOutput: (worker) => attachOutput?.(item.id, worker) ?? discardOutput(worker),
       stop: AbortSignal.any([this.#stop.signal, deadline.signal]),
       kill: this.#kill.signal,
@@ -252,6 +264,10 @@ export class ParallelCoordinator {
     const delayMs = nextAttemptDelayMs({ retry, attempts, maxRetries, retryAfterMs, random: random() });
     return delayMs === null || this.#clock.now() + delayMs >= startedAt + timeoutMs ? null : delayMs;
   }
+}
+
+function inputOf({ input }: CoordinatedItem): unknown {
+  return typeof input === 'function' ? (input as () => unknown)() : input;
 }
 
 function endOf(outcome: AttemptOutcome): Pick<ItemEnd, 'status' | 'reason' | 'error' | 'outputs'> {

@@ -1,10 +1,13 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { AgentosError, systemCode } from '../core/errors.ts';
 
 const holderSchema = z.object({ pid: z.int(), processStart: z.string().nullable(), since: z.string() });
 type Holder = z.infer<typeof holderSchema>;
+
+const ATTEMPTS = 5;
+const STALE_GUARD_MS = 5_000;
 
 export interface Lock {
   release(): void;
@@ -17,8 +20,8 @@ export interface Lock {
 export function acquireLock(path: string, item: { workflow: string; id: string }, now: string): Lock {
   const mine: Holder = { pid: process.pid, processStart: processStart(process.pid), since: now };
   mkdirSync(dirname(path), { recursive: true });
-  // The second try is for a stale lock that was just removed; whoever loses that race is told of the winner.
-  for (let attempt = 0; attempt < 3; attempt++) {
+  // Again after a stale lock was removed; whoever loses that race is told of the winner.
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     try {
       writeFileSync(path, JSON.stringify(mine), { flag: 'wx' });
       return { release: () => releaseIfMine(path, mine) };
@@ -31,10 +34,33 @@ export function acquireLock(path: string, item: { workflow: string; id: string }
           { cause: error },
         );
       }
-      rmSync(path, { force: true });
+      removeStale(path);
     }
   }
   throw new AgentosError({ code: 'item-locked', ...item, pid: 0, since: now }, { retry: 'transient' });
+}
+
+/**
+ * Two runs may find the same stale lock; the slower one must not remove what the faster one has just taken. So only who
+ * holds the guard looks again and removes.
+ */
+function removeStale(path: string): void {
+  const guard = `${path}.guard`;
+  try {
+    writeFileSync(guard, '', { flag: 'wx' });
+  } catch (error) {
+    if (systemCode(error) !== 'EEXIST') throw error;
+    // Held for microseconds: an old one was left by a process that was killed between two lines.
+    if (Date.now() - (statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > STALE_GUARD_MS)
+      rmSync(guard, { force: true });
+    return;
+  }
+  try {
+    const holder = readHolder(path);
+    if (holder === null || !isAlive(holder)) rmSync(path, { force: true });
+  } finally {
+    rmSync(guard, { force: true });
+  }
 }
 
 function readHolder(path: string): Holder | null {

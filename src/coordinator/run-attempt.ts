@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts';
-import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import { type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { FromWorker, ItemStart, TaskResult } from '../worker/protocol.ts';
 import type { WorkerProcess } from '../worker/spawn.ts';
@@ -17,10 +17,10 @@ export interface AttemptOptions {
   idleTimeoutMs: number;
   clock: Clock;
   onEvent: (event: ItemEvent) => void;
-  /** Rejects when the call may not be made. */
-  reserve: (spec: string, promptChars: number) => void;
   /** Shows what the process prints; called back when it has printed its last for this item. */
   attachOutput: (worker: WorkerProcess) => { detach: () => void };
+  /** Silence that somebody else vouches for. */
+  isWaiting: () => boolean;
   /** Aborted with the reason why the item has to stop. */
   stop: AbortSignal;
   /** Aborted when there is no time left for being friendly. */
@@ -75,6 +75,7 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
 
     const watch = setInterval(
       () => {
+        if (options.isWaiting()) lastLife = clock.now();
         if (because !== null || clock.now() - lastLife < idleTimeoutMs) return;
         // Who gives no sign of life is not asked to finish its step.
         beginStopping({ problem: { code: 'item-stalled', afterMs: idleTimeoutMs }, retry: 'idle' }, 0);
@@ -102,13 +103,6 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
           return;
         case 'group':
           pool.noteGroup(worker, message.leader, message.ended);
-          return;
-        case 'reserve':
-          worker.send({
-            type: 'reserved',
-            ticket: message.ticket,
-            error: refusal(() => options.reserve(message.spec, message.promptChars)),
-          });
           return;
         case 'ended':
           rssBytes = message.rssBytes;
@@ -139,14 +133,4 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
     pool.giveBack(worker, rssBytes);
   }
   return outcome;
-}
-
-function refusal(ask: () => void): ErrorRecord | null {
-  try {
-    ask();
-    return null;
-  } catch (error) {
-    if (error instanceof AgentosError) return toErrorRecord(error);
-    throw error;
-  }
 }

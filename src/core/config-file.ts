@@ -1,4 +1,4 @@
-import { isMap, isScalar, LineCounter, type Node, type Pair, parseDocument } from 'yaml';
+import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { type ConfigFile, configFileSchema } from './config-schema.ts';
 import { AgentosError } from './errors.ts';
@@ -10,17 +10,32 @@ type Path = readonly PropertyKey[];
 export function parseConfigFile(text: string, file: string): ConfigFile {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const invalid = (offset: number | null, path: Path, reason: string): AgentosError => {
+    const line = offset === null ? null : lines.linePos(offset).line;
+    return new AgentosError({ code: 'config-invalid', file, line, path: path.map(String).join('.'), reason });
+  };
   const syntax = document.errors[0];
-  if (syntax) {
-    const reason = syntax.message.split('\n')[0] ?? syntax.message;
-    throw new AgentosError({ code: 'config-invalid', file, line: lines.linePos(syntax.pos[0]).line, path: '', reason });
+  if (syntax?.code === 'MULTIPLE_DOCS') throw invalid(syntax.pos[0], [], 'a second document (---) begins here');
+  if (syntax) throw invalid(syntax.pos[0], [], firstLine(syntax.message));
+  let content: unknown;
+  try {
+    content = withoutEmptySections(document.toJS());
+  } catch (error) {
+    // An alias without its anchor, or one that unfolds without end.
+    throw invalid(null, [], firstLine(error instanceof Error ? error.message : String(error)));
   }
-  const result = configFileSchema.safeParse(document.toJS() ?? {});
+  const result = configFileSchema.safeParse(content ?? {});
   if (result.success) return result.data;
   const { path, reason, ofKey } = describe(result.error);
-  const offset = offsetOf(document.contents, path, ofKey);
-  const line = offset === null ? null : lines.linePos(offset).line;
-  throw new AgentosError({ code: 'config-invalid', file, line, path: path.map(String).join('.'), reason });
+  throw invalid(offsetOf(document, path, ofKey), path, reason);
+}
+
+/** A section of which everything is commented out says nothing, like one that is not there. */
+function withoutEmptySections(content: unknown): unknown {
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) return content;
+  return Object.fromEntries(
+    Object.entries(content).filter(([key, value]) => value !== null || !(key in configFileSchema.shape)),
+  );
 }
 
 function describe(error: z.ZodError): { path: Path; reason: string; ofKey: boolean } {
@@ -32,7 +47,38 @@ function describe(error: z.ZodError): { path: Path; reason: string; ofKey: boole
     const hint = near.length > 0 ? `; did you mean ${near.join(' or ')}?` : '';
     return { path: [...issue.path, key], reason: `is not a setting${hint}`, ofKey: true };
   }
-  return { path: issue.path, reason: issue.message.replace(/^Invalid input: /, ''), ofKey: false };
+  return { path: issue.path, reason: reasonOf(issue), ofKey: false };
+}
+
+const KINDS: Record<string, string> = {
+  object: 'a group of settings',
+  record: 'a group of settings',
+  array: 'a list',
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  null: 'nothing',
+  undefined: 'nothing',
+};
+
+/** The value itself is never repeated: somebody may have put a key in the place of a variable's name. */
+function reasonOf(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type': {
+      const received = /received (\w+)/.exec(issue.message)?.[1] ?? '';
+      const wanted = KINDS[issue.expected] ?? issue.expected;
+      const found = received === 'number' && issue.expected === 'int' ? 'a fraction' : (KINDS[received] ?? received);
+      return `must be ${wanted}, not ${found}`;
+    }
+    case 'too_small':
+      if (issue.origin === 'string') return 'must not be empty';
+      return issue.inclusive ? `must be at least ${issue.minimum}` : `must be above ${issue.minimum}`;
+    case 'too_big':
+      return `must be at most ${issue.maximum}`;
+    default:
+      return issue.message;
+  }
 }
 
 /** The keys that the schema allows at a path, for the suggestion. */
@@ -51,10 +97,15 @@ function shapeOf(schema: unknown): Record<string, unknown> | null {
   return current?.shape ?? null;
 }
 
-function offsetOf(root: unknown, path: Path, ofKey: boolean): number | null {
-  let node = root as Node | null;
+function offsetOf(document: Document, path: Path, ofKey: boolean): number | null {
+  let node = document.contents as Node | null;
   let offset = node?.range?.[0] ?? null;
   for (const [index, segment] of path.entries()) {
+    if (isSeq(node)) {
+      node = (node.items[Number(segment)] ?? null) as Node | null;
+      offset = node?.range?.[0] ?? offset;
+      continue;
+    }
     if (!isMap(node)) break;
     const pair: Pair | undefined = node.items.find(
       (item) => isScalar(item.key) && String(item.key.value) === String(segment),
@@ -66,4 +117,8 @@ function offsetOf(root: unknown, path: Path, ofKey: boolean): number | null {
     node = pair.value as Node | null;
   }
   return offset;
+}
+
+function firstLine(text: string): string {
+  return text.split('\n')[0] ?? text;
 }

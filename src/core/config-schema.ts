@@ -22,6 +22,16 @@ const variableNames = z.array(
   z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: 'is not the name of an environment variable' }),
 );
 
+const endpoint = z.url({ protocol: /^https?$/, error: 'is not a URL such as https://host/v1' });
+
+const rateLimits = z.strictObject({
+  requestsPerMinute: z.number().positive().optional(),
+  tokensPerMinute: z.number().positive().optional().describe('input and output together'),
+  inputTokensPerMinute: z.number().positive().optional(),
+  outputTokensPerMinute: z.number().positive().optional(),
+  concurrency: z.int().positive().optional().describe('requests at the same time'),
+});
+
 const price = z.strictObject({
   input: z.number().nonnegative().describe('USD per million input tokens'),
   output: z.number().nonnegative().describe('USD per million output tokens'),
@@ -45,6 +55,7 @@ export const configFileSchema = z.strictObject({
       globalTimeout: durationText.optional().describe('for the whole run (default: none)'),
       idleTimeout: durationText.optional().describe('without a sign of life from a model (default 5m)'),
       callTimeout: durationText.optional().describe('one model call at most (default 20m)'),
+      maxQuotaWait: durationText.optional().describe('waiting for quota before the run pauses (default 1h)'),
       maxCostUsd: z.number().positive().optional().describe('for the whole run (default: none)'),
       maxCostPerItemUsd: z.number().positive().optional().describe('for one item (default: none)'),
     })
@@ -59,12 +70,21 @@ export const configFileSchema = z.strictObject({
     })
     .optional()
     .describe('Names of the environment variables that hold keys. Never the keys themselves.'),
+  limits: z
+    .strictObject({
+      anthropic: rateLimits.optional(),
+      google: rateLimits.optional(),
+      openai: rateLimits.optional(),
+      'openai-compatible': rateLimits.optional(),
+    })
+    .optional()
+    .describe('Limits of each key or quota group, where you know them; otherwise they are learned from the answers.'),
   endpoints: z
     .strictObject({
-      anthropic: z.url().optional(),
-      google: z.url().optional(),
-      openai: z.url().optional(),
-      'openai-compatible': z.url().optional(),
+      anthropic: endpoint.optional(),
+      google: endpoint.optional(),
+      openai: endpoint.optional(),
+      'openai-compatible': endpoint.optional(),
     })
     .optional()
     .describe('Base URLs, when not the vendors’ own.'),

@@ -23,6 +23,8 @@ export interface Bounds {
   globalTimeoutMs: number | null;
   idleTimeoutMs: number;
   callTimeoutMs: number;
+  /** Longer waits for quota are not begun: the run pauses. */
+  maxQuotaWaitMs: number;
   maxCostUsd: number | null;
   maxCostPerItemUsd: number | null;
 }
@@ -41,6 +43,8 @@ export interface Config {
   keys: VendorKey[];
   keyVariables: Partial<Record<VendorName, readonly string[] | undefined>>;
   endpoints: Partial<Record<VendorName, string>>;
+  /** Known limits of each quota group; what is not here is learned. */
+  limits: NonNullable<ConfigFile['limits']>;
   prices: Record<string, PriceSetting>;
   context: { maxTokens: number; exclude: string[] };
   passEnvironment: string[];
@@ -54,6 +58,7 @@ const DEFAULTS = {
   timeoutMs: 3_600_000,
   idleTimeoutMs: 300_000,
   callTimeoutMs: 1_200_000,
+  maxQuotaWaitMs: 3_600_000,
   contextTokens: 24_000,
 };
 
@@ -84,12 +89,14 @@ export function resolveConfig(
       globalTimeoutMs: flags.globalTimeoutMs ?? durationOf(bounds.globalTimeout) ?? null,
       idleTimeoutMs: flags.idleTimeoutMs ?? durationOf(bounds.idleTimeout) ?? DEFAULTS.idleTimeoutMs,
       callTimeoutMs: durationOf(bounds.callTimeout) ?? DEFAULTS.callTimeoutMs,
+      maxQuotaWaitMs: durationOf(bounds.maxQuotaWait) ?? DEFAULTS.maxQuotaWaitMs,
       maxCostUsd: flags.maxCostUsd ?? bounds.maxCostUsd ?? null,
       maxCostPerItemUsd: flags.maxCostPerItemUsd ?? bounds.maxCostPerItemUsd ?? null,
     },
     keys: readKeys(env, named),
     keyVariables: named,
     endpoints,
+    limits: file.limits ?? {},
     prices: file.prices ?? {},
     context: { maxTokens: file.context?.maxTokens ?? DEFAULTS.contextTokens, exclude: file.context?.exclude ?? [] },
     passEnvironment: file.passEnvironment ?? [],

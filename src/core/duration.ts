@@ -16,8 +16,10 @@ export function parseDuration(text: string): number | null {
 
 /** For people: `340 ms`, `12.3 s`, `4m 05s`, `2h 10m`. */
 export function formatDuration(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  // The bounds are where rounding would say 1000 ms or 60.0 s.
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`;
+  if (ms < 60_000) return '1m 00s';
   const minutes = Math.floor(ms / 60_000);
   if (minutes < 60) return `${minutes}m ${String(Math.floor((ms % 60_000) / 1_000)).padStart(2, '0')}s`;
   return `${Math.floor(minutes / 60)}h ${String(minutes % 60).padStart(2, '0')}m`;

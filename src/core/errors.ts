@@ -40,6 +40,7 @@ export type Problem =
   | { code: 'item-stalled'; afterMs: number }
   | { code: 'worker-crashed'; exitCode: number | null; signal: string | null; detail: string }
   | { code: 'task-missing'; module: string; export: string }
+  | { code: 'task-failed'; reason: string; stack: string | null }
   | { code: 'halted'; failures: number; cause: string }
   | { code: 'over-budget'; spentUsd: number; limitUsd: number; scope: 'item' | 'run' }
   | { code: 'interrupted'; signal: string }

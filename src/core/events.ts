@@ -29,6 +29,12 @@ export type ItemEvent =
   | { type: 'reply-rejected'; step: string; reason: string }
   | { type: 'review-read'; round: number; verdict: string | null; tiers: [number, number, number]; problems: string[] }
   | { type: 'file-written'; path: string; what: 'lineage' | 'lld' }
+  /** The item's next call waits for a key; that is neither idling nor failing. */
+  | { type: 'quota-waiting'; vendor: string }
+  | { type: 'quota-resumed'; vendor: string; waitedMs: number }
+  /** An answer that was paid for before its worker died. */
+  | { type: 'answer-reused'; step: string }
+  | GatewayCalled
   | { type: 'output-line'; stream: 'stdout' | 'stderr'; line: string }
   | { type: 'notice'; text: string }
   | { type: 'item-retrying'; attempt: number; delayMs: number; error: ErrorRecord }
@@ -56,6 +62,20 @@ export interface ModelAnswered {
   durationMs: number;
 }
 
+/** A request as it left for the vendor: with which key, after what wait, at what price. */
+export interface GatewayCalled {
+  type: 'gateway-call';
+  vendor: string;
+  model: string;
+  keyId: string | null;
+  status: number | null;
+  attempts: number;
+  waitedMs: number;
+  durationMs: number;
+  costUsd: number | null;
+  usage: Usage | null;
+}
+
 export type RunEvent =
   | {
       type: 'run-started';
@@ -67,6 +87,11 @@ export type RunEvent =
     }
   | { type: 'warning'; text: string }
   | { type: 'interrupted'; signal: string }
+  | { type: 'key-cooling'; keyId: string; forMs: number; why: 'rate' | 'tokens' | 'concurrency' | 'quota' }
+  | { type: 'key-dead'; keyId: string; reason: string }
+  | { type: 'groups-merged'; group: string; keyIds: string[] }
+  | { type: 'pool-exhausted'; vendor: string; forMs: number | null }
+  | { type: 'pool-resumed'; vendor: string }
   | { type: 'run-finished'; runId: string; exitCode: number; durationMs: number };
 
 /** An event as it is stored and sent: with the time, and with the item it belongs to. */

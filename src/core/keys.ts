@@ -1,3 +1,4 @@
+import { maskedForms } from './mask.ts';
 import { Secret } from './secret.ts';
 
 export type VendorName = 'anthropic' | 'google' | 'openai' | 'openai-compatible';
@@ -55,23 +56,27 @@ export function readKeys(
 }
 
 /** Names that hold credentials by convention, whoever reads them. */
-const LOOKS_SECRET = /(^|_)(API_?KEYS?|TOKEN|SECRETS?|PASSWORD|PASSWD|CREDENTIALS?|PRIVATE_KEY|ACCESS_KEY(_ID)?)($|_)/i;
+const LOOKS_SECRET =
+  /(^|_)(API_?KEYS?|TOKEN|SECRETS?|CREDENTIALS?|PRIVATE_KEY|ACCESS_KEY(_ID)?|PWD)($|_)|PASSWORD|PASSWD|PASSPHRASE/i;
+/** The shell's own, although they end like a password. */
+const HARMLESS: ReadonlySet<string> = new Set(['PWD', 'OLDPWD']);
 
 /**
  * The environment for anything we start that is not ourselves: git, commands, agents, tests. Keys are left out by name
- * and by value, so that a key in an unusual variable stays out too.
+ * and by value, so that a key in an unusual variable stays out too; a dummy too short to mask is left out by name alone,
+ * or a key `x` would take the PATH with it.
  */
 export function withoutSecrets(
   env: Environment,
   keys: readonly VendorKey[],
   pass: readonly string[],
 ): Record<string, string> {
-  const secrets = new Set(keys.map((key) => key.secret.reveal()));
+  const secrets = maskedForms(keys.map((key) => key.secret.reveal()));
+  const looksSecret = (name: string): boolean => LOOKS_SECRET.test(name) && !HARMLESS.has(name);
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {
     if (value === undefined) continue;
-    if (!pass.includes(name) && (LOOKS_SECRET.test(name) || [...secrets].some((secret) => value.includes(secret))))
-      continue;
+    if (!pass.includes(name) && (looksSecret(name) || secrets.some((secret) => value.includes(secret)))) continue;
     kept[name] = value;
   }
   return kept;

@@ -18,11 +18,12 @@ export function isInside(parent: string, path: string): boolean {
 
 /**
  * Where state lives. Inside the repository by default; a folder outside of it gets a subfolder per repository, so that
- * two repositories never share the state of an item that happens to have the same number in both.
+ * two repositories never share the state of an item that happens to have the same number in both. The repository itself
+ * is never the folder: its own `.gitignore` would hide the user's files from git.
  */
 export function baseDirectory(repository: string, chosen: string | null, cwd: string): string {
-  if (chosen === null) return join(repository, '.agentos');
-  const base = resolve(cwd, chosen);
+  const base = chosen === null || chosen === '' ? repository : resolve(cwd, chosen);
+  if (relative(repository, base) === '') return join(repository, '.agentos');
   if (isInside(repository, base)) return base;
   return join(base, `${basename(repository).replace(/[^a-zA-Z0-9_.-]/g, '_')}-${sha256(repository).slice(0, 12)}`);
 }
@@ -34,6 +35,8 @@ export interface Paths {
   issues: string;
   prompts: string;
   runs: string;
+  /** What was last known of the credential pool; no secrets. */
+  keys: string;
   issue(id: ItemId): string;
   lld(id: ItemId): string;
   lineage(id: ItemId): string;
@@ -58,6 +61,7 @@ export function pathsOf(repository: string, base: string): Paths {
     issues: join(repository, 'issues'),
     prompts: join(repository, 'agentos', 'prompts'),
     runs: join(base, 'runs'),
+    keys: join(base, 'keys.json'),
     issue: (id) => join(repository, 'issues', `${id}.md`),
     lld: (id) => join(repository, 'docs', 'lld', `LLD-${id}.md`),
     lineage: (id) => join(repository, 'docs', 'lineage', id),

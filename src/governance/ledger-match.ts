@@ -17,6 +17,8 @@ type Entry = Finding & { id: string };
 interface Words {
   lead: Set<string>;
   body: Set<string>;
+  /** The requirements and scenarios that it is about: "Requirement 3 is untested" is not "Requirement 4 is untested". */
+  subjects: Set<string>;
 }
 
 /**
@@ -67,7 +69,9 @@ function likeness(a: Words, b: Words, samePlace: boolean): number | null {
   const common = commonWords(a.body, b.body);
   const body = common / Math.max(1, Math.min(a.body.size, b.body.size));
   const lead = (2 * commonWords(a.lead, b.lead)) / Math.max(1, a.lead.size + b.lead.size);
-  const isSame = lead >= threshold.lead || (body >= threshold.body && common >= ENOUGH_COMMON_WORDS);
+  if (a.subjects.size > 0 && b.subjects.size > 0 && commonWords(a.subjects, b.subjects) === 0) return null;
+  const isContained = samePlace && body === 1 && common === ENOUGH_COMMON_WORDS - 1;
+  const isSame = lead >= threshold.lead || (body >= threshold.body && common >= ENOUGH_COMMON_WORDS) || isContained;
   return isSame ? Math.max(lead, body) + (samePlace ? 1 : 0) : null;
 }
 
@@ -77,7 +81,9 @@ function commonWords(a: Set<string>, b: Set<string>): number {
 
 function wordsOf(text: string): Words {
   const lead = /^([^:.\n]{3,90})[:.\n]/.exec(text)?.[1] ?? '';
-  return { lead: wordSet(lead), body: wordSet(text) };
+  const named = [...text.matchAll(/\b(req(?:uirement)?|scenario)s?[\s#-]*0*(\d{1,4})\b/gi)];
+  const subjects = named.map(([, kind, number]) => `${kind?.slice(0, 3).toLowerCase()} ${number}`);
+  return { lead: wordSet(lead), body: new Set([...wordSet(text), ...subjects]), subjects: new Set(subjects) };
 }
 
 function wordSet(text: string): Set<string> {

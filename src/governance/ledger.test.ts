@@ -159,6 +159,31 @@ describe('disputes', () => {
   });
 });
 
+describe('the same finding or another', () => {
+  const only = (text: string) => review('REVISE', `## Tier 2\n### Quality\n- [ ] ${text}`);
+  test.each([
+    ['another requirement', 'Requirement 3 has no scenario at all.', 'Requirement 4 has no scenario at all.', 2],
+    ['the same one by its other name', 'Requirement 3 has no scenario at all.', 'REQ-3 still has no scenario.', 1],
+    [
+      'few words, said again at length',
+      'Loop unbounded in 2.5.',
+      '**Loop Bounds:** As noted before, the retry loop of section 2.5 remains unbounded, without a limit on attempts.',
+      1,
+    ],
+  ])('%s', (_, before, after, count) => {
+    const ledger = recordReview(emptyLedger, only(before), { round: 1, draftChanged: true });
+    expect(recordReview(ledger, only(after), { round: 2, draftChanged: true }).findings).toHaveLength(count);
+  });
+});
+
+test('an approval that calls a Tier 1 finding still open does not settle it', () => {
+  const ledger = recordReview(first, review('APPROVED', '## Previous Findings\n- F1: still open\n\n## Tier 1\nNone.'), {
+    round: 2,
+    draftChanged: true,
+  });
+  expect(openFindings(ledger).map(({ id }) => id)).toEqual(['F1']);
+});
+
 describe('tables', () => {
   test('the ledger has a row for each finding, in one line', () => {
     const ledger = recordReview(

@@ -37,6 +37,7 @@ export const emptyLedger: Ledger = { findings: [] };
  *   open               → fixed       not repeated by a REVISE review, or ruled fixed, or APPROVED
  *   disputed           → withdrawn   not repeated by a REVISE review, or APPROVED: the reviewer lets it go
  *   open, disputed     → withdrawn   ruled withdrawn, or repeated by an APPROVED review
+ *   open, disputed     → open        Tier 1 and ruled open by an APPROVED review, which contradicts itself
  *   open               → disputed    the drafter gives a reason (`dispute`)
  *   open, disputed     → withdrawn   a person or the reviewer gives it up (`withdraw`)
  *   fixed, withdrawn   → open        repeated by a REVISE or DISCUSS review, or ruled open: it was not settled after all
@@ -55,7 +56,7 @@ export function recordReview(
   const { repeated, added } = matchFindings(ledger.findings, review.findings);
   const findings = ledger.findings.map((entry): LedgerFinding => {
     const again = repeated.get(entry.id);
-    const state = nextState(entry.state, verdict, again !== undefined, rulings.get(entry.id));
+    const state = nextState(entry, verdict, again !== undefined, rulings.get(entry.id));
     const latest = again === undefined ? entry : { ...entry, tier: again.tier, text: latestText(entry, again) };
     if (isSettled(entry) && isSettled({ state })) return entry;
     const stayedOpen = !isSettled(entry) && state === 'open';
@@ -84,7 +85,7 @@ export function recordReview(
 }
 
 function nextState(
-  state: FindingState,
+  { state, tier }: Pick<LedgerFinding, 'state' | 'tier'>,
   verdict: 'APPROVED' | 'REVISE' | 'DISCUSS',
   isRepeated: boolean,
   ruling: Ruling['state'] | undefined,
@@ -92,6 +93,7 @@ function nextState(
   const settled = isSettled({ state });
   if (verdict === 'APPROVED') {
     if (settled) return state;
+    if (ruling === 'open' && tier === 1) return 'open';
     return ruling === 'withdrawn' || (ruling !== 'fixed' && (isRepeated || state === 'disputed'))
       ? 'withdrawn'
       : 'fixed';

@@ -9,6 +9,7 @@ import { frontmatter } from 'micromark-extension-frontmatter';
 import { gfmStrikethrough } from 'micromark-extension-gfm-strikethrough';
 import { gfmTable } from 'micromark-extension-gfm-table';
 import { gfmTaskListItem } from 'micromark-extension-gfm-task-list-item';
+import { parseInPieces } from './markdown-pieces.ts';
 
 /** One form for what editors and models disagree about: byte-order mark, CRLF, and a lone CR. */
 export function normaliseText(text: string): string {
@@ -16,19 +17,41 @@ export function normaliseText(text: string): string {
 }
 
 /** What our documents use of GFM. Automatic links and footnotes are left out: they double the time and mean nothing here. */
-const DIALECT = {
-  extensions: [gfmTable(), gfmTaskListItem(), gfmStrikethrough(), frontmatter(['yaml'])],
-  mdastExtensions: [
-    gfmTableFromMarkdown(),
-    gfmTaskListItemFromMarkdown(),
-    gfmStrikethroughFromMarkdown(),
-    frontmatterFromMarkdown(['yaml']),
-  ],
+const WITHOUT_TABLES = {
+  extensions: [gfmTaskListItem(), gfmStrikethrough(), frontmatter(['yaml'])],
+  mdastExtensions: [gfmTaskListItemFromMarkdown(), gfmStrikethroughFromMarkdown(), frontmatterFromMarkdown(['yaml'])],
+};
+const WITH_TABLES = {
+  extensions: [gfmTable(), ...WITHOUT_TABLES.extensions],
+  mdastExtensions: [gfmTableFromMarkdown(), ...WITHOUT_TABLES.mdastExtensions],
 };
 
-/** The syntax tree (tables, checklists, strikethrough, YAML front matter) of text that `normaliseText` has seen. */
+/** Every line could begin a table and is tried as one, unless nothing of the kind is in the text. */
+const TABLE_SIGN = /\||:-|-:/;
+
+function parsePiece(text: string): Root {
+  return fromMarkdown(text, TABLE_SIGN.test(text) ? WITH_TABLES : WITHOUT_TABLES);
+}
+
+/** One document is read by many: these are the trees of the last few, as long as their memory isn't needed. */
+const RECENT = 4;
+const recent = new Map<string, WeakRef<Root>>();
+
+/**
+ * The syntax tree (tables, checklists, strikethrough, YAML front matter) of text that `normaliseText` has seen. The same
+ * text may get the same tree again: nobody changes it.
+ */
 export function parseMarkdown(text: string): Root {
-  return fromMarkdown(text, DIALECT);
+  const known = recent.get(text)?.deref();
+  if (known) return known;
+  const root = parseInPieces(text, parsePiece);
+  recent.delete(text);
+  recent.set(text, new WeakRef(root));
+  for (const oldest of recent.keys()) {
+    if (recent.size <= RECENT) break;
+    recent.delete(oldest);
+  }
+  return root;
 }
 
 /** A node's text without its markup, trimmed. */

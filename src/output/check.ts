@@ -6,28 +6,37 @@ import { paint, printable, type Terminal } from './terminal.ts';
 /** One file as `check --json` prints it. */
 export type CheckEntry =
   | ({ file: string; kind: 'review' } & Omit<Review, 'problems'> & { problems: string[]; trustworthy: boolean })
-  | { file: string; kind: 'lld'; findings: LldFinding[]; coverage: Coverage }
+  | { file: string; kind: 'lld'; findings: LldFinding[]; coverage: Coverage; pathsChecked: boolean }
   | { file: string; kind: 'unknown'; error: string; unreadable: boolean };
 
 /** A checked document for people. */
 export function printCheck(terminal: Terminal, entry: CheckEntry): void {
+  const file = oneLine(entry.file);
   const out = (text: string): void => {
     for (const line of text.split('\n')) terminal.line(printable(line));
   };
   switch (entry.kind) {
     case 'unknown':
-      terminal.line(paint(terminal, 'red', printable(entry.error)));
+      terminal.line(paint(terminal, 'red', oneLine(entry.error)));
+      terminal.line(
+        entry.unreadable
+          ? '  Name a file that exists and may be read.'
+          : '  An LLD has the numbered sections of the template, a review has a verdict; both are UTF-8 Markdown.',
+      );
       return;
     case 'lld': {
       const errors = entry.findings.filter((finding) => finding.severity === 'error').length;
       const summary = `${errors} error(s), ${entry.findings.length - errors} warning(s)`;
-      terminal.line(
-        `${paint(terminal, 'bold', entry.file)}  LLD  ${paint(terminal, errors > 0 ? 'red' : 'green', summary)}`,
-      );
+      terminal.line(`${paint(terminal, 'bold', file)}  LLD  ${paint(terminal, errors > 0 ? 'red' : 'green', summary)}`);
       for (const { rule, severity, line, message } of entry.findings) {
         const style = severity === 'error' ? 'red' : 'yellow';
         terminal.line(
-          `  ${entry.file}:${line}  ${paint(terminal, style, severity)}  ${printable(message)}  ${paint(terminal, 'dim', rule)}`,
+          `  ${file}:${line}  ${paint(terminal, style, severity)}  ${printable(message)}  ${paint(terminal, 'dim', rule)}`,
+        );
+      }
+      if (!entry.pathsChecked) {
+        terminal.line(
+          '  Paths were not looked up: no commit of a git repository around the file. Name one with --repo <dir>.',
         );
       }
       terminal.line('');
@@ -37,7 +46,7 @@ export function printCheck(terminal: Terminal, entry: CheckEntry): void {
     case 'review': {
       const style = entry.verdict === 'APPROVED' && entry.trustworthy ? 'green' : 'yellow';
       terminal.line(
-        `${paint(terminal, 'bold', entry.file)}  review  ${paint(terminal, style, entry.verdict ?? 'no verdict')}`,
+        `${paint(terminal, 'bold', file)}  review  ${paint(terminal, style, entry.verdict ?? 'no verdict')}`,
       );
       for (const problem of entry.problems)
         terminal.line(`  ${paint(terminal, 'red', 'problem')}  ${printable(problem)}`);
@@ -51,4 +60,9 @@ export function printCheck(terminal: Terminal, entry: CheckEntry): void {
         terminal.line(`  Coverage: ${entry.coverage.covered}/${entry.coverage.total} = ${entry.coverage.percent} %`);
     }
   }
+}
+
+/** The name of a file may hold anything but a slash. */
+function oneLine(text: string): string {
+  return printable(text.replace(/\s/g, ' '));
 }

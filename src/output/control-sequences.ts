@@ -8,6 +8,7 @@ const ESCAPE = 0x1b;
 const DELETE = 0x7f;
 /** In UTF-8 the first byte of U+0080–U+009F, control characters that some terminals obey, and of harmless ones. */
 const C1_LEAD = 0xc2;
+const BACKSLASH = 0x5c;
 const MAX_PARAMETERS = 64;
 
 const STOPS = new Uint8Array(256);
@@ -16,6 +17,12 @@ STOPS[TAB] = 0;
 STOPS[LINE_FEED] = 0;
 STOPS[DELETE] = 1;
 STOPS[C1_LEAD] = 1;
+
+const OPENS_CSI = 0x5b;
+const ENDS_STYLE = 0x6d;
+
+/** Digits, colon and semicolon. */
+const isStyleParameter = (byte: number): boolean => byte >= 0x30 && byte <= 0x3b;
 
 const isC1 = (byte: number): boolean => byte >= 0x80 && byte <= 0x9f;
 
@@ -26,20 +33,19 @@ function nextStop(bytes: Uint8Array, from: number, to: number): number {
   return at;
 }
 
-/** Offset of the first control character other than tab and line feed; `to` when there is none. */
-export function nextControl(bytes: Uint8Array, from: number, to: number): number {
-  let at = nextStop(bytes, from, to);
-  while (at < to && bytes[at] === C1_LEAD && !isC1(bytes[at + 1] ?? 0)) at = nextStop(bytes, at + 1, to);
-  return at;
+/** Whether a control character other than tab and line feed begins here. */
+export function isControlAt(bytes: Uint8Array, at: number): boolean {
+  const byte = bytes[at] ?? 0;
+  return byte === C1_LEAD ? isC1(bytes[at + 1] ?? 0) : STOPS[byte] === 1;
 }
 
-/** From this size on, one native search per control character is faster than looking at each byte here. */
-const NATIVE_SEARCH_BYTES = 2048;
-const STOP_BYTES = [...STOPS.keys()].filter((byte) => STOPS[byte] === 1);
-
-export function hasControl(bytes: Buffer): boolean {
-  const isDoubtful = bytes.length < NATIVE_SEARCH_BYTES || STOP_BYTES.some((byte) => bytes.indexOf(byte) !== -1);
-  return isDoubtful && nextControl(bytes, 0, bytes.length) < bytes.length;
+/** How many bytes here leave no trace in a text: the return of a CRLF, or a change of style. 0: other bytes. */
+export function tracelessBytes(bytes: Uint8Array, at: number): number {
+  if (bytes[at] === CARRIAGE_RETURN) return bytes[at + 1] === LINE_FEED ? 1 : 0;
+  if (bytes[at] !== ESCAPE || bytes[at + 1] !== OPENS_CSI) return 0;
+  let end = at + 2;
+  while (isStyleParameter(bytes[end] ?? 0)) end++;
+  return bytes[end] === ENDS_STYLE ? end + 1 - at : 0;
 }
 
 export interface ControlVisitor {
@@ -118,7 +124,7 @@ export class ControlSequences {
         if (byte === ESCAPE) return this.#enter('string-escape');
         return byte === BELL || byte === CANCEL || byte === SUBSTITUTE ? this.#leave(true) : true;
       case 'string-escape':
-        if (byte === 0x5c) return this.#leave(true);
+        if (byte === BACKSLASH) return this.#leave(true);
         this.#state = 'escape';
         return false;
     }
@@ -137,7 +143,8 @@ export class ControlSequences {
       return true;
     }
     const isFinal = byte >= 0x40 && byte < DELETE;
-    const isStyle = byte === 0x6d && this.#parameters.length <= MAX_PARAMETERS && /^[\d;:]*$/.test(this.#parameters);
+    const isStyle =
+      byte === ENDS_STYLE && this.#parameters.length <= MAX_PARAMETERS && /^[\d;:]*$/.test(this.#parameters);
     if (isStyle) this.#visitor.style(`\u001B[${this.#parameters}m`);
     return this.#leave(isFinal);
   }

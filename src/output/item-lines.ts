@@ -42,6 +42,18 @@ export function linesOf(event: AgentosEvent): Line[] {
       return [line(event.text, 'warn', 'quiet')];
     case 'interrupted':
       return [line(`${event.signal}: stopping; what is finished is kept. Once more to stop at once.`, 'warn', 'quiet')];
+    case 'key-cooling':
+      return [line(`rate limit on ${event.keyId} (${event.why}), back in ${formatDuration(event.forMs)}`, 'warn')];
+    case 'key-dead':
+      return [line(`${event.keyId} is out: ${event.reason}`, 'bad', 'quiet')];
+    case 'groups-merged':
+      return [line(`${event.keyIds.join(', ')} draw on one quota`, 'dim', 'verbose')];
+    case 'pool-exhausted': {
+      const until = event.forMs === null ? '' : `, back in ${formatDuration(event.forMs)}`;
+      return [line(`pool exhausted: no key of ${event.vendor} has quota left${until}; paused`, 'warn', 'quiet')];
+    }
+    case 'pool-resumed':
+      return [line(`resumed: ${event.vendor} has quota again`, 'good', 'quiet')];
     case 'run-finished':
       return [];
     case 'item-started': {
@@ -99,6 +111,22 @@ export function linesOf(event: AgentosEvent): Line[] {
     }
     case 'file-written':
       return [line(`wrote ${event.path}`, 'plain', event.what === 'lld' ? 'normal' : 'verbose')];
+    case 'quota-waiting':
+      return [line(`waits for quota of ${event.vendor}`, 'warn')];
+    case 'quota-resumed':
+      return [line(`goes on after ${formatDuration(event.waitedMs)} of waiting for quota`, 'dim')];
+    case 'answer-reused':
+      return [line(`${event.step}: paid for already, taken from the gateway`, 'dim')];
+    case 'gateway-call': {
+      const waited = event.waitedMs > 1_000 ? `, waited ${formatDuration(event.waitedMs)}` : '';
+      return [
+        line(
+          `${event.vendor} ${event.status ?? 'no answer'} with ${event.keyId ?? 'no key'}${waited}`,
+          'dim',
+          'verbose',
+        ),
+      ];
+    }
     case 'output-line':
       return [line(event.line, 'dim')];
     case 'notice':

@@ -1,20 +1,23 @@
 import { isUtf8 } from 'node:buffer';
-import { hasControl, nextControl } from './control-sequences.ts';
 import { type LineRules, type ShownLine, UnfinishedLine } from './unfinished-line.ts';
 
 const LINE_FEED = 0x0a;
+const DELETE = 0x7f;
 
 export interface LineTarget {
   /** One line that had to be looked at byte by byte. */
   line(line: ShownLine): void;
-  /** Whole lines that are shown exactly as they are, from one offset to another; the last line feed is left out. */
-  block(bytes: Buffer, from: number, to: number): void;
+  /**
+   * Takes whole lines of valid UTF-8, up to the first that needs a closer look; `last` is the offset of a line feed.
+   * Returns where the first line begins that was not taken.
+   */
+  block(bytes: Buffer, from: number, last: number): number;
 }
 
 /**
- * Cuts one stream of bytes into lines. Lines that lie whole in a chunk and hold neither a control character nor a
- * secret pass in one block, without a copy; the others go through {@link UnfinishedLine}. What comes out is the same
- * however the bytes were cut into chunks.
+ * Cuts one stream of bytes into lines. Those that lie whole in a chunk and hold nothing special are passed on in blocks;
+ * the others go through {@link UnfinishedLine}, one by one. What comes out is the same however the bytes were cut into
+ * chunks.
  */
 export class LineSplitter {
   readonly #rules: LineRules;
@@ -49,26 +52,19 @@ export class LineSplitter {
     this.#target.line(this.#unfinished.end());
   }
 
-  /** Whole lines; `to` is the offset of the last line feed. */
-  #lines(bytes: Buffer, from: number, to: number): void {
-    const lines = bytes.subarray(from, to);
+  /** Whole lines; `last` is the offset of the last line feed. */
+  #lines(bytes: Buffer, from: number, last: number): void {
+    const lines = bytes.subarray(from, last);
+    const blocks = isUtf8(lines) && !lines.includes(DELETE) && areShort(lines, this.#rules.maxLineBytes);
     let start = from;
-    if (!isUtf8(lines) || !areShort(lines, this.#rules.maxLineBytes)) {
-      while (start <= to) start = this.#lineFrom(bytes, start);
-      return;
-    }
-    const withoutControls = !hasControl(lines);
     let secretAt = -1;
-    while (start <= to) {
-      if (secretAt < start) secretAt = this.#secretAt(bytes, start, to);
-      const stop = withoutControls ? secretAt : Math.min(nextControl(bytes, start, to), secretAt);
-      if (stop === to) {
-        this.#target.block(bytes, start, to);
-        return;
+    while (start <= last) {
+      if (blocks) {
+        if (secretAt < start) secretAt = this.#secretAt(bytes, start, last);
+        const lastOfBlock = secretAt === last ? last : bytes.lastIndexOf(LINE_FEED, secretAt);
+        if (lastOfBlock >= start) start = this.#target.block(bytes, start, lastOfBlock);
       }
-      const lineStart = Math.max(start, bytes.lastIndexOf(LINE_FEED, stop) + 1);
-      if (lineStart > start) this.#target.block(bytes, start, lineStart - 1);
-      start = this.#lineFrom(bytes, lineStart);
+      if (start <= last) start = this.#lineFrom(bytes, start);
     }
   }
 

@@ -1,15 +1,18 @@
-import type { Plan } from '../core/plan.ts';
+import type { Plan, PlannedItem } from '../core/plan.ts';
 import { paint, printable, type Terminal } from './terminal.ts';
+import { wordingOf } from './wording.ts';
 
 /** The plan for people: what would happen, to what, by whom, for how much at most. */
 export function printPlan(terminal: Terminal, plan: Plan): void {
   const { items } = plan;
   const models = Object.entries(plan.models).map(([role, spec]) => `${role} ${spec}`);
   terminal.line(`${plan.workflow}: ${items.length} item(s), ${plan.parallel} at a time; ${models.join(', ')}`);
-  const width = Math.max(...items.map((item) => item.id.length), 0);
-  for (const { id, title, state, fromStep, reusedSteps } of items) {
-    const from = state === 'resumed' ? ` from ${fromStep} (${reusedSteps} step(s) reused)` : '';
-    terminal.line(`  ${id.padEnd(width)}  ${paint(terminal, 'dim', `${state}${from}`)}  ${printable(title)}`);
+  const rows = items.map((item) => ({ item, state: stateOf(item) }));
+  const idWidth = rows.reduce((width, { item }) => Math.max(width, item.id.length), 0);
+  const stateWidth = rows.reduce((width, { state }) => Math.max(width, state.length), 0);
+  for (const { item, state } of rows) {
+    const what = item.error ? wordingOf(item.error.problem).message : printable(item.title);
+    terminal.line(`  ${item.id.padEnd(idWidth)}  ${paint(terminal, 'dim', state.padEnd(stateWidth))}  ${what}`);
   }
   const ceiling = plan.costCeilingUsd;
   terminal.line(
@@ -18,4 +21,8 @@ export function printPlan(terminal: Terminal, plan: Plan): void {
       : `Cost ceiling: $${ceiling.toFixed(2)}`,
   );
   terminal.line('Nothing was started, written or asked.');
+}
+
+function stateOf({ state, fromStep, reusedSteps }: PlannedItem): string {
+  return state === 'resumed' ? `resumed from ${fromStep} (${reusedSteps} step(s) reused)` : state;
 }

@@ -1,9 +1,10 @@
 import type { Readable } from 'node:stream';
-import { LineSplitter, type LineTarget } from './line-splitter.ts';
+import { LineSplitter } from './line-splitter.ts';
+import { createPrefix, PrefixedLines } from './prefixed-lines.ts';
 import { SecretFinder } from './secret-finder.ts';
 import type { Sink } from './sink.ts';
 import { paint, printable } from './terminal.ts';
-import { type ByteString, type LineRules, toByteString } from './unfinished-line.ts';
+import { fromByteString, type LineRules } from './unfinished-line.ts';
 
 type StreamName = 'stdout' | 'stderr';
 
@@ -37,6 +38,7 @@ const DEFAULT_MAX_LINE_BYTES = 64 * 1024;
 export class OutputPrefixer {
   readonly #options: OutputPrefixerOptions;
   readonly #rules: LineRules;
+  readonly #lines: PrefixedLines;
   readonly #streams = new Set<Readable>();
   #full = false;
   #gone = false;
@@ -48,6 +50,7 @@ export class OutputPrefixer {
       colour: options.colour,
       maxLineBytes: options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES,
     };
+    this.#lines = new PrefixedLines(this.#rules);
   }
 
   attach(label: string, stdout: Readable | null, stderr: Readable | null): Attachment {
@@ -62,25 +65,37 @@ export class OutputPrefixer {
 
   /** A line of our own; several if the text has several. */
   line(label: string, text: string): void {
-    const batch = new Batch(this.#prefix(label));
-    new LineSplitter(this.#rules, batch).push(Buffer.from(text.endsWith('\n') ? text : `${text}\n`));
-    this.#write(batch);
+    this.#splitter(label).push(Buffer.from(text.endsWith('\n') ? text : `${text}\n`));
+    this.#write();
   }
 
-  #prefix(label: string): ByteString {
-    return toByteString(`${paint(this.#options, 'cyan', `[${printable(label).replaceAll('\n', ' ')}]`)} `);
+  #splitter(label: string, onLine?: (line: string) => void): LineSplitter {
+    const prefix = createPrefix(`${paint(this.#options, 'cyan', `[${printable(label).replaceAll('\n', ' ')}]`)} `);
+    const lines = this.#lines;
+    return new LineSplitter(this.#rules, {
+      line({ shown, plain }) {
+        lines.line(prefix, shown);
+        onLine?.(fromByteString(plain));
+      },
+      block(bytes, from, last) {
+        const before = lines.length;
+        const next = lines.block(prefix, bytes, from, last);
+        if (onLine) for (const line of lines.textSince(before, prefix)) onLine(line);
+        return next;
+      },
+    });
   }
 
   #follow(label: string, name: StreamName, stream: Readable | null): Attachment {
     if (!stream || stream.destroyed || stream.readableEnded)
       return { done: Promise.resolve(), detach: () => undefined };
     const { onLine } = this.#options;
-    const batch = new Batch(this.#prefix(label), onLine && ((line) => onLine(label, name, line)));
-    const splitter = new LineSplitter(this.#rules, batch);
+    const splitter = this.#splitter(label, onLine && ((line) => onLine(label, name, line)));
     const { promise: done, resolve } = Promise.withResolvers<void>();
+    let isOpen = true;
     const take = (chunk: Buffer | string): void => {
       splitter.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
-      this.#write(batch);
+      this.#write();
       // The one that was read goes to the end of the queue: after a pause, each has its turn.
       this.#streams.delete(stream);
       this.#streams.add(stream);
@@ -88,11 +103,13 @@ export class OutputPrefixer {
       if (this.#full) stream.pause();
     };
     const detach = (): void => {
-      if (!this.#streams.delete(stream)) return;
+      if (!isOpen) return;
+      isOpen = false;
+      this.#streams.delete(stream);
       for (const event of ['end', 'close']) stream.off(event, detach);
       stream.off('data', take);
       splitter.end();
-      this.#write(batch);
+      this.#write();
       stream.resume();
       resolve();
     };
@@ -104,10 +121,11 @@ export class OutputPrefixer {
     return { done, detach };
   }
 
-  #write(batch: Batch): void {
-    const chunk = batch.take();
-    if (chunk.length === 0 || this.#gone) return;
-    const hasRoom = this.#options.write(chunk) !== false;
+  #write(): void {
+    const { bytes } = this.#lines;
+    if (bytes.length === 0) return;
+    const hasRoom = this.#gone || this.#hand(bytes);
+    this.#lines.clear();
     if (hasRoom || this.#full || !this.#options.drained) return;
     this.#full = true;
     for (const stream of this.#streams) stream.pause();
@@ -121,40 +139,12 @@ export class OutputPrefixer {
       () => goOn(true),
     );
   }
-}
 
-/** The prefixed lines of one chunk, for one write. */
-class Batch implements LineTarget {
-  readonly #prefix: ByteString;
-  readonly #between: ByteString;
-  readonly #onLine: ((line: string) => void) | undefined;
-  #parts: ByteString[] = [];
-
-  constructor(prefix: ByteString, onLine?: (line: string) => void) {
-    this.#prefix = prefix;
-    this.#between = `\n${prefix.replaceAll('$', '$$$$')}`;
-    this.#onLine = onLine;
-  }
-
-  line({ shown, plain }: { shown: ByteString; plain: ByteString }): void {
-    this.#parts.push(this.#prefix, shown, '\n');
-    this.#onLine?.(Buffer.from(plain, 'latin1').toString());
-  }
-
-  block(bytes: Buffer, from: number, to: number): void {
-    // A regular expression that is a single character makes V8 search and copy natively; replaceAll does not.
-    this.#parts.push(this.#prefix, bytes.toString('latin1', from, to).replace(/\n/g, this.#between), '\n');
-    if (!this.#onLine) return;
-    for (const line of bytes.toString('utf8', from, to).split('\n')) this.#onLine(line);
-  }
-
-  take(): Buffer {
-    let length = 0;
-    for (const part of this.#parts) length += part.length;
-    const chunk = Buffer.allocUnsafe(length);
-    let at = 0;
-    for (const part of this.#parts) at += chunk.write(part, at, 'latin1');
-    this.#parts = [];
-    return chunk;
+  /** The sink gets the memory itself if it is known to be done with it at once, and a copy otherwise. */
+  #hand(bytes: Buffer): boolean {
+    const isAtOnce = this.#options.isIdle?.() === true;
+    const hasRoom = this.#options.write(isAtOnce ? bytes : Buffer.from(bytes)) !== false;
+    if (isAtOnce && !this.#options.isIdle?.()) this.#lines.giveAway();
+    return hasRoom;
   }
 }

@@ -17,7 +17,7 @@ export function printSummary(terminal: Terminal, summary: Summary): void {
     formatDuration(item.durationMs),
     item.outputs[0] ?? item.error?.code ?? '',
   ]);
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const widths = [0, 1, 2, 3].map((column) => rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0));
   terminal.line('');
   for (const [index, row] of rows.entries()) {
     const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0));

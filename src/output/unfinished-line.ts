@@ -8,6 +8,8 @@ export type ByteString = string;
 
 export const toByteString = (text: string): ByteString => Buffer.from(text).toString('latin1');
 
+export const fromByteString = (bytes: ByteString): string => Buffer.from(bytes, 'latin1').toString();
+
 /** A line made ready: as the target shows it, and without any colour. */
 export interface ShownLine {
   readonly shown: ByteString;
@@ -177,5 +179,5 @@ export class UnfinishedLine {
 
 /** Bytes that are not UTF-8 become U+FFFD, as every decoder shows them. */
 function withReplacements(line: ByteString): ByteString {
-  return toByteString(Buffer.from(line, 'latin1').toString());
+  return toByteString(fromByteString(line));
 }

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { formatDuration } from '../core/duration.ts';
 import type { Problem } from '../core/errors.ts';
 
@@ -7,8 +8,16 @@ export interface Wording {
   hint: string | null;
 }
 
-/** Facts into words: the one place where a person is told what went wrong and what to do. */
+/**
+ * Facts into words: the one place where a person is told what went wrong and what to do. Each is one line, whatever the
+ * facts hold: a path, a flag's value or a vendor's message may have line breaks and escape codes in it.
+ */
 export function wordingOf(problem: Problem): Wording {
+  const { message, hint } = wordsOf(problem);
+  return { message: oneLine(message), hint: hint === null ? null : oneLine(hint) };
+}
+
+function wordsOf(problem: Problem): Wording {
   const say = (message: string, hint: string | null = null): Wording => ({ message, hint });
   switch (problem.code) {
     case 'usage':
@@ -20,19 +29,19 @@ export function wordingOf(problem: Problem): Wording {
       );
     case 'config-unreadable':
       return say(
-        `${problem.file} can't be read: ${problem.reason}.`,
-        'Check the path, or leave --config away to use the defaults.',
+        `${problem.file} can't be read: ${inWords(problem.reason)}.`,
+        'Check the path and who may read it. Without a configuration the defaults hold; agentos init writes one.',
       );
     case 'config-invalid': {
       const place = problem.line === null ? problem.file : `${problem.file}:${problem.line}`;
       return say(
-        `${place}: ${problem.path ? `${problem.path} ` : ''}${problem.reason}`,
+        ended(`${place}: ${problem.path ? `${problem.path} ` : ''}${problem.reason}`),
         'agentos init --print shows every setting with its meaning.',
       );
     }
     case 'model-spec-invalid':
       return say(
-        `"${shorten(problem.spec)}" is not a model: ${problem.reason}`,
+        ended(`"${shorten(problem.spec)}" is not a model: ${problem.reason}`),
         'Write provider:model, e.g. anthropic:claude-opus-5, or use --offline.',
       );
     case 'key-missing': {
@@ -46,7 +55,7 @@ export function wordingOf(problem: Problem): Wording {
       );
     }
     case 'prompt-invalid':
-      return say(`${problem.file} ${problem.reason}.`, 'Mend it, or delete it to use the built-in prompt.');
+      return say(`${problem.file} ${predicate(problem.reason)}.`, 'Mend it, or delete it to use the built-in prompt.');
     case 'git-missing':
       return say('git was not found.', 'Install git and make sure that it is on the PATH.');
     case 'repository-missing':
@@ -61,7 +70,7 @@ export function wordingOf(problem: Problem): Wording {
       );
     case 'state-unwritable':
       return say(
-        `The state folder ${problem.directory} can't be written: ${problem.reason}.`,
+        `The state folder ${problem.directory} can't be written: ${inWords(problem.reason)}.`,
         'Choose another one with --base-dir <dir> or AGENTOS_HOME.',
       );
     case 'source-missing':
@@ -74,11 +83,11 @@ export function wordingOf(problem: Problem): Wording {
         `There is no issue ${problem.id}: ${problem.path} does not exist.`,
         problem.near.length > 0
           ? `Did you mean ${problem.near.join(' or ')}?`
-          : 'agentos lld --all takes every issue that has no approved LLD.',
+          : 'Write it there, or take every issue that has no approved LLD: agentos lld --all',
       );
     case 'issue-unreadable':
       return say(
-        `Issue ${problem.id} can't be read: ${problem.path} ${problem.reason}.`,
+        `Issue ${problem.id} can't be read: ${problem.path} ${predicate(problem.reason)}.`,
         'Issues are UTF-8 Markdown files.',
       );
     case 'provider-rejected-key':
@@ -186,6 +195,11 @@ export function wordingOf(problem: Problem): Wording {
         `${problem.module} has no function ${problem.export}.`,
         'Check the module URL and the name of the export.',
       );
+    case 'task-failed':
+      return say(
+        `Its task failed: ${firstLine(problem.reason)}`,
+        'Mend it, then run the same again: finished steps are not repeated.',
+      );
     case 'halted':
       return say(
         `Not started: the batch was halted after ${problem.failures} failure(s), the last one ${problem.cause}.`,
@@ -229,10 +243,13 @@ export function wordingOf(problem: Problem): Wording {
         'Wait for it to end. See: agentos status',
       );
     case 'git-failed':
-      return say(`${shorten(problem.command)} failed: ${problem.detail}`, null);
+      return say(
+        ended(`${shorten(problem.command)} failed: ${problem.detail}`),
+        'See what git itself says in that folder, then run the same command again.',
+      );
     case 'output-unwritable':
       return say(
-        `${problem.path} could not be written: ${problem.reason}.`,
+        `${problem.path} could not be written: ${inWords(problem.reason)}.`,
         'Check the folder and the free space, then run the same command again: finished steps are not repeated.',
       );
     case 'demo-folder-taken':
@@ -241,7 +258,10 @@ export function wordingOf(problem: Problem): Wording {
         'Name another folder: agentos demo --dir <folder>',
       );
     case 'run-missing':
-      return say(`There is no run ${shorten(problem.run)}.`, 'agentos status lists them.');
+      return say(
+        `There is no run ${shorten(problem.run)}.`,
+        'agentos status lists the runs; agentos lld --all starts one.',
+      );
     case 'log-missing':
       return say(`There is no log of ${shorten(problem.id)}.`, 'agentos status lists what was run.');
     case 'internal':
@@ -250,6 +270,42 @@ export function wordingOf(problem: Problem): Wording {
         'Please report it with the log of the run. Nothing that was finished is lost.',
       );
   }
+}
+
+/** What the operating system's codes mean to a person; any other reason is in words already. */
+const SYSTEM_REASONS: Record<string, string> = {
+  ENOENT: 'it does not exist',
+  EEXIST: 'something else is in its place',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is not a folder',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  ELOOP: 'its links go round in a circle',
+  ENAMETOOLONG: 'its name is too long',
+  EMFILE: 'too many files are open',
+};
+
+function inWords(reason: string): string {
+  return SYSTEM_REASONS[reason] ?? reason;
+}
+
+/** For reasons that go on after the file's name: "is empty", but "can't be read: it is a folder". */
+function predicate(reason: string): string {
+  const words = SYSTEM_REASONS[reason];
+  return words === undefined ? reason : `can't be read: ${words}`;
+}
+
+function ended(sentence: string): string {
+  return /[.?!…]$/.test(sentence) ? sentence : `${sentence}.`;
+}
+
+function oneLine(text: string): string {
+  return stripVTControlCharacters(text)
+    .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+    .trim();
 }
 
 function status(code: number | null): string {

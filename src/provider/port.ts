@@ -15,6 +15,8 @@ export interface ModelRequest {
   /** Repeating parts come first. */
   parts: PromptPart[];
   material: Material;
+  /** Stable over restarts: the same question of the same item has the same id, so that a paid answer can be found again. */
+  stepId: string;
   signal: AbortSignal;
   /** Called on every sign of life (a chunk, a line), so that a live call is never taken for a dead one. */
   onProgress?: (progress: { outputChars: number }) => void;

@@ -12,15 +12,28 @@ export interface RefusedAnswer {
  * goes before all, because the delay that comes with it may be seconds although nothing works before midnight.
  */
 export function readRetryAfterMs(answer: RefusedAnswer, nowMs: number): number | null {
+  return readRetryHintMs(answer, nowMs) ?? readResetHeaders(answer.headers, serverTimeMs(answer.headers, nowMs));
+}
+
+/** The same without the reset headers: these say when a limit is full again, which is much later than usable again. */
+export function readRetryHintMs(answer: RefusedAnswer, nowMs: number): number | null {
   const details = errorDetails(answer.body);
   if (details.some(isDailyQuota)) return untilPacificMidnightMs(nowMs);
   return (
     number(answer.headers['retry-after-ms']) ??
-    readRetryAfterHeader(answer.headers['retry-after'], nowMs) ??
+    readRetryAfterHeader(answer.headers['retry-after'], serverTimeMs(answer.headers, nowMs)) ??
     first(details, (detail) => readDuration(textOf(detail['retryDelay']))) ??
-    readDuration(/\b(?:try again|retry) in ((?:\d+(?:\.\d+)?(?:ms|s|m|h))+)/i.exec(answer.message)?.[1]) ??
-    readResetHeaders(answer.headers, nowMs)
+    readDuration(/\b(?:try again|retry) in ((?:\d+(?:\.\d+)?(?:ms|s|m|h))+)/i.exec(answer.message)?.[1])
   );
+}
+
+/** The `date` header has whole seconds: below this, our own clock is the better one. */
+const TOLERATED_SKEW_MS = 2_000;
+
+/** What the other side's clock shows: instants in its headers mean that clock, which may be off from ours. */
+export function serverTimeMs(headers: Readonly<Record<string, string>>, nowMs: number): number {
+  const serverMs = Date.parse(headers['date'] ?? '');
+  return Math.abs(serverMs - nowMs) > TOLERATED_SKEW_MS ? serverMs : nowMs;
 }
 
 function readRetryAfterHeader(value: string | undefined, nowMs: number): number | null {
@@ -47,7 +60,7 @@ function readResetHeaders(headers: Readonly<Record<string, string>>, nowMs: numb
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
 /** `634ms`, `34.4s`, `6m0s`, `1h2m3s`. */
-function readDuration(value: string | undefined): number | null {
+export function readDuration(value: string | undefined): number | null {
   if (value === undefined || !/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/.test(value.trim())) return null;
   let total = 0;
   for (const [, count, unit] of value.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g))
@@ -72,12 +85,12 @@ function first<T>(items: readonly T[], read: (item: T) => number | null): number
 }
 
 /** Google's `error.details[]`: a list of typed objects, any of which may be missing. */
-function errorDetails(body: unknown): Fields[] {
+export function errorDetails(body: unknown): Fields[] {
   const whole = Array.isArray(body) ? body[0] : body;
   return listOf(fieldsOf(fieldsOf(whole)['error'] ?? whole)['details']);
 }
 
-function isDailyQuota(detail: Fields): boolean {
+export function isDailyQuota(detail: Fields): boolean {
   return listOf(detail['violations']).some((violation) => textOf(violation['quotaId'])?.includes('PerDay') ?? false);
 }
 

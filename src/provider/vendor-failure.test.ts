@@ -37,6 +37,36 @@ const CASES: [string, number | null, unknown, ErrorCode, RetryClass][] = [
     'permanent',
   ],
   [
+    'an empty account as 400',
+    400,
+    {
+      type: 'error',
+      error: {
+        type: 'invalid_request_error',
+        message: 'Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing.',
+      },
+    },
+    'provider-quota',
+    'permanent',
+  ],
+  [
+    'a spend cap as 400',
+    400,
+    {
+      type: 'error',
+      error: { type: 'invalid_request_error', message: 'You have reached your specified API usage limits. You will …' },
+    },
+    'provider-quota',
+    'permanent',
+  ],
+  [
+    'a bad request that only speaks of a balance',
+    400,
+    { type: 'error', error: { type: 'invalid_request_error', message: 'messages: "credit balance is too low" is …' } },
+    'provider-refused-request',
+    'permanent',
+  ],
+  [
     'a spend limit as 429',
     429,
     { error: { code: 'project_spend_limit_exceeded', message: 'x' } },

@@ -98,7 +98,17 @@ interface ErrorFacts {
   message: string | null;
 }
 
+/**
+ * Anthropic says these with `invalid_request_error` and status 400, like any bad request: only the words differ. Whole
+ * beginnings of sentences, so that a model's or a user's words can't be taken for them.
+ */
+const SPENT_SENTENCES = [
+  /^Your credit balance is too low to access\b/,
+  /^You have reached your specified (?:API|workspace API) usage limits\b/,
+];
+
 function meaningOf(httpStatus: number | null, error: ErrorFacts): Meaning | null {
+  if (SPENT_SENTENCES.some((sentence) => sentence.test(error.message ?? ''))) return 'spent';
   const over = error.codes.filter((code) => OVER_STATUS.has(code) || SPEND_LIMIT.test(code));
   return (
     meaningOfCodes(over) ?? meaningOfStatus(httpStatus) ?? meaningOfCodes(error.codes) ?? meaningOfStatus(error.status)

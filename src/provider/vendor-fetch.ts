@@ -1,7 +1,12 @@
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { detailOf } from './detail.ts';
+import { gatewayErrorIn } from './gateway-error.ts';
 import { fieldsOf } from './json-fields.ts';
 import { vendorFailure } from './vendor-failure.ts';
+
+/** Our own gateway speaks the vendors' formats; what it has to say beyond them is in these. */
+const STEP_HEADER = 'x-agentos-step';
+const ERROR_HEADER = 'x-agentos-error';
 
 const MAX_ERROR_BYTES = 64 * 1024;
 
@@ -11,6 +16,8 @@ const PLAIN_STATUSES = new Set([401, 402, 408, 429]);
 export interface VendorFetchOptions {
   provider: string;
   secret: string;
+  /** Names the question to a gateway, which then keeps its answer for whoever asks again. */
+  stepId: string;
   /** Called for every piece of the answer, keep-alive comments too. */
   onBytes: () => void;
 }
@@ -22,7 +29,9 @@ export interface VendorFetchOptions {
  */
 export function createVendorFetch(options: VendorFetchOptions): typeof globalThis.fetch {
   return async (input, init) => {
-    const response = await globalThis.fetch(input, { ...init, redirect: 'manual' }).catch((error: unknown) => {
+    const headers = new Headers(init?.headers);
+    headers.set(STEP_HEADER, encodeURIComponent(options.stepId));
+    const response = await globalThis.fetch(input, { ...init, headers, redirect: 'manual' }).catch((error: unknown) => {
       if (init?.signal?.aborted) throw error;
       throw lostConnection(options, error, 'provider-unreachable', hostOf(input));
     });
@@ -49,7 +58,9 @@ export function createVendorFetch(options: VendorFetchOptions): typeof globalThi
 }
 
 async function readFailure(options: VendorFetchOptions, response: Response, type: string): Promise<AgentosError> {
+  const own = gatewayErrorIn(response.headers.get(ERROR_HEADER));
   const text = await readSome(response);
+  if (own !== null) return own;
   const body = parseJson(text);
   const { status } = response;
   if (body === null && text.trim() !== '' && status < 500 && !PLAIN_STATUSES.has(status)) {

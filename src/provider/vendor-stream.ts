@@ -1,13 +1,13 @@
-import { type FinishReason, type LanguageModelUsage, streamText } from 'ai';
 import { AgentosError } from '../core/errors.ts';
 import { NO_USAGE, type Usage } from '../core/money.ts';
 import { MAX_REPLY_BYTES } from './call-bounds.ts';
 import { detailOf } from './detail.ts';
+import { gatewayError } from './gateway-error.ts';
 import { fieldsOf, textOf } from './json-fields.ts';
 import type { PromptPart } from './port.ts';
 import { promptText } from './prompt-text.ts';
 import { vendorFailure } from './vendor-failure.ts';
-import type { VendorCall } from './vendors/call.ts';
+import type { FinishPart, VendorCall, VendorPrompt } from './vendors/call.ts';
 
 export interface StreamedReply {
   text: string;
@@ -35,65 +35,70 @@ export async function streamReply(request: StreamRequest): Promise<StreamedReply
   }
 }
 
+/**
+ * The model is asked directly: the loop for tools and steps that the SDK offers around it costs each worker megabytes,
+ * and nothing here uses it.
+ */
 async function readStream(request: StreamRequest): Promise<StreamedReply> {
   const { provider, call, signal } = request;
-  // The package writes its warnings to the terminal otherwise; whatever they name, the vendor's answer decides.
-  globalThis.AI_SDK_LOG_WARNINGS = false;
-  const { stream } = streamText({
-    model: call.model,
-    ...promptOf(request),
+  const { stream } = await call.model.doStream({
+    prompt: promptOf(request),
     ...(call.maxOutputTokens === undefined ? {} : { maxOutputTokens: call.maxOutputTokens }),
     ...(call.providerOptions === undefined ? {} : { providerOptions: call.providerOptions }),
-    maxRetries: 0,
     abortSignal: signal,
-    include: { rawChunks: true },
-    onError: () => {},
+    includeRawChunks: true,
   });
   let text = '';
   let answered: string | null = null;
   for await (const part of stream) {
+    signal.throwIfAborted();
     if (part.type === 'error') throw streamFailure(request, part.error);
-    if (part.type === 'raw') answered ??= answeredModel(part.rawValue);
+    if (part.type === 'raw') {
+      const own = gatewayError(part.rawValue);
+      if (own !== null) throw own;
+      answered ??= answeredModel(part.rawValue);
+    }
     if (part.type === 'text-delta') {
-      text += part.text;
+      text += part.delta;
       if (text.length > MAX_REPLY_BYTES)
         throw new AgentosError({ code: 'reply-too-large', provider, limitBytes: MAX_REPLY_BYTES });
       request.onText(text.length);
     }
     if (part.type === 'finish') {
-      refuseUnfinished(provider, part.finishReason, part.rawFinishReason, part.totalUsage.outputTokens ?? null);
+      refuseUnfinished(provider, part);
       if (text.trim() === '') throw new AgentosError({ code: 'reply-empty', provider }, { retry: 'transient' });
-      return { text, answered, ...meter(part.totalUsage) };
+      return { text, answered, ...meter(part.usage) };
     }
   }
   signal.throwIfAborted();
   throw brokenOff(provider);
 }
 
-function meter({ inputTokens, outputTokens, inputTokenDetails: cached }: LanguageModelUsage): {
-  usage: Usage;
-  metered: boolean;
-} {
-  if (inputTokens === undefined || outputTokens === undefined) return { usage: NO_USAGE, metered: false };
-  const cacheReadTokens = cached.cacheReadTokens ?? 0;
-  const cacheWriteTokens = cached.cacheWriteTokens ?? 0;
-  return { usage: { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }, metered: true };
+function meter({ inputTokens: input, outputTokens: output }: FinishPart['usage']): { usage: Usage; metered: boolean } {
+  if (input.total === undefined || output.total === undefined) return { usage: NO_USAGE, metered: false };
+  return {
+    usage: {
+      inputTokens: input.total,
+      outputTokens: output.total,
+      cacheReadTokens: input.cacheRead ?? 0,
+      cacheWriteTokens: input.cacheWrite ?? 0,
+    },
+    metered: true,
+  };
 }
 
-function promptOf({ call, system, parts }: StreamRequest) {
+function promptOf({ call, system, parts }: StreamRequest): VendorPrompt {
   const mark = call.cacheMark === undefined ? {} : { providerOptions: call.cacheMark };
-  const instructions = system === '' ? {} : { instructions: { role: 'system' as const, content: system, ...mark } };
-  if (call.cacheMark === undefined) {
-    return { ...instructions, messages: [{ role: 'user' as const, content: promptText(parts) }] };
-  }
-  const pieces = parts.filter((part) => part.text !== '');
+  const instructions: VendorPrompt = system === '' ? [] : [{ role: 'system', content: system, ...mark }];
+  const pieces: PromptPart[] =
+    call.cacheMark === undefined ? [{ text: promptText(parts) }] : parts.filter((part) => part.text !== '');
   const lastRepeating = pieces.findLastIndex((part) => part.repeats === true);
-  const content = pieces.map((part, index) => ({
+  const content = pieces.map(({ text }, index) => ({
     type: 'text' as const,
-    text: part.text,
+    text,
     ...(index === lastRepeating ? mark : {}),
   }));
-  return { ...instructions, messages: [{ role: 'user' as const, content }] };
+  return [...instructions, { role: 'user', content }];
 }
 
 /** Anthropic: `message.model`; Google: `modelVersion`; OpenAI: `response.model` or `model`. */
@@ -111,17 +116,15 @@ function answeredModel(event: unknown): string | null {
 /** What some compatible servers say instead of `stop`. */
 const OTHER_WORDS_FOR_STOP = new Set(['eos', 'eos_token', 'end_turn', 'stop_sequence']);
 
-function refuseUnfinished(
-  provider: string,
-  reason: FinishReason,
-  raw: string | undefined,
-  outputTokens: number | null,
-): void {
+function refuseUnfinished(provider: string, { finishReason: { unified: reason, raw }, usage }: FinishPart): void {
   switch (reason) {
     case 'stop':
       return;
     case 'length':
-      throw new AgentosError({ code: 'reply-truncated', provider, outputTokens }, { retry: 'ceiling' });
+      throw new AgentosError(
+        { code: 'reply-truncated', provider, outputTokens: usage.outputTokens.total ?? null },
+        { retry: 'ceiling' },
+      );
     case 'content-filter':
       throw new AgentosError({ code: 'reply-filtered', provider, reason: detailOf(raw ?? 'refusal') });
     case 'other':

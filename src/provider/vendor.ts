@@ -56,7 +56,7 @@ async function callVendor({ spec, secret, baseURL, request, signal, alive }: Cal
   };
   forgetBlankBaseUrls();
   const [{ createCall }, { streamReply }] = await Promise.all([LOADERS[spec.provider](), import('./vendor-stream.ts')]);
-  const fetch = createVendorFetch({ provider: spec.provider, secret, onBytes: report });
+  const fetch = createVendorFetch({ provider: spec.provider, secret, stepId: request.stepId, onBytes: report });
   const call = createCall({ model: spec.model, apiKey: secret, baseURL, fetch });
   const { system, parts } = request;
   const onText = (chars: number): void => {

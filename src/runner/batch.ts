@@ -1,12 +1,15 @@
+import type { Config } from '../core/config.ts';
+import { fingerprintsOf } from '../core/fingerprint.ts';
 import type { ItemId } from '../core/ids.ts';
-import type { WorkflowName } from '../core/paths.ts';
+import type { Paths, WorkflowName } from '../core/paths.ts';
 import { lldCostCeilingUsd, type PlannedItem } from '../core/plan.ts';
 import { requireModels } from '../provider/require-models.ts';
 import { createDirectorySource } from '../source/directory.ts';
-import { sealInput } from '../worker/lld-input.ts';
+import type { LldInput } from '../worker/lld-input.ts';
 import type { TaskReference } from '../worker/protocol.ts';
 import { lldBacklog } from '../workflow/lld-backlog.ts';
 import type { Project } from '../workspace/project.ts';
+import type { ItemAccess } from './run-gateway.ts';
 
 /** An item as a batch command collects it. */
 export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error'> {
@@ -21,7 +24,8 @@ export interface Batch {
   /** Exactly these (a missing one is an error), or all there are. */
   collect(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]>;
   task: TaskReference;
-  input(project: Project): unknown;
+  /** What a worker gets, for one item; it never holds a key. */
+  input(project: Project, access: ItemAccess | null): unknown;
   /** Refuses what can't work; returns what should be known. */
   requirements(project: Project): string[];
   costCeilingUsd(project: Project, pending: readonly CollectedItem[]): number | null;
@@ -31,7 +35,7 @@ export const lldBatch: Batch = {
   workflow: 'lld',
   collect: ({ paths }, ids) => lldBacklog(createDirectorySource(paths.issues), paths, ids),
   task: { builtIn: 'lld' },
-  input: ({ paths, config }) => sealInput({ repository: paths.repository, base: paths.base, config }),
+  input: ({ paths, config }, access) => lldInput(paths, config, access),
   requirements: ({ config }) => requireModels(config),
   costCeilingUsd: ({ config }, pending) =>
     lldCostCeilingUsd(
@@ -39,3 +43,15 @@ export const lldBatch: Batch = {
       pending.map((item) => item.chars),
     ),
 };
+
+function lldInput({ repository, base }: Paths, config: Config, access: ItemAccess | null): LldInput {
+  const { keys, endpoints: _, keyVariables: __, ...rest } = config;
+  return {
+    repository,
+    base,
+    config: rest,
+    token: access?.token ?? null,
+    endpoints: access?.endpoints ?? {},
+    fingerprints: fingerprintsOf(keys.map((key) => key.secret.reveal())),
+  };
+}

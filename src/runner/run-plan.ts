@@ -1,32 +1,23 @@
 import { rm } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { type ItemEnd, ParallelCoordinator } from '../coordinator/coordinator.ts';
 import { acquireLock } from '../coordinator/lock.ts';
-import { createBudget } from '../core/budget.ts';
 import type { AgentosError } from '../core/errors.ts';
 import type { AgentosEvent, ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
 import { exitCodeOf } from '../core/exit-code.ts';
-import { sha256 } from '../core/hash.ts';
 import { parseItemId } from '../core/ids.ts';
 import { labelOf } from '../core/paths.ts';
 import type { Plan, PlannedItem } from '../core/plan.ts';
-import { priceOf } from '../core/prices.ts';
-import {
-  countsOf,
-  createTally,
-  type ItemSummary,
-  type ItemTally,
-  retryCommandOf,
-  type Summary,
-} from '../core/summary.ts';
+import { countsOf, createTally, type ItemTally, retryCommandOf, type Summary } from '../core/summary.ts';
 import type { People } from '../output/people.ts';
 import { openRunFiles } from '../output/run-files.ts';
-import { wordingOf } from '../output/wording.ts';
 import { writeFileAtomic } from '../workspace/atomic-file.ts';
 import { packageRoot } from '../workspace/package-root.ts';
 import type { Project } from '../workspace/project.ts';
 import { prepareStateFolder } from '../workspace/state-folder.ts';
 import type { Batch } from './batch.ts';
+import { openRunGateway, type RunGateway } from './run-gateway.ts';
+import { runIdOf, runRecord, summaryOf } from './run-record.ts';
 
 export interface RunOptions {
   project: Project;
@@ -55,6 +46,9 @@ export interface Interruption {
   by: () => NodeJS.Signals | null;
 }
 
+/** Ends of an attempt after which an answer may still be on its way to the gateway. */
+const DIED: ReadonlySet<string> = new Set(['worker-crashed', 'item-stalled']);
+
 /** The parent's composition root: records the run, hands its items to the coordinator, and sums up. */
 export async function runPlan(options: RunOptions): Promise<Summary> {
   const { project, batch, plan, subscribers, interrupt } = options;
@@ -77,8 +71,8 @@ export async function runPlan(options: RunOptions): Promise<Summary> {
     const id = idOf.get(label);
     if (id !== undefined) files.printed(workflow, id, line);
   });
-  const budget = createBudget(config.bounds, (spec) => priceOf(spec, config.prices));
   const tallies = new Map<string, ItemTally>(plan.items.map((item) => [item.id, createTally(item.title)]));
+  let gateway: RunGateway | null = null;
   const publish = (event: AgentosEvent): void => {
     files.subscriber(event);
     for (const subscriber of subscribers) subscriber(event);
@@ -86,7 +80,10 @@ export async function runPlan(options: RunOptions): Promise<Summary> {
   const emitRun = (event: RunEvent): void => publish({ at: now(), ...event });
   const emitItem = (id: string, event: ItemEvent): void => {
     const full = { at: now(), item: id, workflow, ...event };
-    budget.add(full);
+    if (event.type === 'step-finished' && event.replayed) gateway?.addSpent(id, event.costUsd ?? 0);
+    // A retry asks anew, unless its worker died with the answer on its way.
+    if (event.type === 'item-retrying' && !DIED.has(event.error.problem.code)) gateway?.forget(id);
+    if (event.type === 'item-finished') gateway?.end(id);
     tallies.get(id)?.add(full);
     publish(full);
   };
@@ -101,6 +98,7 @@ export async function runPlan(options: RunOptions): Promise<Summary> {
   });
   for (const text of warnings) emitRun({ type: 'warning', text });
 
+  gateway = await openRunGateway({ project, emitRun, emitItem, onResumed: () => coordinator.poke() });
   const coordinator = new ParallelCoordinator({
     task: batch.task,
     parallel: plan.parallel,
@@ -122,7 +120,8 @@ export async function runPlan(options: RunOptions): Promise<Summary> {
       const lock = acquireLock(paths.lock(workflow, parseItemId(id)), { workflow, id }, now());
       return () => lock.release();
     },
-    reserve: budget.reserve,
+    isWaiting: (id) => gateway?.isWaiting(id) ?? false,
+    mayStart: () => gateway?.hasQuota() ?? true,
     attachOutput: (id, { stdout, stderr }) => prefixer.attach(labelOf(workflow, parseItemId(id)), stdout, stderr),
     runTag: runId,
   });
@@ -142,9 +141,16 @@ export async function runPlan(options: RunOptions): Promise<Summary> {
     emitItem(item.id, { type: 'item-finished', ...end });
   }
   const open = plan.items.filter((item) => !ends.has(item.id));
-  const input = batch.input(project);
-  const done = await coordinator.run(open.map(({ id }) => ({ id, checkpoint: paths.checkpoint(workflow, id), input })));
-  for (const end of done) ends.set(end.id, end);
+  const coordinated = open.map(({ id }) => ({
+    id,
+    checkpoint: paths.checkpoint(workflow, id),
+    input: () => batch.input(project, gateway?.access(id) ?? null),
+  }));
+  try {
+    for (const end of await coordinator.run(coordinated)) ends.set(end.id, end);
+  } finally {
+    await gateway?.close();
+  }
 
   const finishedAt = new Date();
   const items = plan.items.flatMap((item) => {
@@ -187,52 +193,6 @@ async function endedAlready(item: PlannedItem, { paths }: Project, { workflow }:
     reason: 'approved already, for what the issue says now',
     outputs: [paths.lld(item.id)],
   };
-}
-
-function summaryOf(end: ItemEnd, tally: ItemTally, repository: string): ItemSummary {
-  const { id, status, reason, attempts, durationMs, error } = end;
-  const words = error && wordingOf(error.problem);
-  return {
-    id,
-    title: tally.title,
-    status,
-    reason,
-    attempts,
-    steps: tally.steps,
-    durationMs,
-    usage: tally.usage,
-    costUsd: tally.costUsd,
-    error: error && words ? { code: error.problem.code, message: words.message, hint: words.hint } : null,
-    outputs: end.outputs.map((path) => relative(repository, path)),
-  };
-}
-
-function runRecord({ project, plan, request, resumes, version }: RunOptions, runId: string, startedAt: Date): unknown {
-  const { models, bounds } = project.config;
-  return {
-    runId,
-    workflow: plan.workflow,
-    startedAt: startedAt.toISOString(),
-    pid: process.pid,
-    version,
-    resumes,
-    parallel: plan.parallel,
-    models,
-    bounds,
-    request,
-    items: plan.items.map(({ id, title, state, fromStep, reusedSteps }) => ({
-      id,
-      title,
-      state,
-      fromStep,
-      reusedSteps,
-    })),
-  };
-}
-
-function runIdOf(startedAt: Date, base: string): string {
-  const stamp = startedAt.toISOString().replace(/[-:.]/g, '');
-  return `${stamp}-${sha256(`${base}\0${process.pid}\0${stamp}`).slice(0, 8)}`;
 }
 
 function now(): string {

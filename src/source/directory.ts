@@ -73,10 +73,12 @@ function decode(bytes: Buffer): string | null {
 export function parseIssue(id: ItemId, raw: string): Issue {
   const text = normaliseText(raw);
   const { fields, body } = readFrontMatter(text);
-  const first = parseMarkdown(body).children[0];
+  // A backlog has thousands of these, so no more is parsed than the first block.
+  const first = parseMarkdown(/^\s*\S[^]{0,2000}?(?=\n\s*\n|$)/.exec(body)?.[0] ?? body.slice(0, 2_000)).children[0];
   const stated = typeof fields['title'] === 'string' ? fields['title'].trim() : '';
   const heading = first?.type === 'heading' ? plainText(first) : '';
-  const firstLine = plainText(first).split('\n')[0]?.trim() ?? '';
+  const words = plainText(first?.type === 'list' ? first.children[0] : first);
+  const firstLine = words.split('\n')[0]?.trim() ?? '';
   const labels = Array.isArray(fields['labels']) ? fields['labels'].filter((label) => typeof label === 'string') : [];
   const title = (stated || heading || firstLine || `Issue ${id}`).slice(0, 200);
   return { id, title, body: body.trim(), labels, raw: text, hash: sha256(text.trimEnd()) };

@@ -1,37 +1,16 @@
 import type { Config } from '../core/config.ts';
+import type { Fingerprint } from '../core/fingerprint.ts';
 import type { VendorName } from '../core/keys.ts';
-import { Secret } from '../core/secret.ts';
 
-/** What the LLD task needs from its parent. */
+/**
+ * What the LLD task gets from its parent. There is no key in it: calls go to the gateway, with a token that is good for
+ * this item only, and fingerprints are enough to recognise a key that a vendor echoes.
+ */
 export interface LldInput {
   repository: string;
   base: string;
-  config: Config;
-}
-
-interface SealedInput {
-  repository: string;
-  base: string;
-  config: Omit<Config, 'keys'>;
-  keys: { id: string; vendor: VendorName; value: string }[];
-}
-
-/** Keys travel over the private channel to the worker, never in its environment or arguments. */
-export function sealInput({ repository, base, config }: LldInput): SealedInput {
-  const { keys, ...rest } = config;
-  return {
-    repository,
-    base,
-    config: rest,
-    keys: keys.map(({ id, vendor, secret }) => ({ id, vendor, value: secret.reveal() })),
-  };
-}
-
-export function openInput(input: unknown): LldInput {
-  const { repository, base, config, keys } = input as SealedInput;
-  return {
-    repository,
-    base,
-    config: { ...config, keys: keys.map(({ id, vendor, value }) => ({ id, vendor, secret: new Secret(value) })) },
-  };
+  config: Omit<Config, 'keys' | 'endpoints' | 'keyVariables'>;
+  token: string | null;
+  endpoints: Partial<Record<VendorName, string>>;
+  fingerprints: Fingerprint[];
 }

@@ -1,8 +1,7 @@
 import { systemClock } from '../core/clock.ts';
-import { AgentosError } from '../core/errors.ts';
+import { createFingerprintMask } from '../core/fingerprint.ts';
 import { parseItemId } from '../core/ids.ts';
-import { keyVariables, withoutSecrets } from '../core/keys.ts';
-import { createMask } from '../core/mask.ts';
+import { withoutSecrets } from '../core/keys.ts';
 import { parseModelSpec } from '../core/model-spec.ts';
 import { pathsOf } from '../core/paths.ts';
 import { costUsd, priceOf } from '../core/prices.ts';
@@ -17,17 +16,17 @@ import { repositoryContext } from '../workspace/context.ts';
 import { createGit } from '../workspace/git.ts';
 import { loadPrompts } from '../workspace/prompt-overrides.ts';
 import { type BaseCommit, headCommit, openCommit } from '../workspace/repository.ts';
-import { type LldInput, openInput } from './lld-input.ts';
+import type { LldInput } from './lld-input.ts';
 import type { Task, TaskContext } from './task.ts';
 
 /** The LLD workflow as a task: where the adapters of one item are chosen and put together. */
 export const lldTask: Task = async (context) => {
-  const input = openInput(context.input);
+  const input = context.input as LldInput;
   const { config } = input;
   const id = parseItemId(context.id);
   const paths = pathsOf(input.repository, input.base);
-  const mask = createMask(config.keys.map((key) => key.secret));
-  const env = withoutSecrets(process.env, config.keys, config.passEnvironment);
+  const mask = createFingerprintMask(input.fingerprints);
+  const env = withoutSecrets(process.env, [], config.passEnvironment);
   const git = createGit(paths.repository, env);
   const issue = await createDirectorySource(paths.issues).read(id);
   context.emit({
@@ -54,7 +53,6 @@ export const lldTask: Task = async (context) => {
     },
     prompts: await loadPrompts(paths.prompts),
     budget: {
-      reserve: context.reserve,
       costOf: (spec, usage) => {
         const price = priceOf(spec, config.prices);
         return price === null ? null : costUsd(usage, price);
@@ -76,26 +74,16 @@ export const lldTask: Task = async (context) => {
 function providerFor(
   role: Role,
   spec: string,
-  { config, repository }: LldInput,
+  { config, repository, token, endpoints }: LldInput,
   env: Record<string, string>,
   context: TaskContext,
 ): Provider {
   return createProvider(parseModelSpec(spec), {
-    keyOf: (vendor) => {
-      const key = config.keys.find((candidate) => candidate.vendor === vendor);
-      if (key) return key.secret;
-      // Many compatible servers are local and ask for none; the others were refused before the start.
-      if (vendor === 'openai-compatible') return new Secret('');
-      throw new AgentosError({
-        code: 'key-missing',
-        provider: vendor,
-        variables: keyVariables(vendor, config.keyVariables[vendor]),
-        role,
-      });
-    },
-    endpointOf: (vendor) => config.endpoints[vendor],
+    keyOf: () => new Secret(token ?? ''),
+    endpointOf: (vendor) => endpoints[vendor],
     idleTimeoutMs: config.bounds.idleTimeoutMs,
-    ceilingMs: config.bounds.callTimeoutMs,
+    // Waiting for quota is part of the call as the worker sees it, and has a bound of its own in the gateway.
+    ceilingMs: config.bounds.callTimeoutMs + config.bounds.maxQuotaWaitMs,
     cwd: repository,
     env,
     onLine: (line) => context.emit({ type: 'output-line', stream: 'stderr', line }),

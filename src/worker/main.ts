@@ -1,4 +1,7 @@
+import { flushCompileCache } from 'node:module';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import type { ItemEvent } from '../core/events.ts';
+import { WORKER_TAG } from '../workspace/leftovers.ts';
 import type { FromWorker, ItemStart, TaskReference, TaskResult, ToWorker } from './protocol.ts';
 import type { Task } from './task.ts';
 
@@ -40,29 +43,21 @@ interface Running {
 }
 
 let running: Running | null = null;
-let nextTicket = 0;
-const tickets = new Map<number, (error: ErrorRecord | null) => void>();
 const loadJournal = (): Promise<typeof import('../journal/sqlite.ts')> => import('../journal/sqlite.ts');
-
-function reserve(spec: string, promptChars: number): Promise<void> {
-  nextTicket += 1;
-  const ticket = nextTicket;
-  return new Promise((resolve, reject) => {
-    tickets.set(ticket, (error) => {
-      tickets.delete(ticket);
-      if (error === null) resolve();
-      else reject(revive(error));
-    });
-    post({ type: 'reserve', ticket, spec, promptChars });
-  });
-}
 
 function revive({ problem, retry }: ErrorRecord): AgentosError {
   return new AgentosError(problem, { retry });
 }
 
+function emit(event: ItemEvent): void {
+  post({ type: 'event', event });
+  // A long wait begins: what the last document left behind goes before it, not at some time during it.
+  if (event.type === 'step-started') globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+}
+
 async function loadTask(reference: TaskReference): Promise<Task> {
   if ('builtIn' in reference) return (await import('./lld-task.ts')).lldTask;
+  if ('userTask' in reference) return (await import('./user-task.ts')).loadUserTask(reference.userTask);
   const module: Record<string, unknown> = await import(reference.module);
   const task = module[reference.export];
   if (typeof task === 'function') return task as Task;
@@ -89,10 +84,9 @@ async function runItem(item: ItemStart): Promise<void> {
         input: item.input,
         journal: stoppableJournal(journal, stop.signal),
         signal: abort.signal,
-        emit: (event) => post({ type: 'event', event }),
+        emit,
         heartbeat,
         group: (leader, ended) => post({ type: 'group', leader, ended }),
-        reserve,
       });
       if (result.status === 'succeeded') journal.remove();
       outcome = { result };
@@ -104,7 +98,17 @@ async function runItem(item: ItemStart): Promise<void> {
   }
   running = null;
   await drained();
+  keepCompiledCode();
   await send({ type: 'ended', outcome, rssBytes: process.memoryUsage.rss() });
+}
+
+let compiledCodeKept = false;
+
+/** Node keeps it at an exit of its own, which a worker never has. One worker of a run does, when it knows what an item needs. */
+function keepCompiledCode(): void {
+  if (compiledCodeKept || !process.env[WORKER_TAG]?.endsWith('-1.')) return;
+  compiledCodeKept = true;
+  flushCompileCache();
 }
 
 /** What the item printed is in the pipes before the parent hears that it ended. */
@@ -125,9 +129,6 @@ process.on('message', (message: ToWorker) => {
     case 'abort':
       running?.stop.abort(revive(message.error));
       running?.abort.abort(revive(message.error));
-      return;
-    case 'reserved':
-      tickets.get(message.ticket)?.(message.error);
   }
 });
 
@@ -155,8 +156,9 @@ process.on('SIGTERM', () => process.exit(143));
 // The terminal's Ctrl+C is the parent's to handle.
 process.on('SIGINT', () => undefined);
 
-// Node read it at its start; programs that the item starts must not write their caches into our folder.
+// Read at the start of this process; programs that the item starts must not write their caches into our folder.
 delete process.env['NODE_COMPILE_CACHE'];
+delete process.env['MALLOC_ARENA_MAX'];
 post({ type: 'ready' });
 // An error while warming up is not lost: loading again for the item raises it again.
 void Promise.allSettled([loadJournal(), loadTask(JSON.parse(process.argv[2] ?? 'null') as TaskReference)]);

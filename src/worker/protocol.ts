@@ -1,8 +1,14 @@
 import type { ErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 
-/** What a worker runs: one of ours by name, or somebody's export, since a function can't cross processes. */
-export type TaskReference = { builtIn: 'lld' } | { module: string; export: string };
+/** A module's URL and the name of its export, since a function can't cross processes. */
+export interface ExportReference {
+  module: string;
+  export: string;
+}
+
+/** What a worker runs: one of ours by name, an export with the contract of `Task`, or one with that of `BatchTask`. */
+export type TaskReference = { builtIn: 'lld' } | ExportReference | { userTask: ExportReference };
 
 export interface ItemStart {
   task: TaskReference;
@@ -28,8 +34,7 @@ export type ToWorker =
   /** Begin no further step; what is in flight may end. */
   | { type: 'stop'; error: ErrorRecord }
   /** End what is in flight too. */
-  | { type: 'abort'; error: ErrorRecord }
-  | { type: 'reserved'; ticket: number; error: ErrorRecord | null };
+  | { type: 'abort'; error: ErrorRecord };
 
 /** From a worker to its parent. */
 export type FromWorker =
@@ -39,6 +44,4 @@ export type FromWorker =
   | { type: 'alive' }
   /** A process group began or ended. */
   | { type: 'group'; leader: number; ended: boolean }
-  /** May a call of this size be made? Answered with `reserved`. */
-  | { type: 'reserve'; ticket: number; spec: string; promptChars: number }
   | { type: 'ended'; outcome: { result: TaskResult } | { error: ErrorRecord }; rssBytes: number };

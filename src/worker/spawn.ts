@@ -33,20 +33,37 @@ export interface WorkerProcess {
   signal(signal: NodeJS.Signals): void;
 }
 
-/**
- * Memory counts once per worker: a small young generation costs a little more collecting, which a process that waits
- * for models nearly all the time doesn't feel.
+const QUIET = '--disable-warning=ExperimentalWarning';
+
+/** A small young generation costs a little more collecting, which a process that mostly waits doesn't feel. */
+const ANY_TASK = [QUIET, '--max-semi-space-size=2'];
+
+/*
+ * Memory counts once per worker, and ours wait for models nearly all the time: code is not optimised beyond the first
+ * tier, and garbage is collected before a wait. The HTTP parser of `fetch` is WebAssembly; optimising that alone takes 15
+ * MB. The tasks of others may be busy all the time, so they get none of this, and neither does a V8 that may not know it.
  */
-const NODE_FLAGS = ['--max-semi-space-size=2', '--disable-warning=ExperimentalWarning'];
+const OWN_TASK = [
+  QUIET,
+  '--max-semi-space-size=1',
+  '--expose-gc',
+  ...(process.versions.v8.startsWith('13.') ? ['--max-opt=1', '--liftoff-only'] : []),
+];
 
 /** Starts a worker in a process group of its own, so that it can be ended with all that it started. */
 export function spawnWorker({ script, task, env, cwd, compileCache }: WorkerSettings, tag: string): WorkerProcess {
   const child: ChildProcess = fork(script, [JSON.stringify(task)], {
     cwd,
     detached: true,
-    execArgv: NODE_FLAGS,
+    execArgv: 'builtIn' in task ? OWN_TASK : ANY_TASK,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: { ...env, [WORKER_TAG]: tag, ...(compileCache === null ? {} : { NODE_COMPILE_CACHE: compileCache }) },
+    env: {
+      ...env,
+      [WORKER_TAG]: tag,
+      // Otherwise glibc keeps a heap per thread, and what one frees no other can use.
+      MALLOC_ARENA_MAX: '1',
+      ...(compileCache === null ? {} : { NODE_COMPILE_CACHE: compileCache }),
+    },
   });
   const { stdout, stderr } = child;
   if (!stdout || !stderr) throw new TypeError('a worker is started with pipes');

@@ -18,8 +18,6 @@ export interface TaskContext {
   readonly heartbeat: () => void;
   /** A process group that the task started, so that it is ended even if this process dies first. */
   readonly group: (leader: number, ended: boolean) => void;
-  /** Rejects with `over-budget` when a limit would be passed. */
-  readonly reserve: (spec: string, promptChars: number) => Promise<void>;
 }
 
 export type Task = (context: TaskContext) => Promise<TaskResult>;

@@ -20,9 +20,7 @@ export interface ModelCall {
   unusable: (text: string) => string | null;
 }
 
-/** What a call may cost; `reserve` fails before the call when a bound is reached. */
 export interface Budget {
-  reserve(spec: string, promptChars: number): Promise<void>;
   /** The price of what was used, or null when it is not known. */
   costOf(spec: string, usage: Usage): number | null;
 }
@@ -55,13 +53,9 @@ export function createModelCaller(options: ModelCallerOptions): (call: ModelCall
 
     const { value, replayed } = await journal.step<StoredAnswer>(
       { name: step, inputs: { model: provider.spec, prompt } },
-      async () => {
-        await budget.reserve(
-          provider.spec,
-          prompt.reduce((sum, text) => sum + text.length, 0),
-        );
+      async ({ id: stepId }) => {
         emit({ type: 'step-started', step, model: provider.spec });
-        const reply = await provider.complete({ role, system, parts, material, signal, onProgress });
+        const reply = await provider.complete({ role, system, parts, material, stepId, signal, onProgress });
         const costUsd = provider.isModel ? budget.costOf(provider.spec, reply.usage) : 0;
         emit({
           type: 'model-answered',

@@ -85,12 +85,11 @@ export async function reviewLoop(firstDraft: string, options: LoopOptions): Prom
     }
 
     const input: ReviewInput = { draft, previous, ledger, round, checks: checked.findings, coverage: checked.coverage };
-    const { review, text: reviewText } = await readableReview(input, options);
-    draft = foldResolvedQuestions(draft, review.openQuestions).text;
-    const objections = objectionsTo(review, draft);
+    const { review, text: reviewText, objections, ...read } = await readableReview(input, options);
+    draft = read.draft;
     if (objections.length > 0) return discuss(`the review can't be acted on: ${objections.join('; ')}`);
 
-    ledger = recordReview(ledger, review, { round, draftChanged: previous === null || previous !== input.draft });
+    ledger = read.ledger;
     if (review.verdict === 'APPROVED') return { verdict: 'APPROVED', text: draft, rounds: round, ledger };
     if (review.verdict === 'DISCUSS') return discuss(reasonToDiscuss(review));
 
@@ -135,41 +134,51 @@ async function repairUntilClean(
   }
 }
 
-async function readableReview(
-  input: ReviewInput,
-  { ask, lineage, emit }: LoopOptions,
-): Promise<{ review: Review; text: string }> {
-  const report = (review: Review, problems: string[]): void => {
-    const count = (tier: number): number => review.findings.filter((finding) => finding.tier === tier).length;
-    emit({
-      type: 'review-read',
-      round: input.round,
-      verdict: review.verdict,
-      tiers: [count(1), count(2), count(3)],
-      problems,
-    });
-  };
-  const first = await ask.review(input);
-  await lineage.add('verdict', first);
-  const review = readReview(first);
-  const problems = objectionsTo(review, foldResolvedQuestions(input.draft, review.openQuestions).text);
-  report(review, problems);
-  if (problems.length === 0) return { review, text: first };
-  const second = await ask.reviewAgain(input, first, problems);
-  await lineage.add('verdict', second);
-  const again = readReview(second);
-  report(again, objectionsTo(again, foldResolvedQuestions(input.draft, again.openQuestions).text));
-  return { review: again, text: second };
+/** A review as it was read, with what it makes of the draft and of the ledger. */
+interface ReadReview {
+  review: Review;
+  text: string;
+  /** With the answers to its open questions folded in. */
+  draft: string;
+  ledger: Ledger;
+  /** Why it can't be acted on. */
+  objections: string[];
 }
 
-/** Why a review can't be acted on. An open question that nobody answered contradicts an approval. */
-function objectionsTo(review: Review, foldedDraft: string): string[] {
-  const problems = isTrustworthy(review) ? [] : review.problems.map((problem) => problem.message);
-  const unanswered = review.verdict === 'APPROVED' ? openQuestions(foldedDraft) : [];
-  return [
-    ...problems,
-    ...unanswered.map((question) => `APPROVED, but nobody answered the open question "${question}"`),
-  ];
+async function readableReview(input: ReviewInput, { ask, lineage, emit }: LoopOptions): Promise<ReadReview> {
+  const read = async (text: string, draft: string): Promise<ReadReview> => {
+    await lineage.add('verdict', text);
+    const result = judge(text, draft, input);
+    const count = (tier: number): number => result.review.findings.filter((finding) => finding.tier === tier).length;
+    const tiers: [number, number, number] = [count(1), count(2), count(3)];
+    const { verdict } = result.review;
+    emit({ type: 'review-read', round: input.round, verdict, tiers, problems: result.objections });
+    return result;
+  };
+  const first = await read(await ask.review(input), input.draft);
+  if (first.objections.length === 0) return first;
+  // What the first one answered is answered, also if the second doesn't repeat it.
+  return read(await ask.reviewAgain(input, first.text, first.objections), first.draft);
+}
+
+/** An approval is contradicted by an open question that nobody answered, and by a blocking finding that is still open. */
+function judge(
+  text: string,
+  before: string,
+  { ledger: earlier, previous, draft: reviewed, round }: ReviewInput,
+): ReadReview {
+  const review = readReview(text);
+  const draft = foldResolvedQuestions(before, review.openQuestions).text;
+  const ledger = recordReview(earlier, review, { round, draftChanged: previous === null || previous !== reviewed });
+  const objections = isTrustworthy(review) ? [] : review.problems.map((problem) => problem.message);
+  if (review.verdict === 'APPROVED') {
+    const blocking = openFindings(ledger).filter((finding) => finding.tier === 1);
+    objections.push(
+      ...openQuestions(draft).map((question) => `APPROVED, but nobody answered the open question "${question}"`),
+      ...blocking.map(({ id, text: finding }) => `APPROVED, but ${id} is still open: ${finding.split('\n')[0]}`),
+    );
+  }
+  return { review, text, draft, ledger, objections };
 }
 
 function reasonToDiscuss(review: Review): string {

@@ -1,6 +1,7 @@
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AgentosError, systemCode } from '../core/errors.ts';
+import { makeFolder } from './make-folder.ts';
 
 let counter = 0;
 
@@ -12,7 +13,7 @@ export async function writeFileAtomic(path: string, text: string): Promise<void>
   counter += 1;
   const temporary = join(dirname(path), `.${process.pid}-${counter}.tmp`);
   try {
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
     const file = await open(temporary, 'w', 0o644);
     try {
       await file.writeFile(text, 'utf8');

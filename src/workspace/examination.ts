@@ -1,7 +1,8 @@
-import { access, constants, readdir } from 'node:fs/promises';
+import { access, constants, readdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Problem, systemCode, toErrorRecord } from '../core/errors.ts';
-import { keyVariables, VENDORS } from '../core/keys.ts';
+import { isItemId } from '../core/ids.ts';
+import { keyVariables, VENDORS, withoutSecrets } from '../core/keys.ts';
 import { parseModelSpec } from '../core/model-spec.ts';
 import { createGit } from './git.ts';
 import { openProject, type Project, type ProjectOptions } from './project.ts';
@@ -53,10 +54,8 @@ function nodeVersion(): Examined {
 
 async function gitVersion({ cwd, env }: ProjectOptions): Promise<Examined> {
   try {
-    const kept = Object.fromEntries(
-      Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-    );
-    return { name: 'git', state: 'ok', found: await createGit(cwd, kept).text(['--version']), todo: null };
+    const git = createGit(cwd, withoutSecrets(env, [], []));
+    return { name: 'git', state: 'ok', found: await git.text(['--version']), todo: null };
   } catch (error) {
     return failure('git', error);
   }
@@ -82,6 +81,7 @@ async function state({ paths }: Project): Promise<Examined> {
   let folder = paths.base;
   for (let depth = 0; depth < 64; depth++) {
     try {
+      if (!(await stat(folder)).isDirectory()) break;
       await access(folder, constants.W_OK);
       return { name: 'state folder', state: 'ok', found: paths.base, todo: null };
     } catch (error) {
@@ -98,8 +98,20 @@ async function state({ paths }: Project): Promise<Examined> {
 }
 
 async function issues({ paths }: Project): Promise<Examined> {
-  const names = await readdir(paths.issues).catch(() => null);
-  const count = names?.filter((name) => name.endsWith('.md')).length ?? 0;
+  const names = await readdir(paths.issues).catch(() => []);
+  const ids = names
+    .filter((name) => name.endsWith('.md') && name.toLowerCase() !== 'readme.md')
+    .map((name) => name.slice(0, -'.md'.length));
+  const count = ids.filter(isItemId).length;
+  const [odd] = ids.filter((id) => !isItemId(id));
+  if (odd !== undefined) {
+    return {
+      name: 'issues',
+      state: 'warn',
+      found: `${count} file(s) in issues/, and ${ids.length - count} not taken, such as "${odd}.md"`,
+      todo: 'The name of an issue is 1 to 64 letters, digits, hyphens and underscores.',
+    };
+  }
   return count > 0
     ? { name: 'issues', state: 'ok', found: `${count} file(s) in issues/`, todo: null }
     : {
@@ -125,6 +137,10 @@ function models({ config }: Project): Examined[] {
       const spec = parseModelSpec(text);
       const vendor = VENDORS.find((name) => name === spec.provider);
       if (vendor === undefined) return { name: role, state: 'ok', found: text, todo: null };
+      if (vendor === 'openai-compatible' && config.endpoints[vendor] === undefined) {
+        const todo = 'Set endpoints.openai-compatible in agentos.yaml, e.g. http://127.0.0.1:11434/v1';
+        return { name: role, state: 'bad', found: `${text}: no address of its server`, todo };
+      }
       const keys = config.keys.filter((key) => key.vendor === vendor);
       if (keys.length > 0)
         return {
@@ -133,7 +149,7 @@ function models({ config }: Project): Examined[] {
           found: `${text}, ${keys.length} key(s): ${keys.map((key) => key.id).join(', ')}`,
           todo: null,
         };
-      if (vendor === 'openai-compatible')
+      if (vendor === 'openai-compatible' && (config.keyVariables[vendor]?.length ?? 0) === 0)
         return { name: role, state: 'ok', found: `${text}, without a key`, todo: null };
       const variables = keyVariables(vendor, config.keyVariables[vendor]).join(' or ');
       return { name: role, state: 'bad', found: `${text}: no key`, todo: `Set ${variables}, or use --offline.` };

@@ -15,7 +15,7 @@ export interface Git {
  * disturb the user's own git), and sees only the environment it is given.
  */
 export function createGit(directory: string, env: Record<string, string>): Git {
-  const environment = { ...env, GIT_OPTIONAL_LOCKS: '0', GIT_TERMINAL_PROMPT: '0', LC_ALL: 'C' };
+  const environment = { ...withoutLocation(env), GIT_OPTIONAL_LOCKS: '0', GIT_TERMINAL_PROMPT: '0', LC_ALL: 'C' };
 
   function run(args: string[], options: { input?: string } = {}): Promise<Buffer> {
     const failed = (exitCode: number | null, detail: string, cause?: unknown): AgentosError =>
@@ -25,9 +25,9 @@ export function createGit(directory: string, env: Record<string, string>): Git {
         cwd: directory,
         env: environment,
         stdio: ['pipe', 'pipe', 'pipe'],
-        timeout: TIMEOUT_MS,
-        killSignal: 'SIGKILL',
       });
+      // A timer of our own: the one of spawn goes on for its whole time when there is no such program.
+      const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS);
       const out: Buffer[] = [];
       let size = 0;
       let errors = '';
@@ -43,12 +43,14 @@ export function createGit(directory: string, env: Record<string, string>): Git {
       child.stdin.on('error', () => undefined);
       child.stdin.end(options.input ?? '');
       child.on('error', (error) => {
+        clearTimeout(timer);
         const missing = systemCode(error) === 'ENOENT';
         reject(
           missing ? new AgentosError({ code: 'git-missing' }, { cause: error }) : failed(null, String(error), error),
         );
       });
       child.on('close', (code, signal) => {
+        clearTimeout(timer);
         if (code === 0) resolve(Buffer.concat(out));
         else reject(failed(code, errors.trim().split('\n')[0] || `ended by ${signal ?? 'an unknown cause'}`));
       });
@@ -56,4 +58,10 @@ export function createGit(directory: string, env: Record<string, string>): Git {
   }
 
   return { directory, run, text: async (args) => (await run(args)).toString('utf8').trimEnd() };
+}
+
+/** Set in hooks, these would send every call to another repository than the directory it runs in. */
+function withoutLocation(env: Record<string, string>): Record<string, string> {
+  const { GIT_DIR: _, GIT_WORK_TREE: __, GIT_INDEX_FILE: ___, GIT_COMMON_DIR: ____, GIT_PREFIX: _____, ...rest } = env;
+  return rest;
 }

@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { z } from 'zod';
+import { systemCode } from '../core/errors.ts';
+import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 
 const recordSchema = z.object({
@@ -50,7 +52,7 @@ export async function readRun(paths: Paths, runId: string): Promise<RunHistory |
   const { workflow, startedAt, pid, items } = record.data;
   const summary = summarySchema.safeParse(await readJson(run.summary));
   const seen = await readProgress(run.events);
-  const state = summary.success ? 'finished' : isRunning(pid) ? 'running' : 'interrupted';
+  const state = summary.success ? 'finished' : (await isRunning(pid, startedAt)) ? 'running' : 'interrupted';
   return {
     runId,
     workflow,
@@ -71,15 +73,27 @@ export async function readRun(paths: Paths, runId: string): Promise<RunHistory |
   };
 }
 
-/** The newest log of an item, in whichever run it is. */
-export async function newestLog(paths: Paths, id: string): Promise<{ runId: string; file: string } | null> {
+/** The run that works on an item now, or is going to; null when none does. */
+export async function runUnderWay(paths: Paths, id: ItemId): Promise<string | null> {
   for (const runId of await runIds(paths)) {
-    const directory = join(paths.run(runId).directory, 'logs');
-    const names = await readdir(directory).catch(() => []);
-    const name = names.find(
-      (candidate) => candidate.endsWith(`-${id}.log`) && candidate.slice(0, -`-${id}.log`.length) === 'lld',
-    );
-    if (name) return { runId, file: join(directory, name) };
+    // Most runs have ended; their summary tells without reading their events.
+    if (existsSync(paths.run(runId).summary)) continue;
+    const run = await readRun(paths, runId);
+    const item = run?.state === 'running' ? run.items.find((candidate) => candidate.id === id) : undefined;
+    if (item?.status === 'waiting' || item?.status === 'running') return runId;
+  }
+  return null;
+}
+
+/** The log of an item in one run, or the newest in any. */
+export async function newestLog(
+  paths: Paths,
+  id: ItemId,
+  inRun: string | null,
+): Promise<{ runId: string; file: string } | null> {
+  for (const runId of inRun === null ? await runIds(paths) : [inRun]) {
+    const file = paths.run(runId).log('lld', id);
+    if (existsSync(file)) return { runId, file };
   }
   return null;
 }
@@ -113,11 +127,30 @@ function parseJson(text: string): unknown {
   }
 }
 
-function isRunning(pid: number): boolean {
+/** How far the clock may have been set since the run began. */
+const CLOCK_SLACK_MS = 60_000;
+
+/** A process that began after the run is another one, to which the number was given since. */
+async function isRunning(pid: number, startedAt: string): Promise<boolean> {
   try {
     process.kill(pid, 0);
-    return true;
+  } catch (error) {
+    if (systemCode(error) !== 'EPERM') return false;
+  }
+  const begunMs = await processBegunMs(pid);
+  return begunMs === null || begunMs <= Date.parse(startedAt) + CLOCK_SLACK_MS;
+}
+
+const TICKS_PER_SECOND = 100;
+
+/** Field 22 of /proc/<pid>/stat counts from the start of the machine; null where there is no /proc. */
+async function processBegunMs(pid: number): Promise<number | null> {
+  try {
+    const [stat, uptime] = await Promise.all([readFile(`/proc/${pid}/stat`, 'utf8'), readFile('/proc/uptime', 'utf8')]);
+    const ticks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
+    const begunMs = Date.now() - (Number(uptime.split(' ')[0]) - ticks / TICKS_PER_SECOND) * 1_000;
+    return Number.isFinite(begunMs) ? begunMs : null;
   } catch {
-    return false;
+    return null;
   }
 }

@@ -1,4 +1,4 @@
-import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { createGit } from './git.ts';
@@ -6,18 +6,30 @@ import { packageRoot } from './package-root.ts';
 
 const MARKER = '.made-by-agentos-demo';
 
-/** Makes the demo's sample repository anew. A folder that the demo did not make itself is left alone. */
+/**
+ * Makes the demo's sample repository anew. A folder that the demo did not make itself is left alone. The environment must
+ * not name another repository (GIT_DIR and its kin): git would commit there.
+ */
 export async function makeSampleRepository(directory: string, env: Record<string, string>): Promise<void> {
-  const entries = await readdir(directory).catch((error: unknown) => {
-    if (systemCode(error) === 'ENOENT') return [] as string[];
-    throw new AgentosError({ code: 'demo-folder-taken', directory }, { cause: error });
-  });
+  const entries = await entriesOf(directory);
   if (entries.length > 0 && !entries.includes(MARKER)) throw new AgentosError({ code: 'demo-folder-taken', directory });
-  await rm(directory, { recursive: true, force: true });
-  await mkdir(directory, { recursive: true });
-  await writeFile(join(directory, MARKER), 'This folder was made by `agentos demo` and is made anew by it.\n');
-  await cp(join(packageRoot(), 'examples', 'demo', 'repository'), directory, { recursive: true });
-  const git = createGit(directory, { ...env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' });
+  const environment = { ...env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' };
+  // Before anything is written: without git there is no sample repository.
+  await createGit(packageRoot(), environment).run(['--version']);
+  try {
+    await mkdir(directory, { recursive: true });
+    // The folder itself stays: somebody may stand in it.
+    for (const entry of entries.filter((name) => name !== MARKER))
+      await rm(join(directory, entry), { recursive: true, force: true });
+    await writeFile(join(directory, MARKER), 'This folder was made by `agentos demo` and is made anew by it.\n');
+    await cp(join(packageRoot(), 'examples', 'demo', 'repository'), directory, { recursive: true });
+  } catch (error) {
+    throw new AgentosError(
+      { code: 'output-unwritable', path: directory, reason: systemCode(error) ?? String(error) },
+      { cause: error },
+    );
+  }
+  const git = createGit(directory, environment);
   await git.run(['init', '--quiet', '--initial-branch=main', '.']);
   await git.run(['add', '--all']);
   await git.run([
@@ -30,4 +42,17 @@ export async function makeSampleRepository(directory: string, env: Record<string
     '-m',
     'Sample repository',
   ]);
+}
+
+async function entriesOf(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    const exists = await stat(directory).then(
+      () => true,
+      () => false,
+    );
+    if (exists) throw new AgentosError({ code: 'demo-folder-taken', directory }, { cause: error });
+    return [];
+  }
 }

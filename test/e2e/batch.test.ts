@@ -68,7 +68,7 @@ test('items are worked on at the same time, in processes of their own, never mor
     script: async (call) => {
       atOnce += 1;
       most = Math.max(most, atOnce);
-      await new Promise((resolve) => setTimeout(resolve, 150));
+      await new Promise((resolve) => setTimeout(resolve, 500));
       atOnce -= 1;
       return script()(call);
     },
@@ -221,7 +221,7 @@ test('kill -9 of the program leaves no process behind within 2 s, not even one t
   await vendor.waitForFinished(2);
   const [run = ''] = await repository.list('.agentos/runs');
   const tag = `AGENTOS_WORKER=${run}`;
-  await eventually('the commands run', () => processesWith(tag).length >= 6);
+  await eventually('the commands run', () => processesWith(tag).length >= 10);
   program.child.kill('SIGKILL');
   await program.ended;
   await eventually('no process left', () => processesWith(tag).length === 0, 2_000);
@@ -277,7 +277,9 @@ test('finished items are skipped by the same command again, others go on from th
 });
 
 test('three failures in a row with the same cause halt the batch; --halt 1 does after the first', async () => {
-  const dead = { script: script({ draft: () => ({ status: 401, type: 'authentication_error', message: 'no' }) }) };
+  const dead = {
+    script: script({ draft: () => ({ status: 400, type: 'invalid_request_error', message: 'no such model' }) }),
+  };
   const six = await place(IDS, dead);
   const { code, stdout } = await agentos(['lld', '--all', ...MODELS], six.options);
   expect(code).toBe(1);

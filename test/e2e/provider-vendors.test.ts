@@ -75,6 +75,7 @@ async function ask(format: { provider: string; model: string }, ask: Ask): Promi
     system: 'You write designs.',
     parts: [{ text: 'The template.', repeats: true }, { text: 'The issue.', repeats: true }, { text: 'The findings.' }],
     material: MATERIAL,
+    stepId: 'draft#1',
     signal: ask.signal ?? new AbortController().signal,
     ...(ask.onProgress === undefined ? {} : { onProgress: ask.onProgress }),
   });
@@ -352,7 +353,14 @@ describe('what only one vendor does', () => {
     });
     const { signal } = new AbortController();
     const { problem } = await failureOf(
-      provider.complete({ role: 'drafter', system: '', parts: [{ text: 'x' }], material: MATERIAL, signal }),
+      provider.complete({
+        role: 'drafter',
+        system: '',
+        parts: [{ text: 'x' }],
+        material: MATERIAL,
+        stepId: 'draft#1',
+        signal,
+      }),
     );
     expect(problem.code).toBe('provider-rejected-key');
     expect(JSON.stringify(problem)).not.toContain('secret');

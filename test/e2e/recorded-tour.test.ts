@@ -45,7 +45,7 @@ async function tourOf(
     prompts: createPrompts(new Map()),
     maxRounds: 3,
     call: async ({ step, role, system, parts, material, unusable }) => {
-      const { text } = await provider.complete({ role, system, parts, material, signal });
+      const { text } = await provider.complete({ role, system, parts, material, stepId: 'draft#1', signal });
       expect(unusable(text)).toBeNull();
       if (material.task === 'review') expect(readReview(text).coverage).toEqual(countsOf(material.draft));
       steps.push(step);

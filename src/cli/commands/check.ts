@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { codeOf, systemCode } from '../../core/errors.ts';
+import { dirname, resolve } from 'node:path';
+import { systemCode } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { withoutSecrets } from '../../core/keys.ts';
 import { type BaseTree, checkLld } from '../../governance/lld/checks.ts';
@@ -11,9 +11,11 @@ import { createTerminal } from '../../output/terminal.ts';
 import { createGit } from '../../workspace/git.ts';
 import { findRepository, headCommit, openCommit } from '../../workspace/repository.ts';
 
+type TreeOf = (file: string) => Promise<BaseTree | null>;
+
 export async function checkCommand(files: string[], flags: { json?: boolean; repo?: string }): Promise<number> {
-  const tree = await treeOf(flags.repo);
-  const entries = await Promise.all(files.map((file) => checkFile(file, tree)));
+  const treeOf = await treesFor(flags.repo);
+  const entries = await Promise.all(files.map((file) => checkFile(file, treeOf)));
   if (flags.json) {
     process.stdout.write(`${JSON.stringify(entries, null, 2)}\n`);
   } else {
@@ -35,26 +37,32 @@ function isGood(entry: CheckEntry): boolean {
   }
 }
 
-async function checkFile(file: string, tree: BaseTree | null): Promise<CheckEntry> {
+const UNREADABLE: Record<string, string> = {
+  ENOENT: 'does not exist',
+  ENOTDIR: 'does not exist',
+  EISDIR: 'is a folder',
+  EACCES: 'may not be read',
+};
+
+async function checkFile(file: string, treeOf: TreeOf): Promise<CheckEntry> {
+  const unknown = (what: string, unreadable: boolean): CheckEntry => ({
+    file,
+    kind: 'unknown',
+    error: `${file} ${what}`,
+    unreadable,
+  });
   let bytes: Buffer;
   try {
     bytes = await readFile(resolve(file));
   } catch (error) {
-    const reasons: Record<string, string> = {
-      ENOENT: 'does not exist',
-      EISDIR: 'is a folder',
-      EACCES: 'may not be read',
-    };
     const code = systemCode(error);
-    return {
-      file,
-      kind: 'unknown',
-      error: `${file} ${reasons[code ?? ''] ?? `can't be read: ${code ?? String(error)}`}`,
-      unreadable: true,
-    };
+    return unknown(UNREADABLE[code ?? ''] ?? `can't be read: ${code ?? String(error)}`, true);
   }
   const text = bytes.toString('utf8');
-  if (isLld(text)) return { file, kind: 'lld', ...checkLld(text, { tree }) };
+  if (isLld(text)) {
+    const tree = await treeOf(resolve(file));
+    return { file, kind: 'lld', ...checkLld(text, { tree }), pathsChecked: tree !== null };
+  }
   if (isReview(text)) {
     const review = readReview(text);
     return {
@@ -65,18 +73,29 @@ async function checkFile(file: string, tree: BaseTree | null): Promise<CheckEntr
       trustworthy: isTrustworthy(review),
     };
   }
-  const what = text.trim() === '' ? 'is empty' : 'is neither an LLD nor a review';
-  return { file, kind: 'unknown', error: `${file} ${what}`, unreadable: false };
+  if (text.trim() === '') return unknown('is empty', false);
+  return unknown(bytes.includes(0) ? 'is not UTF-8 text' : 'is neither an LLD nor a review', false);
 }
 
-/** The repository around, if there is one with a commit; without it, paths are not looked up. */
-async function treeOf(repo: string | undefined): Promise<BaseTree | null> {
+/**
+ * The commit whose files the paths of an LLD are looked up in: that of the named repository, which has to be one, or of
+ * the one around each file. Without any, paths are not looked up.
+ */
+async function treesFor(repo: string | undefined): Promise<TreeOf> {
   const env = withoutSecrets(process.env, [], []);
-  try {
-    const git = createGit(await findRepository(resolve(repo ?? '.'), env), env);
-    return await openCommit(git, await headCommit(git));
-  } catch (error) {
-    if (repo !== undefined && codeOf(error) === 'repository-missing') throw error;
-    return null;
+  const open = async (directory: string): Promise<BaseTree> => {
+    const git = createGit(await findRepository(directory, env), env);
+    return openCommit(git, await headCommit(git));
+  };
+  if (repo !== undefined) {
+    const tree = await open(resolve(repo));
+    return async () => tree;
   }
+  const trees = new Map<string, Promise<BaseTree | null>>();
+  return (file) => {
+    const directory = dirname(file);
+    const tree = trees.get(directory) ?? open(directory).catch(() => null);
+    trees.set(directory, tree);
+    return tree;
+  };
 }

@@ -3,8 +3,16 @@ import type { Command } from 'commander';
 interface Entry {
   name: string;
   description: string;
-  flags: { long: string; description: string; takesValue: boolean }[];
+  flags: Flag[];
   values: string[];
+}
+
+interface Flag {
+  long: string;
+  description: string;
+  takesValue: boolean;
+  /** What follows is its one value: no item and no other flag. */
+  needsValue: boolean;
 }
 
 /** Made from the command tree itself, so that it never lags behind it. */
@@ -12,12 +20,13 @@ export function completionScript(shell: 'bash' | 'zsh' | 'fish', program: Comman
   const entries: Entry[] = program.commands.map((command) => ({
     name: command.name(),
     description: command.description(),
-    flags: command.options.flatMap((option) =>
-      option.long
-        ? [{ long: option.long, description: option.description, takesValue: option.required || option.optional }]
-        : [],
+    flags: command.options.flatMap(({ long, description, required, optional, variadic }) =>
+      long ? [{ long, description, takesValue: required || optional, needsValue: required && !variadic }] : [],
     ),
-    values: command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
+    values:
+      command.name() === 'help'
+        ? program.commands.map((other) => other.name())
+        : command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
   }));
   switch (shell) {
     case 'bash':
@@ -29,25 +38,36 @@ export function completionScript(shell: 'bash' | 'zsh' | 'fish', program: Comman
   }
 }
 
-/** Item ids are the files in issues/, wherever in the repository the user stands. */
-const LIST_IDS = `ls "$(git rev-parse --show-toplevel 2>/dev/null)/issues" 2>/dev/null | sed -n 's/\\.md$//p'`;
+/**
+ * Item ids are the files in issues/, wherever in the repository the user stands. Only what is an id is let through: a shell
+ * expands the words it is given here, so a file called `$(…).md` would be run.
+ */
+const LIST_IDS = `ls "$(git rev-parse --show-toplevel 2>/dev/null)/issues" 2>/dev/null | sed -n 's/^\\([a-zA-Z0-9_-]\\{1,64\\}\\)\\.md$/\\1/p' | grep -vix readme`;
 
 function bash(entries: Entry[]): string {
   const cases = entries
     .map(({ name, flags, values }) => {
-      const words = [...flags.map((flag) => flag.long), ...values].join(' ');
-      return `    ${name}) words="${words}${takesIds(name) ? ` $(${LIST_IDS})` : ''}" ;;`;
+      const words = takesIds(name) ? `$(${LIST_IDS})` : values.join(' ');
+      return `    ${name}) flags="${flags.map((flag) => flag.long).join(' ')} --help" words="${words}" ;;`;
     })
     .join('\n');
+  const withValue = entries.flatMap(({ flags }) => flags.filter((flag) => flag.needsValue).map((flag) => flag.long));
   return `# bash completion for agentos
 _agentos() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" words=""
+  local current="\${COMP_WORDS[COMP_CWORD]}" flags="" words=""
+  COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "${entries.map((entry) => entry.name).join(' ')} help --help --version" -- "$current"))
+    COMPREPLY=($(compgen -W "${entries.map((entry) => entry.name).join(' ')} --help --version" -- "$current"))
     return
   fi
+  case "\${COMP_WORDS[COMP_CWORD-1]}" in
+    ${[...new Set(withValue)].join('|')}) return ;;
+  esac
   case "\${COMP_WORDS[1]}" in
 ${cases}
+  esac
+  case "$current" in
+    -*) words="$flags" ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
@@ -64,13 +84,13 @@ function zsh(entries: Entry[]): string {
       const options = flags.map(
         (flag) => `'${flag.long}[${quote(flag.description)}]${flag.takesValue ? ':value:_default' : ''}'`,
       );
-      const rest =
-        values.length > 0
+      const ids = takesIds(name) ? `local -a ids; ids=(\${(f)"$(${LIST_IDS})"}); ` : '';
+      const rest = ids
+        ? '"*:id:(${ids[*]})"'
+        : values.length > 0
           ? `'*:value:(${values.join(' ')})'`
-          : takesIds(name)
-            ? `"*:id:(\${(f)\\"$(${LIST_IDS})\\"})"`
-            : `'*:file:_files'`;
-      return `    ${name}) _arguments ${[...options, rest].join(' ')} ;;`;
+          : `'*:file:_files'`;
+      return `    ${name}) ${ids}_arguments ${[...options, rest].join(' ')} ;;`;
     })
     .join('\n');
   return `#compdef agentos
@@ -90,7 +110,11 @@ ${commands}
 ${cases}
   esac
 }
-compdef _agentos agentos
+if [ "$funcstack[1]" = _agentos ]; then
+  _agentos "$@"
+else
+  compdef _agentos agentos
+fi
 `;
 }
 

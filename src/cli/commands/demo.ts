@@ -1,4 +1,5 @@
-import { relative, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { delimiter, join, relative, resolve } from 'node:path';
 import { EXIT } from '../../core/exit-code.ts';
 import { withoutSecrets } from '../../core/keys.ts';
 import { createPeople } from '../../output/people.ts';
@@ -7,6 +8,7 @@ import { createTerminal, paint } from '../../output/terminal.ts';
 import { lldBatch } from '../../runner/batch.ts';
 import { planBatch } from '../../runner/plan-batch.ts';
 import { runPlan } from '../../runner/run-plan.ts';
+import { packageRoot } from '../../workspace/package-root.ts';
 import { openProject } from '../../workspace/project.ts';
 import { makeSampleRepository } from '../../workspace/sample-repository.ts';
 import { watchInterrupts } from '../interrupt.ts';
@@ -21,20 +23,19 @@ const RECORDED: Record<string, { status: string; told: string }> = {
 
 export async function demoCommand({ dir }: { dir: string }): Promise<number> {
   const directory = resolve(dir);
-  const env = withoutSecrets(process.env, [], []);
+  const env = tourEnvironment();
   const terminal = createTerminal(process.stdout, process.env, (text) => text);
   const title = (text: string): void => terminal.line(`\n${paint(terminal, 'bold', text)}`);
 
+  await makeSampleRepository(directory, env);
   terminal.line(
     'A tour of agentos on a sample repository: no key, no network. The replies of the models are recorded;',
   );
   terminal.line('the checks, the review loop, the checkpoints and the files are real.');
-  await makeSampleRepository(directory, env);
   title(`Three issues in ${relative(process.cwd(), directory) || '.'}/issues become low-level designs`);
   terminal.line('$ agentos lld --all --offline');
 
-  const { AGENTOS_HOME: _, ...withoutHome } = process.env;
-  const project = await openProject({ cwd: directory, env: withoutHome, flags: { offline: true } });
+  const project = await openProject({ cwd: directory, env, flags: { offline: true } });
   const plan = await planBatch({ project, batch: lldBatch, ids: 'all', parallel: 1 });
   const people = createPeople({ stream: process.stdout, env: process.env, secrets: [], level: 'normal', live: false });
   const interrupt = watchInterrupts();
@@ -64,17 +65,43 @@ export async function demoCommand({ dir }: { dir: string }): Promise<number> {
     return EXIT.failed;
   }
 
-  const place = relative(process.cwd(), directory) || '.';
   title('What to try next');
-  for (const line of [
-    `less ${place}/docs/lld/LLD-7.md            the approved design, with its review log`,
-    `ls ${place}/docs/lineage/7                 every version on the way`,
-    `less ${place}/docs/lineage/12/003-verdict.md   why issue 12 waits for a person`,
-    `agentos check ${place}/docs/lld/LLD-7.md   the mechanical checks and the coverage table`,
-    `cd ${place} && agentos lld --all --offline   again: what is approved is skipped, what is stored is not asked again`,
-    'In a repository of your own: write issues/1.md, set ANTHROPIC_API_KEY and GEMINI_API_KEY, then: agentos lld 1',
-  ]) {
-    terminal.line(`  ${line}`);
+  for (const [command, told] of nextSteps(relative(process.cwd(), directory) || '.')) {
+    terminal.line(`  ${command}`);
+    terminal.line(`      ${paint(terminal, 'dim', told)}`);
   }
+  terminal.line('In a repository of your own: write issues/1.md, set ANTHROPIC_API_KEY and GEMINI_API_KEY, then:');
+  terminal.line(`  ${ownName()} lld 1`);
   return EXIT.ok;
+}
+
+/** Neither the user's state folder has a part in the tour nor, in a git hook, the repository that GIT_DIR names. */
+function tourEnvironment(): Record<string, string> {
+  const all = Object.entries(withoutSecrets(process.env, [], []));
+  return Object.fromEntries(all.filter(([name]) => name !== 'AGENTOS_HOME' && !name.startsWith('GIT_')));
+}
+
+function nextSteps(place: string): [command: string, told: string][] {
+  const file = (path: string): string => shellWord(join(place, path));
+  return [
+    [`less ${file('docs/lld/LLD-7.md')}`, 'the approved design, with its review log'],
+    [`ls ${file('docs/lineage/7')}`, 'every version on the way'],
+    [`less ${file('docs/lineage/12/003-verdict.md')}`, 'why issue 12 waits for a person'],
+    [`${ownName()} check ${file('docs/lld/LLD-7.md')}`, 'the mechanical checks and the coverage table'],
+    [
+      `cd ${shellWord(place)} && ${ownName()} lld --all --offline`,
+      'again: what is approved is skipped, what is stored is not asked again',
+    ],
+  ];
+}
+
+/** How the program is called from here: by its name, or by its place in a checkout that is not on the PATH. */
+function ownName(): string {
+  const onPath = (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'agentos')));
+  const inCheckout = join(packageRoot(), 'bin', 'agentos');
+  return onPath || !existsSync(inCheckout) ? 'agentos' : shellWord(inCheckout);
+}
+
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,14 +1,16 @@
 import { EXIT } from '../../core/exit-code.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { wordingOf } from '../../output/wording.ts';
-import { examine } from '../../workspace/examination.ts';
-import type { PlaceFlags } from '../place-flags.ts';
+import { tryKey } from '../../provider/try-key.ts';
+import { type Examined, examine } from '../../workspace/examination.ts';
+import { type PlaceFlags, projectOf } from '../place-flags.ts';
 
 const MARKS = { ok: ['green', 'ok  '], warn: ['yellow', 'note'], bad: ['red', 'BAD '] } as const;
 
-export async function doctorCommand(flags: PlaceFlags & { json?: boolean }): Promise<number> {
+export async function doctorCommand(flags: PlaceFlags & { json?: boolean; keys?: boolean }): Promise<number> {
   const { repo, baseDir, config } = flags;
   const examined = await examine({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags: {} });
+  if (flags.keys) examined.push(...(await examineKeys(flags)));
   const checks = examined.map(({ name, state, found, todo }) => {
     if (typeof found === 'string') return { name, state, detail: found, todo };
     const { message, hint } = wordingOf(found);
@@ -25,10 +27,28 @@ export async function doctorCommand(flags: PlaceFlags & { json?: boolean }): Pro
     terminal.line(`${paint(terminal, style, mark)}  ${name.padEnd(14)}  ${printable(detail)}`);
     if (todo) terminal.line(`      ${' '.repeat(14)}  ${printable(todo)}`);
   }
-  terminal.line(
-    healthy
-      ? 'Ready. Try: agentos lld --all'
-      : 'Mend what is BAD, or try it without any key: agentos lld --all --offline',
-  );
+  terminal.line(healthy ? 'Ready. Try: agentos lld --all' : advice(checks));
   return healthy ? EXIT.ok : EXIT.failed;
+}
+
+/** One cheap call per key, all at the same time. */
+async function examineKeys(flags: PlaceFlags): Promise<Examined[]> {
+  const project = await projectOf(flags).catch(() => null);
+  if (project === null) return [];
+  const { keys, endpoints } = project.config;
+  if (keys.length === 0) return [{ name: 'keys', state: 'warn', found: 'none to try', todo: null }];
+  return Promise.all(
+    keys.map(async (key): Promise<Examined> => {
+      const failure = await tryKey(key, endpoints[key.vendor]);
+      return { name: key.id, state: failure === null ? 'ok' : 'bad', found: failure?.problem ?? 'works', todo: null };
+    }),
+  );
+}
+
+/** Without keys the embedded model can still be tried; what else is missing, it needs too. */
+function advice(checks: { name: string; state: string }[]): string {
+  const onlyModels = checks.every(({ name, state }) => state !== 'bad' || name === 'drafter' || name === 'reviewer');
+  return onlyModels
+    ? 'Mend what is BAD, or try it without any key: agentos lld --all --offline'
+    : 'Mend what is BAD, then ask again: agentos doctor';
 }

@@ -27,8 +27,11 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
   const { paths } = await projectOf(given.place);
   const known = await runIds(paths);
   const runId = run ?? known[0];
-  if (runId === undefined || !known.includes(runId))
-    throw new AgentosError({ code: 'run-missing', run: runId ?? 'to go on with' });
+  if (runId === undefined) {
+    const hint = 'agentos lld --all starts one.';
+    throw new AgentosError({ code: 'usage', reason: 'There is no run to go on with.', hint });
+  }
+  if (!known.includes(runId)) throw new AgentosError({ code: 'run-missing', run: runId });
   const history = await readRun(paths, runId);
   const record = recordSchema.safeParse(
     JSON.parse(await readFile(paths.run(runId).record, 'utf8').catch(() => 'null')),

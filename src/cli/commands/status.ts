@@ -12,6 +12,8 @@ export async function statusCommand(run: string | undefined, flags: PlaceFlags &
   if (run !== undefined && !known.includes(run)) throw new AgentosError({ code: 'run-missing', run });
   const wanted = run === undefined ? known.slice(0, SHOWN_RUNS) : [run];
   const runs = (await Promise.all(wanted.map((id) => readRun(paths, id)))).filter((entry) => entry !== null);
+  // A folder without a record is what a run left that was killed in its first moment.
+  if (run !== undefined && runs.length === 0) throw new AgentosError({ code: 'run-missing', run });
   if (flags.json) {
     process.stdout.write(`${mask(JSON.stringify({ runs }, null, 2))}\n`);
     return EXIT.ok;
@@ -19,12 +21,14 @@ export async function statusCommand(run: string | undefined, flags: PlaceFlags &
   const terminal = createTerminal(process.stdout, process.env, mask);
   if (runs.length === 0) terminal.line('No runs yet. Start one with: agentos lld --all');
   for (const entry of runs) printRun(terminal, entry);
+  const older = run === undefined ? known.slice(SHOWN_RUNS) : [];
+  if (older.length > 0) terminal.line(`${older.length} older run(s), the newest of them: agentos status ${older[0]}`);
   return EXIT.ok;
 }
 
 function printRun(terminal: ReturnType<typeof createTerminal>, run: RunHistory): void {
   terminal.line(`${paint(terminal, 'bold', run.runId)}  ${run.workflow}  ${run.state}  ${run.startedAt}`);
-  const width = Math.max(...run.items.map((item) => item.id.length), 0);
+  const width = run.items.reduce((most, item) => Math.max(most, item.id.length), 0);
   for (const { id, status, step, title, costUsd } of run.items) {
     const cost = costUsd ? `  $${costUsd.toFixed(4)}` : '';
     terminal.line(

@@ -41,6 +41,7 @@ describe('openQuestions', () => {
     ['a question about an answer', '- [ ] Is the answer resolved late?\n', 'Is the answer resolved late?'],
     ['a statement in a box', '- [ ] The owner of the module\n', 'The owner of the module'],
     ['a question without a box', '1. Which one?\n', 'Which one?'],
+    ['a question in a sentence of its own', 'Which one?\n', 'Which one?'],
   ])('finds %s', (_name, items, question) => {
     expect(openQuestions(draft(items))).toEqual([question]);
   });
@@ -97,6 +98,7 @@ describe('foldResolvedQuestions', () => {
       '* [x] ~~Which\n  one?~~ **RESOLVED: A.**\n  - a\n  - b\n',
     ],
     ['a question without a box', '- Which one?\n', 'Which one?', '- [x] ~~Which one?~~ **RESOLVED: A.**\n'],
+    ['a question outside of a list', 'Which one?\n', 'Which one?', '~~Which one?~~ **RESOLVED: A.**\n'],
     ['a numbered question', '1. [ ] Which one?\n', 'Which one?', '1. [x] ~~Which one?~~ **RESOLVED: A.**\n'],
   ])('folds %s', (_name, items, question, expected) => {
     expect(fold(items, [question, 'A.']).text).toBe(draft(expected));

@@ -1,4 +1,4 @@
-import type { List, ListItem, Nodes, Parents, Root } from 'mdast';
+import type { List, ListItem, Nodes, Paragraph, Parents, Root } from 'mdast';
 import { flattenSections, parseMarkdown, plainText, sectionsOf } from '../markdown.ts';
 import { OPEN_QUESTIONS_KEY, readTitle } from './section-titles.ts';
 import { contentWords, overlap, sharedWords } from './word-overlap.ts';
@@ -18,9 +18,13 @@ export interface Folded {
 
 interface QuestionItem {
   question: string;
+  /** What stands behind a question that is struck out, without the word that marks it as the answer. */
+  answer: string;
   isOpen: boolean;
   /** Offsets of the checkbox (absent for a plain list item) and of the question's text. */
   box: number | null;
+  /** What a resolved question begins with where it has no checkbox yet: a list item gets one, a paragraph none. */
+  mark: string;
   start: number;
   end: number;
 }
@@ -54,11 +58,20 @@ export function foldResolvedQuestions(draft: string, resolved: ResolvedQuestion[
   let text = draft;
   for (const [item, answer] of [...answers].toSorted(([left], [right]) => right.start - left.start)) {
     const question = draft.slice(item.start, item.end).replaceAll('~~', '').trim();
-    const line = `${item.box === null ? '[x] ' : ''}~~${question}~~ **RESOLVED: ${answer}**`;
+    const line = `${item.box === null ? item.mark : ''}~~${question}~~ **RESOLVED: ${answer}**`;
     text = text.slice(0, item.start) + line + text.slice(item.end);
     if (item.box !== null) text = `${text.slice(0, item.box)}[x]${text.slice(item.box + 3)}`;
   }
   return { text, folded: answers.size, unmatched };
+}
+
+/** A revision that was written from an older draft may have lost answers; each comes back where the question is the same. */
+export function keepAnswers(draft: string, revised: string): string {
+  const open = new Set(openQuestions(revised).map(normalised));
+  const answered = questionItems(draft).filter(
+    ({ question, answer, isOpen }) => !isOpen && answer !== '' && open.has(normalised(question)),
+  );
+  return answered.length === 0 ? revised : foldResolvedQuestions(revised, answered).text;
 }
 
 /** Those with the same words, else the one with most of the same words; two that fit equally well are none. */
@@ -100,9 +113,20 @@ function tidyAnswer(answer: string): string {
 
 function questionItems(draft: string): QuestionItem[] {
   const root = parseMarkdown(draft);
-  return questionLists(root)
-    .flatMap((list) => list.children.flatMap((item) => questionItem(item, draft) ?? []))
-    .toSorted((left, right) => left.start - right.start);
+  const listed = questionLists(root).flatMap((list) =>
+    list.children.flatMap((item) => questionItem(item.children[0], item.checked, draft) ?? []),
+  );
+  const asked = questionParagraphs(root).flatMap((paragraph) => {
+    const item = questionItem(paragraph, null, draft);
+    return item ? [{ ...item, mark: '' }] : [];
+  });
+  return [...listed, ...asked].toSorted((left, right) => left.start - right.start);
+}
+
+function questionParagraphs(root: Root): Paragraph[] {
+  return flattenSections(sectionsOf(root))
+    .filter((section) => isQuestionsTitle(section.title))
+    .flatMap((section) => section.own.filter((node) => node.type === 'paragraph'));
 }
 
 /** Lists under a heading "Open Questions", or right below a paragraph that says only that. */
@@ -127,14 +151,13 @@ function isQuestionsTitle(title: string): boolean {
   return readTitle(title).key === OPEN_QUESTIONS_KEY;
 }
 
-/** A checklist item, or a plain one that asks something: a drafter's list without boxes is not an answered one. */
-function questionItem(item: ListItem, draft: string): QuestionItem | null {
-  const paragraph = item.children[0];
+/** A checklist item, or plain text that asks something: a drafter's list without boxes is not an answered one. */
+function questionItem(paragraph: Nodes | undefined, checked: ListItem['checked'], draft: string): QuestionItem | null {
   const start = paragraph?.position?.start.offset;
   const end = paragraph?.position?.end.offset;
   if (paragraph?.type !== 'paragraph' || start === undefined || end === undefined) return null;
   const text = plainText(paragraph);
-  const isChecklist = typeof item.checked === 'boolean';
+  const isChecklist = typeof checked === 'boolean';
   if (NONE.test(text) || (!isChecklist && !text.endsWith('?'))) return null;
 
   // The parser counts the box as part of the paragraph when the question begins with markup.
@@ -142,6 +165,7 @@ function questionItem(item: ListItem, draft: string): QuestionItem | null {
   const box = isChecklist ? draft.lastIndexOf('[', ownBox > 0 ? start : start - 1) : null;
   const first = paragraph.children.find((node) => plainText(node) !== '');
   const struck = first?.type === 'delete' ? plainText(first) : null;
-  const isOpen = item.checked !== true && !RESOLVED.test(text);
-  return { question: struck ?? text, isOpen, box, start: start + ownBox, end };
+  const isOpen = checked !== true && !RESOLVED.test(text);
+  const answer = struck === null ? '' : tidyAnswer(text.slice(text.indexOf(struck) + struck.length));
+  return { question: struck ?? text, answer, isOpen, box, mark: '[x] ', start: start + ownBox, end };
 }

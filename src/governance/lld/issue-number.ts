@@ -86,7 +86,8 @@ export function sameIssue(found: string, id: string): boolean {
 
 /** Whether a title or field begins with this id: `137-Feature` begins with 137, `add-login` does not begin with `add`. */
 export function beginsWithIssue(text: string, id: string): boolean {
-  return new RegExp(`^\\W*${idPattern(id)}`, 'iu').test(text.replace(TITLE_PREFIX, ''));
+  const begins = new RegExp(`^\\W*${idPattern(id)}`, 'iu');
+  return begins.test(text) || begins.test(text.replace(TITLE_PREFIX, ''));
 }
 
 /** Whether a text links this issue: `#42`, `issues/42`, `GH-42`. */

@@ -10,40 +10,49 @@ export interface LldRequirement {
 }
 
 const LABEL = /^\W*(?:requirement|req|fr|nfr|ac|r)[\s._-]*0*(\d{1,4})(?:\.(?!\d)|[\s):\]*–—-])+\s*/i;
+const SECTION_LABEL = /^\W*3\.(\d{1,3})(?:\.(?!\d)|[\s):\]*–—-])+\s*/;
 const ID_COLUMN = [/^(?:#|id|no|nr|number|req(?:uirement)? (?:id|#|no|number)|req)$/, /^(?:requirement|ref)s?$/];
 const TEXT_COLUMN = [/^(?:requirement|description|text|statement)s?$/, /requirement|description|criteri|what/];
 
-/** Requirements as a numbered list, labelled items, lines or headings (`REQ-1: …`), or a table. */
+/**
+ * Requirements as a numbered list, labelled items, lines or headings (`REQ-1: …`), or a table. Only where there are none
+ * of these are `3.1`, `3.2` the requirements themselves; elsewhere they are groups of them.
+ */
 export function readRequirements(nodes: RootContent[]): LldRequirement[] {
+  const found = requirementsIn(nodes, LABEL);
+  return found.length > 0 ? found : requirementsIn(nodes, SECTION_LABEL);
+}
+
+function requirementsIn(nodes: RootContent[], label: RegExp): LldRequirement[] {
   return nodes.flatMap((node) => {
-    if (node.type === 'list') return listRequirements(node.children, node.ordered ? (node.start ?? 1) : null);
-    if (node.type === 'paragraph') return lineRequirements(node);
-    if (node.type === 'heading') return labelled(flatText(node), lineOf(node));
+    if (node.type === 'list') return listRequirements(node.children, node.ordered ? (node.start ?? 1) : null, label);
+    if (node.type === 'paragraph') return lineRequirements(node, label);
+    if (node.type === 'heading') return labelled(flatText(node), lineOf(node), label);
     if (node.type === 'table') return tablesIn([node]).flatMap(tableRequirements);
     return [];
   });
 }
 
-function listRequirements(items: ListItem[], start: number | null): LldRequirement[] {
+function listRequirements(items: ListItem[], start: number | null, label: RegExp): LldRequirement[] {
   return items.flatMap((item, index) => {
     const [first] = item.children;
     const text = first ? flatText(first) : '';
-    const own = labelled(text, lineOf(item));
+    const own = labelled(text, lineOf(item), label);
     if (own.length > 0) return own;
     return start === null || text === '' ? [] : [{ number: start + index, text, line: lineOf(item) }];
   });
 }
 
-function lineRequirements(paragraph: Nodes): LldRequirement[] {
+function lineRequirements(paragraph: Nodes, label: RegExp): LldRequirement[] {
   return markedText(paragraph)
     .split('\n')
-    .flatMap((text, index) => labelled(text, lineOf(paragraph) + index));
+    .flatMap((text, index) => labelled(text, lineOf(paragraph) + index, label));
 }
 
-function labelled(text: string, line: number): LldRequirement[] {
-  const label = LABEL.exec(`${text} `);
-  if (!label) return [];
-  return [{ number: Number(label[1]), text: text.slice(label[0].length).trim(), line }];
+function labelled(text: string, line: number, label: RegExp): LldRequirement[] {
+  const match = label.exec(`${text} `);
+  if (!match) return [];
+  return [{ number: Number(match[1]), text: text.slice(match[0].length).trim(), line }];
 }
 
 function tableRequirements(table: LldTable): LldRequirement[] {

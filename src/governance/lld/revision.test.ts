@@ -73,6 +73,13 @@ describe('reviseDraft takes', () => {
     expect(revise(text, [finding])).toEqual({ ok: true, text, changed: true });
   });
 
+  it('a document that was written before a question was answered, and keeps the answer', () => {
+    const open = '- [ ] Which module owns the retry policy?';
+    const answered = '- [x] ~~Which module owns the retry policy?~~ **RESOLVED: the client.**';
+    const revised = reviseDraft(DRAFT.replace(open, answered), BOUNDED, { named: [BOUND] });
+    expect(revised).toEqual({ ok: true, text: BOUNDED.replace(open, answered), changed: true });
+  });
+
   it('fewer requirements when a finding speaks of them, or of what went', () => {
     const text = DRAFT.replace('3. An error other than 429 is thrown at once.\n', '');
     for (const finding of ['Requirement 3 is a duplicate.', 'Errors other than 429 are thrown: out of scope.']) {

@@ -1,5 +1,6 @@
 import { flattenSections, normaliseText, parseMarkdown, sectionsOf } from '../markdown.ts';
 import { applyEdits, readEdits } from './edits.ts';
+import { keepAnswers } from './fold-questions.ts';
 import { documentFromReply } from './reply.ts';
 import { sectionLosses } from './section-losses.ts';
 import { REVIEW_LOG_KEY, readTitle } from './section-titles.ts';
@@ -45,7 +46,7 @@ function wholeDocument(current: string, reply: string, named: string[] | null): 
 }
 
 function judged(current: string, revised: string, named: string[] | null): Revision {
-  const text = finished(revised);
+  const text = finished(keepAnswers(current, revised));
   if (sameWords(current, text)) return { ok: true, text: current, changed: false };
   const losses = sectionLosses(current, text, named);
   if (losses.length > 0) return { ok: false, reason: `the revision loses text of the draft: ${losses.join('; ')}` };

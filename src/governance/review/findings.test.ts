@@ -27,6 +27,22 @@ describe('no finding', () => {
     '**Requirement Coverage:** PASS (100%). Previous gaps have been explicitly addressed.',
     'LLD is approved for implementation subject to Tier 2 fixes.',
     'See Tier 2.',
+    'No blocking issues found, but see Tier 2.',
+    'None identified at this time.',
+    'I found no issues here.',
+    'Input validation is thorough. No concerns.',
+    'License compliance is confirmed (MIT).',
+    'Dependencies are all MIT licensed.',
+    'The design follows existing patterns and is clean.',
+    'Cost controls are in place: retries are capped at 3 and a budget limit is enforced.',
+    'Path traversal is prevented by the id regex.',
+    'Secrets are never logged and keys are masked.',
+    'No personal data is collected.',
+    'No external API calls are made, so no cost impact.',
+    '**Permissions:** No elevated permissions required.',
+    '**Loop Bounds:** All loops have explicit limits.',
+    '**Naming:** ✓ Consistent with the repository.',
+    'Confirmed that the fail mode is fail-closed.',
   ])('%s', (text) => {
     expect(findings(`## Tier 1: BLOCKING Issues\n### Cost\n- [ ] ${text}`)).toEqual([]);
     expect(findings(`## Tier 2: HIGH PRIORITY Issues\n### Quality\n- ${text}`)).toEqual([]);
@@ -47,6 +63,18 @@ describe('a finding after all', () => {
     'Unresolved Open Questions: please mark them as resolved.',
     'State: must be in a `DONE` state before work starts.',
     'Fixed timeouts are used everywhere.',
+    'No blocking issues found, though the retry loop has no bound.',
+    'As noted above, tests write to the home directory.',
+    'Safe mode is disabled by default.',
+    'Correct the path in section 2.1.',
+    'Complete the table of files.',
+    'Fine-grained locking deadlocks when two workers swap.',
+    'Handled exceptions hide the cause.',
+    'Documented behaviour and code disagree.',
+    'Explicitly uses eval on the config.',
+    'Resolved paths are followed through symlinks.',
+    'No licence is stated for the fixture.',
+    'No external API calls are mocked in the tests.',
   ])('%s', (text) => {
     expect(findings(`## Tier 1: BLOCKING Issues\n### Cost\n- [ ] ${text}`)).toEqual([`1 Cost: ${text}`]);
   });
@@ -157,6 +185,18 @@ describe('the forms of a finding', () => {
       '## Previous Findings\n- [x] F1: fixed\n- [ ] F2: still open\n## Tier 1\n### Cost\n- [ ] **F2:** retry loop',
       ['1 Cost: F2: retry loop'],
     ],
+    [
+      'bold lines in one paragraph as headings',
+      '**Tier 1: BLOCKING Issues**\n**Safety**\n- [ ] Writes to home.\n\n**Tier 2: HIGH PRIORITY Issues**\n**Quality**\n- [ ] Untested.',
+      ['1 Safety: Writes to home.', '2 Quality: Untested.'],
+    ],
+    ['both tiers under one heading', '## Tier 1 & Tier 2 Issues\n- [ ] Writes to home.', ['2 : Writes to home.']],
+    [
+      'a verdict without a heading below the last tier',
+      '## Tier 2\n### Quality\n- [ ] Untested.\n\n**Verdict:** REVISE\n\nHappy to look again.',
+      ['2 Quality: Untested.'],
+    ],
+    ['a sign-off', '## Tier 2\n### Quality\n- [ ] None.\n\nLet me know if you need more.', []],
     ['a note after nothing', '## Tier 1\n### Safety\n- [ ] No issues found.\n\n*Note: nice use of atomic writes.*', []],
   ])('%s', (_, body, expected) => {
     expect(findings(body)).toEqual(expected);

@@ -6,6 +6,7 @@ import type { Part } from './outline.ts';
 import type { Finding, Tier, Verdict } from './review.ts';
 import { rulingsIn } from './rulings.ts';
 import { blockText, inlineText, unwrapLines } from './text.ts';
+import { standsAlone, verdictWord } from './verdict-word.ts';
 
 interface Item extends Finding {
   ticked: boolean;
@@ -17,6 +18,8 @@ const CONTINUATION =
   /^\W*(?:recommend(?:ation|ed)?\w*|fix|suggest(?:ion|ed fix)|impact|rationale|reason|why|risk|evidence|location|severity|mitigation|action|example|details?|description|note|reference|solution|remediation|required|expected|resolution|proposed)\b[^:]{0,30}:/i;
 const INTRODUCTION =
   /^(?:the following|these|below|one|two|three|four|five|\d+|several|a few|some|there (?:is|are)|we|i)\b[^.]*\b(?:issues?|findings?|concerns?|blockers?|items?|problems?|points?|changes)\b[^.]*[.:]?$/i;
+const SIGN_OFF =
+  /^\W*(?:let me know|(?:reviewed|signed) (?:by|on)|i(?:'|’)?m happy to|happy to|feel free|end of (?:the )?review|thank you|thanks)\b/i;
 const TAG =
   /^\W{0,3}(?:tier[\s-]?([1-3])|(blocking|blocker|critical)|(high(?:[\s-]priority)?|major)|(suggestion|minor|low(?:[\s-]priority)?|nit))\b[\])}*\s]*[:\])–—/-]\s*/i;
 
@@ -27,12 +30,20 @@ const TAG =
  */
 export function findingsOf(parts: Part[], verdict: Verdict | null): Finding[] {
   const items = parts.filter((part) => part.kind === 'tier').flatMap(itemsOf);
-  const relevant = items.filter((item) => !isNoFinding(item.text) && !saysSettled(item.text) && !isRuledOut(item.text));
+  const relevant = items.filter(
+    ({ text }) => ![isNoFinding, saysSettled, isRuledOut, isVerdict].some((is) => is(text)),
+  );
   const holdsBack = relevant.some((item) => !item.ticked && item.tier < 3);
   const tickMeansOpen = !holdsBack && verdict !== 'APPROVED';
   return relevant
     .filter((item) => !item.ticked || tickMeansOpen)
     .map(({ tier, area, text }) => ({ tier, area: area === '' && tier === 3 ? 'Suggestions' : area, text }));
+}
+
+/** The boxes of a verdict that lost its heading, below the last tier. */
+function isVerdict(text: string): boolean {
+  const word = /^(?:APPROVED|REVISE|DISCUSS|BLOCKED)\b/.test(text) ? verdictWord(text) : null;
+  return word !== null && standsAlone(word);
 }
 
 function isRuledOut(text: string): boolean {
@@ -87,7 +98,7 @@ function startsFinding(node: RootContent): boolean {
 }
 
 function isIntroduction(text: string, next: RootContent | undefined): boolean {
-  if (/^\W*note\b/i.test(text)) return true;
+  if (/^\W*note\b/i.test(text) || SIGN_OFF.test(text)) return true;
   if (text.endsWith(':') && (next?.type === 'list' || next?.type === 'table')) return true;
   return text.length < 160 && INTRODUCTION.test(text) && (next?.type === 'list' || next === undefined);
 }

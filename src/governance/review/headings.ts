@@ -31,6 +31,8 @@ const AREAS: Record<string, Tier> = {
 const TIER_NUMBERS: Record<string, Tier> = { '1': 1, i: 1, one: 1, '2': 2, ii: 2, two: 2, '3': 3, iii: 3, three: 3 };
 const TIER = /\btier[\s\-–—:#]*([1-3]|i{1,3}|one|two|three)\b/gi;
 
+const SEVERAL_TIERS = /^tiers? ?1 ?(?:&|and|\/|\+|,) ?(?:tier ?)?2\b/i;
+
 const SETTLED =
   /^(?:all )?(?:resolved|settled|fixed|addressed|withdrawn|closed)\b|[([–—:-]\s*(?:all )?(?:resolved|settled|fixed|addressed|closed)\b/i;
 const PREVIOUS =
@@ -65,7 +67,8 @@ function isTitle(title: string): boolean {
 function tierOf(title: string): Tier | 0 | null {
   const numbers = new Set([...title.matchAll(TIER)].map((match) => TIER_NUMBERS[(match[1] ?? '').toLowerCase()]));
   const [number] = numbers;
-  if (number !== undefined) return numbers.size === 1 ? number : null;
+  if (number !== undefined && numbers.size === 1 && !SEVERAL_TIERS.test(title)) return number;
+  if (number !== undefined) return SEVERAL_TIERS.test(title) ? 0 : null;
   if (
     /\bnon-?blocking\b|\bsuggestions?\b|\bnice[- ]to[- ]haves?\b|^(?:minor|optional|low[- ]priority|nits?)\b/i.test(
       title,

@@ -14,6 +14,13 @@ describe('a review in JSON', () => {
     ['a fence after a sentence', 'Here is my review:\n\n```json\n{"verdict": "REVISE"}\n```\n', 'REVISE'],
     ['a sentence before it', 'My review: {"verdict": "REVISE"}', 'REVISE'],
     ['a title before it', '# LLD Review\n\n```json\n{"verdict": "REVISE"}\n```\n', 'REVISE'],
+    ['a sentence after it', '{"verdict": "REVISE"}\n\nLet me know!', 'REVISE'],
+    ['a longer key', '{"governance_verdict": "BLOCK"}', 'REVISE'],
+    ['an object as its value', '{"verdict": {"status": "REVISE", "reason": "a loop"}}', 'REVISE'],
+    ['a comma too many', '{"verdict": "REVISE", "findings": ["A leaks, ]",],}', 'REVISE'],
+    ['comments', '{\n  // the end\n  "verdict": "REVISE", /* see https://x */ "title": "a // b"\n}', 'REVISE'],
+    ['a gate that failed', '{"pre_flight": "FAILED", "reason": "There is no issue link."}', 'REVISE'],
+    ['a coverage verdict beside it', '{"coverage_verdict": "BLOCK", "verdict": "APPROVED"}', 'APPROVED'],
     ['the same thing twice', '{"verdict": "REVISE", "decision": "BLOCKED"}', 'REVISE'],
   ])('%s', (_, text, verdict) => {
     const review = readReview(text);
@@ -26,6 +33,7 @@ describe('a review in JSON', () => {
     ['the same key twice', '{"verdict": "REVISE", "verdict": "APPROVED"}', 'two-verdicts'],
     ['a sentence that contradicts it', '**Verdict:** REVISE\n\n```json\n{"verdict": "APPROVED"}\n```', 'two-verdicts'],
     ['a choice', '{"verdict": "APPROVED | REVISE"}', 'no-verdict'],
+    ['two objects', '{"verdict": "APPROVED"}\n{"verdict": "REVISE"}', 'damaged-json'],
     ['a cut-off object', '{"verdict": "APPROVED", "findings": [{"tier": 1', 'damaged-json'],
   ])('%s are no verdict', (_, text, code) => {
     const review = readReview(text);
@@ -102,6 +110,12 @@ describe('a review in JSON', () => {
     const review = readReview('{"verdict": "APPROVED", "blocking_issues": ["Writes to home"]}');
     expect(review.verdict).toBe('APPROVED');
     expect(isTrustworthy(review)).toBe(false);
+  });
+
+  test('what a failed gate gives as its reason is the finding', () => {
+    expect(readReview('{"preFlight": "FAILED", "reasons": ["No issue link"]}').findings).toEqual([
+      { tier: 1, area: 'Pre-Flight', text: 'No issue link' },
+    ]);
   });
 
   test('reads coverage, gate, questions, summary', () => {

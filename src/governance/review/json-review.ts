@@ -19,18 +19,9 @@ export interface JsonReview {
   rulings: Ruling[];
 }
 
-const VERDICT_KEYS = [
-  'verdict',
-  'finalverdict',
-  'overallverdict',
-  'reviewverdict',
-  'decision',
-  'finaldecision',
-  'status',
-  'result',
-  'outcome',
-  'recommendation',
-];
+const VERDICT_KEY = /^(?:\w*verdict|(?:final|overall|review)?decision|status|result|outcome|recommendation)$/;
+/** The verdicts of a part of the review. */
+const INNER_VERDICT = /^(?:coverage|preflight|gate|previous|prior|last)/;
 const WRAPPERS = ['review', 'response', 'data', 'output', 'lldreview', 'reviewresult'];
 
 /** A JSON value in the text: the whole of it, its only JSON code block, or what stands after a sentence. */
@@ -41,16 +32,31 @@ export function findJson(text: string, root: Root): { value: object; source: str
   );
   const start = trimmed.search(/[[{]\s*["{}\]]/);
   const end = Math.max(trimmed.lastIndexOf('}'), trimmed.lastIndexOf(']'));
-  const sources = /^[[{]/.test(trimmed) ? [trimmed] : blocks.filter((block) => /^[[{]/.test(block));
+  const sources = /^[[{]/.test(trimmed)
+    ? [trimmed, trimmed.slice(0, end + 1)]
+    : blocks.filter((block) => /^[[{]/.test(block));
   if (sources.length === 0 && start >= 0 && end > start) sources.push(trimmed.slice(start, end + 1));
   for (const source of sources) {
-    const value = parse(source);
+    const value = parseJson(source);
     if (value) return { value, source };
   }
   return sources.some((source) => /^\{\s*"/.test(source)) || /^\{\s*"/.test(trimmed) ? 'damaged' : null;
 }
 
-function parse(source: string): object | null {
+/** An object, or the only one of an array; null for anything else. */
+export function parseJson(source: string): object | null {
+  return parsed(source) ?? parsed(withoutSlips(source));
+}
+
+/** Models add comments and a comma after the last entry; both are harmless outside of a string. */
+function withoutSlips(source: string): string {
+  const keepStrings = (found: string): string => (found.startsWith('"') ? found : '');
+  return source
+    .replace(/"(?:[^"\\]|\\.)*"|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, keepStrings)
+    .replace(/"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])/g, keepStrings);
+}
+
+function parsed(source: string): object | null {
   try {
     const value: unknown = JSON.parse(source);
     const single: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value;
@@ -69,9 +75,11 @@ export function readJsonReview(value: object, source: string): JsonReview | null
   const fields = wrapped && !outer.has('verdict') ? fieldsOf(wrapped) : outer;
   const verdicts = new Set<Verdict>();
   let conditional = false;
-  for (const key of VERDICT_KEYS) {
-    const said = fields.get(key);
-    const word = typeof said === 'string' ? verdictWord(said) : null;
+  for (const key of fields.keys()) {
+    if (!VERDICT_KEY.test(key) || INNER_VERDICT.test(key)) continue;
+    const word = verdictWord(
+      stringOf(fields.get(key), ['verdict', 'status', 'decision', 'value', 'result', 'outcome']),
+    );
     if (!word || offersChoice(word)) continue;
     if (word.conditional) conditional = true;
     else verdicts.add(word.verdict);
@@ -79,8 +87,13 @@ export function readJsonReview(value: object, source: string): JsonReview | null
   const approved = fields.get('approved') ?? fields.get('isapproved');
   if (typeof approved === 'boolean') verdicts.add(approved ? 'APPROVED' : 'REVISE');
   for (const verdict of repeatedKeys(source)) verdicts.add(verdict);
-  if (verdicts.size === 0 && !fields.has('verdict')) return null;
+  const gate = preFlight(fields);
   const { findings, rulings } = jsonFindings(fields);
+  if (verdicts.size === 0 && !fields.has('verdict')) {
+    if (gate !== 'FAILED' || conditional) return null;
+    verdicts.add('REVISE');
+    if (findings.length === 0) findings.push({ tier: 1, area: 'Pre-Flight', text: gateReason(fields) });
+  }
   return {
     verdicts,
     conditional,
@@ -91,7 +104,7 @@ export function readJsonReview(value: object, source: string): JsonReview | null
       .map((question) => stringOf(question, ['question', 'text']))
       .filter((question) => question !== '' && !isNoFinding(question)),
     coverage: coverage(fields),
-    preFlight: preFlight(fields),
+    preFlight: gate,
     title: stringOf(fields.get('title'), []) || null,
     summary: stringOf(fields.get('summary') ?? fields.get('reviewsummary') ?? fields.get('rationale'), []) || null,
   };
@@ -144,6 +157,12 @@ function coverage(fields: Fields): Coverage | null {
 
 function counts(covered: number, total: number, percent: unknown): Coverage {
   return { covered, total, percent: typeof percent === 'number' ? percent : percentOf(covered, total) };
+}
+
+function gateReason(fields: Fields): string {
+  const reasons = arrayOf(fields, ['reasons', 'reason', 'missing', 'details', 'message', 'rationale', 'summary']);
+  const said = reasons.map((reason) => stringOf(reason, ['text', 'message', 'reason'])).filter((text) => text !== '');
+  return said.length > 0 ? said.join('\n') : 'The Pre-Flight gate failed.';
 }
 
 function preFlight(fields: Fields): PreFlight | null {

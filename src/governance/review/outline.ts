@@ -3,6 +3,7 @@ import { plainText } from '../markdown.ts';
 import { bareTitle, knownArea, meaningOfHeading, type SectionKind } from './headings.ts';
 import { linesOf } from './lines.ts';
 import type { Tier } from './review.ts';
+import { labelledVerdict } from './verdict-word.ts';
 
 /** What stands under one heading, and what that heading means where it stands. */
 export interface Part {
@@ -20,6 +21,7 @@ export interface Part {
   blocks: RootContent[];
 }
 
+const LABEL_FIRST = /^\W*(?:\w+ ){0,2}verdict\b/i;
 const NUMBERED = /^\W*(?:\d+(?:\.\d+)*[.):]|(?:issue|finding)\s*#?\d+|F\d+\b|T?\d+[.-]\d+)/i;
 
 function newPart(title: string, depth: number, meaning: { kind: Part['kind'] } & Partial<Part>): Part {
@@ -44,16 +46,33 @@ export function outlineOf(root: Root, text: string): Part[] {
     current = part;
     parts.push(part);
   };
-  for (const [index, node] of root.children.entries()) {
+  const take = (node: RootContent, next: RootContent | undefined): void => {
     if (node.type === 'heading' && isRealHeading(node, text)) {
       open(partOf(plainText(node), node.depth, current, parts.length === 1));
-      continue;
+      return;
     }
-    const informal = node.type === 'paragraph' ? informalPart(node, current, root.children[index + 1]) : null;
+    const informal = node.type === 'paragraph' ? informalPart(node, current, next) : null;
     if (informal) open(informal);
     else current.blocks.push(node);
-  }
+    if (!informal || node.type !== 'paragraph' || informal.blocks.length > 0) return;
+    // Boxes may follow in the same line, or on the next lines of the paragraph; so may a second heading.
+    const rest = afterFirstLine(node);
+    if (linesOf(node).length > 1 + (rest ? linesOf(rest).length : 0)) current.blocks.push(node);
+    else if (rest) take(rest, next);
+  };
+  for (const [index, node] of root.children.entries()) take(node, root.children[index + 1]);
   return parts;
+}
+
+function afterFirstLine(node: Paragraph): Paragraph | null {
+  const at = node.children.findIndex(
+    (child) => child.type === 'break' || (child.type === 'text' && child.value.includes('\n')),
+  );
+  const child = node.children[at];
+  if (!child) return null;
+  const text = child.type === 'text' ? child.value.slice(child.value.indexOf('\n') + 1) : '';
+  const rest = node.children.slice(at + 1);
+  return { ...node, children: text === '' ? rest : [{ type: 'text', value: text }, ...rest] };
 }
 
 /** A rule under a paragraph turns it into a heading by accident; boxes and sentences are no headings. */
@@ -104,24 +123,25 @@ function partInsideTier(title: string, depth: number, current: Part): Part {
 function informalPart(node: Paragraph, current: Part, next: RootContent | undefined): Part | null {
   if (current.kind === 'previous') return null;
   const [line, ...more] = linesOf(node);
+  // A verdict below the tiers ends them even without a heading of its own.
+  if (line && current.kind === 'tier' && line.box === null && labelledVerdict(line.text) && LABEL_FIRST.test(line.text))
+    return newPart('', 2, { kind: 'verdict', blocks: [node] });
   if (!line || line.box !== null || line.text.length > 80) return null;
   const hash = /^(#{1,6})(?=[^#\s])/.exec(line.text);
   const [first] = node.children;
   const isBold = first?.type === 'strong' && bareTitle(plainText(first)) === bareTitle(line.text);
   if (!hash && !isBold && !/^(?:final |overall )?verdict:?$/i.test(line.text)) return null;
 
-  // The boxes may follow on the next lines of the same paragraph.
-  const blocks = more.length > 0 ? [node] : [];
   const { tier, sectionDepth } = current;
   const area = knownArea(line.text);
   if (current.kind === 'tier' && area) {
-    return newPart(line.text, 6, { kind: 'tier', tier, sectionDepth, area: area.area, areaDepth: 6, blocks });
+    return newPart(line.text, 6, { kind: 'tier', tier, sectionDepth, area: area.area, areaDepth: 6 });
   }
   const meaning = meaningOfHeading(line.text, false);
   const closesCoverage = meaning?.kind === 'tier' || meaning?.kind === 'questions' || hash !== null;
   if (meaning && current.kind === 'coverage' && !closesCoverage) return null;
   if (meaning && meaning.kind !== 'title' && !(meaning.kind === 'tier' && meaning.tier === 0)) {
-    return newPart(line.text, hash?.[1]?.length ?? 2, { ...meaning, blocks });
+    return newPart(line.text, hash?.[1]?.length ?? 2, meaning);
   }
   const namesArea = isBold && more.length === 0 && next?.type === 'list' && line.text.split(/\s+/).length <= 3;
   if (current.kind !== 'tier' || !namesArea) return null;

@@ -11,21 +11,31 @@ const ANSWER = /(?:^|\s|[–—>→-])(?:RESOLVED|ANSWER(?:ED)?|RESOLUTION|DECIS
 export function openQuestionsOf(parts: Part[]): { resolved: OpenQuestion[]; forAPerson: string[] } {
   const resolved: OpenQuestion[] = [];
   const forAPerson: string[] = [];
-  const record = ({ question, answer }: OpenQuestion): void => {
+  const record = ({ question, answer }: OpenQuestion, staysOpen = false): void => {
     if (question === '' || (answer === '' && isNoFinding(question))) return;
     if (FOR_A_PERSON.test(answer)) forAPerson.push(question);
-    else if (answer !== '') resolved.push({ question, answer });
+    else if (answer !== '' && !staysOpen) resolved.push({ question, answer });
   };
   for (const node of parts.filter((part) => part.kind === 'open-questions').flatMap((part) => part.blocks)) {
-    if (node.type === 'list') for (const item of node.children) record(questionOf(item));
+    if (node.type === 'list')
+      for (const item of node.children)
+        record(questionOf(item), item.checked === false && !isMarked(blockText(item.children)));
     else if (node.type === 'table')
       for (const row of node.children.slice(1))
         record(questionOfCells(row.children.map((cell) => inlineText(cell.children))));
     else if (node.type === 'paragraph')
       for (const line of inlineText(node.children).split('\n'))
-        record(splitAnswer(line.replace(/^\s*\[[ xX]?\]\s*/, '')));
+        record(
+          splitAnswer(line.replace(/^\s*\[[ xX]?\]\s*/, '')),
+          /^\s*\[\s?\]/.test(line) && !isMarked(line.replace(/^\s*\[\s?\]\s*/, '')),
+        );
   }
   return { resolved, forAPerson };
+}
+
+/** An empty box is a question that stays open, unless the answer is marked as one. */
+function isMarked(text: string): boolean {
+  return text.startsWith('~~') || ANSWER.test(text);
 }
 
 function questionOf(item: ListItem): OpenQuestion {

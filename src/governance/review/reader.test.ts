@@ -111,6 +111,13 @@ describe('open questions', () => {
     expect(review.questionsForOrchestrator).toEqual(['Who pays?']);
   });
 
+  test('a question in an empty box is not answered, unless the answer is marked', () => {
+    const review = readReview(
+      '# LLD Review: 1\n\n## Open Questions Resolved\n- [ ] Which format? Somebody has to decide.\n- [ ] What cap? **RESOLVED: 10.**\n\n[ ] Who owns it? Not clear.\n\n## Verdict\n[X] **APPROVED**\n',
+    );
+    expect(review.openQuestions).toEqual([{ question: 'What cap?', answer: '10.' }]);
+  });
+
   test.each(['1. None.', 'None.', '- None. The draft is self-contained.', 'No questions at this time.', 'N/A'])(
     '"%s" asks nothing',
     (text) => {

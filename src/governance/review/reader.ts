@@ -4,6 +4,7 @@ import { isErrorBanner, isErrorObject, startsWithError } from './banner.ts';
 import { coverageOf } from './coverage.ts';
 import { parseFenced } from './fences.ts';
 import { findingsOf } from './findings.ts';
+import { knownArea } from './headings.ts';
 import { findJson, type JsonReview, readJsonReview } from './json-review.ts';
 import { linesOf } from './lines.ts';
 import { repairMojibake } from './mojibake.ts';
@@ -130,7 +131,7 @@ function readParts(parts: Part[], reading: VerdictReading, stated: Verdict | nul
   if (contradictsTable)
     problems.push(problem('coverage-mismatch', 'warning', 'The coverage line and its table count differently.'));
   if (startsInTheMiddle(parts)) {
-    const hidesTierOne = verdict === 'APPROVED' && !parts.some(({ kind, tier }) => kind === 'tier' && tier === 1);
+    const hidesTierOne = verdict === 'APPROVED' && !parts.some(beginsTierOne);
     problems.push(
       problem('starts-in-the-middle', hidesTierOne ? 'error' : 'warning', 'The beginning of the review is missing.'),
     );
@@ -156,6 +157,11 @@ function isSentences(node: RootContent): boolean {
     node.type === 'paragraph' &&
     linesOf(node).every(({ text, box }) => box === null && !/^(?:#|\W*verdict\b)/i.test(text))
   );
+}
+
+/** The tier's own heading: below it nothing of the tier is missing. */
+function beginsTierOne({ kind, tier, title }: Part): boolean {
+  return kind === 'tier' && tier === 1 && knownArea(title) === null;
 }
 
 function startsInTheMiddle(parts: Part[]): boolean {

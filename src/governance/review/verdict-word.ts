@@ -48,9 +48,21 @@ export function offersChoice(word: VerdictWord): boolean {
 
 /** Whether nothing but decoration, or a clause set off by punctuation, follows the word. */
 export function standsAlone(word: VerdictWord): boolean {
-  return /^(?:\W*$|\s*[:.,;!)\]–—-]|\s*\(| with (?:\w+ )?(?:comments?|suggestions?|notes?|remarks?|observations?)\b)/iu.test(
+  return /^(?:\W*$|\s*[:.,;!)\]–—-]|\s*\(| for (?:implementation|development|merge)\b| with (?:\w+ )?(?:comments?|suggestions?|notes?|remarks?|observations?)\b)/iu.test(
     word.rest,
   );
+}
+
+const LABEL =
+  /^\W*(?:(?:the|my|our|final|overall|governance|review(?:er'?s?)?|lld|design|recommended|gemini)\s+){0,3}(?:verdict|decision)\b\s*(?:\([^)]*\)\s*)?(?:is\b\s*)?[:=–—|-]*\s*(.*)$/i;
+
+/** The verdict behind a label ("**Verdict:** REVISE"), which begins a line or, after a sentence, its last one. */
+export function labelledVerdict(text: string): VerdictWord | null {
+  const value = LABEL.exec(/(?<=[.!?]\s+)(?:Final |Overall )?V(?:erdict|ERDICT)\s*:.*$/s.exec(text)?.[0] ?? text)?.[1];
+  const word = value ? verdictWord(value) : null;
+  return word && (standsAlone(word) || word.conditional || /^\s+(?:because|since|as|for|due)\b/i.test(word.rest))
+    ? word
+    : null;
 }
 
 /** What the sentences of a verdict section say when there is neither a box nor a plain statement in it. */
@@ -83,7 +95,15 @@ export function verdictsInProse(prose: string): Set<Verdict> {
 const REJECTION =
   /\b(?:[Tt]his|[Tt]he) (?:\w+ )?(?:LLD|design|document|draft|proposal|submission|plan|issue)(?: #?\w+)? (?:is|must be|has to be|is hereby) (?:hereby )?(?:rejected|REJECTED|BLOCKED)\b|^\W*(?:REJECTED|I (?:am rejecting|reject) this)\b/;
 
+const SHOUTED = /\b(?:is|was|be|been|am|are)(?: \w+){0,2} REJECTED\b/;
+const UNSURE = /\b(?:previously|earlier|not|never|would|if|option|alternative)\b[^.]*\bREJECTED\b/i;
+
 /** "This LLD is REJECTED because …": the one verdict that prose outside of a verdict section can carry. */
 export function rejectsInProse(paragraph: string): boolean {
-  return REJECTION.test(paragraph) && !/\b(?:previously|not|never|would|if)\b[^.]*\bREJECTED\b/i.test(paragraph);
+  return REJECTION.test(paragraph) && !UNSURE.test(paragraph);
+}
+
+/** "It can't go on like this and is therefore REJECTED": enough where nothing else is said about the verdict. */
+export function shoutsRejection(paragraph: string): boolean {
+  return SHOUTED.test(paragraph) && !UNSURE.test(paragraph);
 }

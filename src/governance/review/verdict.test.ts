@@ -38,6 +38,23 @@ describe('spellings of a verdict', () => {
       '## Verdict\n<input type="checkbox"> APPROVED<br>\n<input type="checkbox" checked> REVISE\n',
       'REVISE',
     ],
+    ['boxes behind the words', '## Verdict\n**APPROVED** [ ]\n**REVISE** [x]\n', 'REVISE'],
+    ['an emoji in the box', '## Verdict\n- [ ] APPROVED\n- [✔️] REVISE\n', 'REVISE'],
+    ['a block in the box', '## Verdict\n[ ] APPROVED\n[■] REVISE\n', 'REVISE'],
+    ['radio buttons', '## Verdict\n( ) APPROVED\n(x) REVISE\n( ) DISCUSS\n', 'REVISE'],
+    [
+      'boxes in the last column',
+      '## Verdict\n| Verdict | Chosen |\n|---|---|\n| APPROVED | [ ] |\n| REVISE | [x] |\n',
+      'REVISE',
+    ],
+    [
+      'a mark in a column of a table',
+      '## Verdict\n| Option | Choice |\n|---|---|\n| APPROVED | ✅ |\n| REVISE | |\n',
+      'APPROVED',
+    ],
+    ['approval for its purpose', '## Verdict\nApproved for implementation.\n', 'APPROVED'],
+    ['JSON in its section', '## Verdict\n```json\n{"verdict": "REVISE"}\n```\n', 'REVISE'],
+    ['a label after a sentence', '## Review Summary\nNot yet there. **Verdict:** REVISE\n', 'REVISE'],
     ['spaces in the box', '## Verdict\n[ x ] REVISE\n[   ] APPROVED\n', 'REVISE'],
     ['no space behind the box', '## Verdict\n- [ ]**APPROVED**\n- [x]**REVISE**\n', 'REVISE'],
     ['escaped brackets', '## Verdict\n\\[ \\] APPROVED\n\\[x\\] REVISE\n', 'REVISE'],
@@ -51,6 +68,11 @@ describe('spellings of a verdict', () => {
     ['boxes without a heading', '[ ] **APPROVED** - Ready\n[x] **REVISE** - Fix\n', 'REVISE'],
     ['a number before the heading', '## 9. Verdict\n[x] **REVISE**\n', 'REVISE'],
     ['prose in the verdict section', '## Verdict\nThis LLD cannot be APPROVED until the loop is bounded.\n', 'REVISE'],
+    [
+      'REJECTED at the end of a sentence',
+      '## Review Summary\nThe design cannot proceed like this and is therefore REJECTED.\n',
+      'REVISE',
+    ],
     ['REJECTED in prose', '## Review Summary\nThis LLD is REJECTED because it has no test plan.\n', 'REVISE'],
   ])('%s', (_, body, verdict) => {
     const review = readReview(HEAD + body);
@@ -82,6 +104,16 @@ describe('what is no verdict', () => {
       'a loud rejection against the box',
       `## Review Summary\nThis LLD is REJECTED.\n\n${legend('x', ' ', ' ')}`,
       'two-verdicts',
+    ],
+    [
+      'a label inside the summary against the box',
+      `## Review Summary\nSolid. **Verdict:** REVISE\n\n${legend('x', ' ', ' ')}`,
+      'two-verdicts',
+    ],
+    [
+      'an alternative that is REJECTED',
+      '## Review Summary\nThe alternative is REJECTED for good reasons.\n',
+      'no-verdict',
     ],
     ['a statement against unticked boxes', `## Verdict: APPROVED\n\n${legend(' ', ' ', ' ')}`, 'no-verdict'],
     ['a template of both', '## Verdict\n[x] **APPROVED** - ready\n\nOR\n\n[x] **BLOCKED** - revise\n', 'two-verdicts'],
@@ -240,6 +272,14 @@ describe('damage', () => {
   test('an approval that lost its Tier 1 is not trustworthy', () => {
     const review = readReview(
       `### Observability\n- [ ] No issues found.\n\n## Tier 3: SUGGESTIONS\n- Rename it.\n\n${legend('x', ' ', ' ')}`,
+    );
+    expect(review.verdict).toBe('APPROVED');
+    expect(isTrustworthy(review)).toBe(false);
+  });
+
+  test('an approval that lost a part of its Tier 1 is not trustworthy', () => {
+    const review = readReview(
+      `must be bounded.\n\n### Legal\n- [ ] No issues found.\n\n## Tier 2: HIGH PRIORITY Issues\nNone.\n\n${legend('x', ' ', ' ')}`,
     );
     expect(review.verdict).toBe('APPROVED');
     expect(isTrustworthy(review)).toBe(false);

@@ -1,12 +1,15 @@
 import type { RootContent } from 'mdast';
 import { plainText } from '../markdown.ts';
 import { bareTitle } from './headings.ts';
+import { parseJson, readJsonReview } from './json-review.ts';
 import { type Line, linesOf } from './lines.ts';
 import type { Part } from './outline.ts';
 import type { Verdict } from './review.ts';
 import {
+  labelledVerdict,
   offersChoice,
   rejectsInProse,
+  shoutsRejection,
   standsAlone,
   type VerdictWord,
   verdictsInProse,
@@ -23,8 +26,6 @@ export interface VerdictReading {
   rejection: string | null;
 }
 
-const LABEL =
-  /^\W*(?:(?:the|my|our|final|overall|governance|review(?:er'?s?)?|lld|design|recommended|gemini)\s+){0,3}(?:verdict|decision)\b\s*(?:\([^)]*\)\s*)?(?:is\b\s*)?[:=–—|-]*\s*(.*)$/i;
 const HEADING_LABEL =
   /\b(?:verdict|decision|recommendation|outcome|determination|disposition|conclusion)\b\s*[:=–—(-]+\s*(.*)$/i;
 
@@ -45,6 +46,7 @@ export function readVerdict(parts: Part[]): VerdictReading {
     if (part.kind === 'coverage' || part.kind === 'previous' || part.kind === 'open-questions') continue;
     state(wordInHeading(part));
     for (const [index, node] of part.blocks.entries()) {
+      if (part.kind === 'verdict') stateJson(node, reading);
       const lines = linesOf(node);
       const found = verdictBoxes(lines);
       if (
@@ -62,7 +64,7 @@ export function readVerdict(parts: Part[]): VerdictReading {
       for (const line of lines) {
         if (isLoneCross(line, lines) && part.kind === 'verdict') state(exceptApproval(verdictWord(line.text)));
         if (line.box !== null || (isQuiet && node.type !== 'paragraph') || line.nested) continue;
-        state(labelled(line.text) ?? (part.kind === 'verdict' ? plainStatement(line.text) : null));
+        state(labelledVerdict(line.text) ?? (part.kind === 'verdict' ? plainStatement(line.text) : null));
       }
     }
   }
@@ -72,19 +74,20 @@ export function readVerdict(parts: Part[]): VerdictReading {
   return contradictedByProse(parts, reading);
 }
 
+/** A JSON object in the verdict's own section is no quotation, although it stands in a code block. */
+function stateJson(node: RootContent, reading: VerdictReading): void {
+  if (node.type !== 'code' || !/^json/i.test(node.lang ?? '')) return;
+  const value = parseJson(node.value);
+  const review = value ? readJsonReview(value, node.value) : null;
+  for (const verdict of review?.verdicts ?? []) reading.verdicts.add(verdict);
+  if (review?.conditional) reading.conditional = true;
+}
+
 function wordInHeading(part: Part): VerdictWord | null {
   const title = bareTitle(part.title);
   if (part.kind === 'title' || part.kind === 'tier' || title === '') return null;
   const word = verdictWord((part.kind === 'verdict' ? HEADING_LABEL.exec(title)?.[1] : undefined) ?? title);
   return word && (standsAlone(word) || word.conditional) && (part.kind === 'verdict' || /^\W*$/.test(word.rest))
-    ? word
-    : null;
-}
-
-function labelled(text: string): VerdictWord | null {
-  const value = LABEL.exec(text)?.[1];
-  const word = value ? verdictWord(value) : null;
-  return word && (standsAlone(word) || word.conditional || /^\s+(?:because|since|as|for|due)\b/i.test(word.rest))
     ? word
     : null;
 }
@@ -117,7 +120,7 @@ function allowsSingleBox(part: Part): boolean {
 function verdictBoxes(lines: Line[]): { word: VerdictWord; ticked: boolean }[] {
   const crossTicks = lines.some((line) => line.box === 'unticked') && !lines.some((line) => line.box === 'ticked');
   return lines.flatMap(({ text, box }) => {
-    const word = box === null ? null : (verdictWord(text) ?? labelled(text));
+    const word = box === null ? null : (verdictWord(text) ?? labelledVerdict(text));
     if (word && word.verdict !== 'APPROVED' && isLoneCross({ text, box, nested: false }, lines)) return [];
     return word ? [{ word, ticked: box === 'ticked' || (box === 'crossed' && crossTicks) }] : [];
   });
@@ -149,7 +152,7 @@ function readProse(parts: Part[], reading: VerdictReading): void {
   if (reading.verdicts.size > 0) return;
   for (const part of parts) {
     if (part.kind === 'previous' || part.kind === 'coverage') continue;
-    reading.rejection ??= paragraphsOf(part).find(rejectsInProse) ?? null;
+    reading.rejection ??= paragraphsOf(part).find((text) => rejectsInProse(text) || shoutsRejection(text)) ?? null;
   }
   if (reading.rejection !== null) reading.verdicts.add('REVISE');
 }

@@ -9,7 +9,14 @@ const issue: IssueMaterial = { id: '42', title: 'Remember the last tea', body: '
 const draftMaterial: Material = { task: 'draft', issue, paths: ['src/index.js'] };
 
 function complete(material: Material, signal = new AbortController().signal): Promise<ModelReply> {
-  return createOfflineProvider().complete({ role: 'drafter', system: '', parts: [], material, signal });
+  return createOfflineProvider().complete({
+    role: 'drafter',
+    system: '',
+    parts: [],
+    material,
+    stepId: 'draft#1',
+    signal,
+  });
 }
 
 test('it is no model, costs nothing and answers the same every time', async () => {

@@ -24,7 +24,14 @@ async function readSample(id: string): Promise<{ issue: Issue; paths: string[] }
 }
 
 async function reply(material: Material): Promise<string> {
-  const request = { role: 'drafter' as const, system: '', parts: [], material, signal: new AbortController().signal };
+  const request = {
+    role: 'drafter' as const,
+    system: '',
+    parts: [],
+    material,
+    stepId: 'draft#1',
+    signal: new AbortController().signal,
+  };
   return (await createOfflineProvider().complete(request)).text;
 }
 

@@ -1,4 +1,4 @@
-import type { LanguageModel, streamText } from 'ai';
+import type { createGoogle } from '@ai-sdk/google';
 
 export interface VendorSettings {
   model: string;
@@ -7,7 +7,15 @@ export interface VendorSettings {
   fetch: typeof globalThis.fetch;
 }
 
-type ProviderOptions = NonNullable<Parameters<typeof streamText>[0]['providerOptions']>;
+/** The interface that all of the vendors' packages implement; they don't export its name. */
+type LanguageModel = ReturnType<ReturnType<typeof createGoogle>>;
+type CallOptions = Parameters<LanguageModel['doStream']>[0];
+type ProviderOptions = NonNullable<CallOptions['providerOptions']>;
+type Streamed = Awaited<ReturnType<LanguageModel['doStream']>>['stream'];
+type StreamPart = Streamed extends ReadableStream<infer Part> ? Part : never;
+
+export type VendorPrompt = CallOptions['prompt'];
+export type FinishPart = Extract<StreamPart, { type: 'finish' }>;
 
 /** What differs between vendors in one call. */
 export interface VendorCall {

@@ -12,12 +12,14 @@ export function checkIssueNumber(lld: LldDocument, { issueId }: RuleContext): Ll
 function inTitle(lld: LldDocument, issueId: string | null): LldFinding[] {
   const form = `write "# ${issueId ?? lld.contextIssue?.id ?? '<issue>'} - Feature: <title>"`;
   if (lld.title === '') return [error(RULE, 1, `The document has no title: ${form}.`)];
+  // An issue may well be called `issue-5` or `none`: its own id is never a placeholder.
+  if (issueId !== null && beginsWithIssue(lld.title, issueId)) return [];
   const { titleIssue: mention } = lld;
   if (mention && mention.id === null) {
     return [error(RULE, mention.line, `The title has ${quote(mention.text)} in place of the issue number: ${form}.`)];
   }
   if (issueId !== null) {
-    if (beginsWithIssue(lld.title, issueId) || (mention?.id && sameIssue(mention.id, issueId))) return [];
+    if (mention?.id && sameIssue(mention.id, issueId)) return [];
     return [
       error(
         RULE,
@@ -38,6 +40,7 @@ function inContext(lld: LldDocument, issueId: string | null): LldFinding[] {
   const expected = issueId ?? lld.titleIssue?.id ?? null;
   const form = `write "* **Issue:** #${expected ?? '<issue>'}"`;
   if (!mention) return [error(RULE, context.line, `Section 1 has no issue link: ${form}.`)];
+  if (issueId !== null && linksIssue(mention.text, issueId)) return [];
   if (mention.id === null) {
     return [error(RULE, mention.line, `Section 1 has ${quote(mention.text)} in place of the issue link: ${form}.`)];
   }

@@ -9,7 +9,7 @@ interface Phrase {
 
 const ENDLESS = String.raw`(?:forever|indefinitely|endlessly|infinitely|perpetually|ad infinitum|as long as (?:it takes|needed|necessary|required)|as (?:often|many times) as (?:needed|necessary|it takes|required)|(?:without|with no) (?:a |any )?(?:limit|bound|end|cap|maximum|timeout|time-out|deadline|upper bound))`;
 const UNTIL = String.raw`(?:${ENDLESS}|until|till)`;
-const RETRY = String.raw`(?:re-?tr(?:y|ies|ied|ying)|re-?attempt(?:s|ed|ing)?|tr(?:y|ies|ying) again|tried again|re-?send(?:s|ing)?|re-?request(?:s|ing)?)`;
+const RETRY = String.raw`(?:re-?tr(?:y|ies|ied|ying)|re-?attempt(?:s|ed|ing)?|tr(?:y|ies|ying) again|tried again|re-?send(?:s|ing)?|re-?sent|re-?request(?:s|ing)?)`;
 
 const open = (kind: LoopKind, source: string): Phrase => ({ kind, open: true, pattern: new RegExp(source, 'iu') });
 const plain = (kind: LoopKind, source: string): Phrase => ({ kind, open: false, pattern: new RegExp(source, 'iu') });
@@ -32,7 +32,7 @@ const PHRASES: Phrase[] = [
   open('retry', String.raw`\bnever gives? up\b`),
   open(
     'retry',
-    String.raw`(?<![-\w])re-?(?:run|connect|start|issue|execute|submit|queue|fetch)(?:s|ning|ing|ed)?\b[^.;]{0,60}?\b${UNTIL}\b`,
+    String.raw`(?<![-\w])re-?(?:run|connect|start|issue|execute|submit|queue|fetch|generat|ask|prompt|comput)(?:e?s|e|ning|ing|ed)?\b[^.;]{0,60}?\b${UNTIL}\b`,
   ),
   open(
     'poll',
@@ -127,7 +127,7 @@ const NEGATION =
 const NEGATED_LIST =
   /\b(?:no|without|without any|neither|zero|never)\s+(?:[\p{L}\p{N}-]+ ?){1,3}(?:,\s*(?:or |and |nor )?|\s+(?:or|and|nor)\s+)(?:(?:[\p{L}\p{N}-]+ ?){1,3}(?:,\s*(?:or |and |nor )?|\s+(?:or|and|nor)\s+))*(?:[\p{L}-]+ )?$/iu;
 const DENIED_AFTER =
-  /^\W*(?:(?:is|are|was|were|will be)\s+(?:not|never|rejected|avoided|forbidden|disallowed|unnecessary|impossible|ruled out|out of scope|left to|disabled|turned off)|(?:(?:can|may|will|must|should|is|are|gets?|would)\s+(?:then\s+)?(?:be\s+)?(?:killed|stopped|aborted|terminated|interrupted|detected|refused|cut off|ended))\b|by (?:the |a |its )?(?:users?|callers?|operators?|person|developers?|people|client)\b|(?:isn't|aren't|not)\b|[:=|]\s*(?:none|no\b|0\b|n\/a|never|not))/i;
+  /^\W*(?:(?:is|are|was|were|will be)\s+(?:not|never|rejected|avoided|forbidden|disallowed|unnecessary|impossible|ruled out|out of scope|left to|disabled|turned off)|(?:(?:can|may|will|must|should|is|are|gets?|would)\s+(?:then\s+)?(?:be\s+)?(?:killed|stopped|aborted|terminated|interrupted|detected|refused|cut off|ended))\b|by (?:the |a |its |every )?(?:users?|callers?|operators?|person|developers?|people|client|browsers?|broker|platform|framework|sdk|load balancer|proxy|database|kernel)\b|(?:is|are) (?:safe|harmless|possible)\b|(?:isn't|aren't|not)\b|[:=|]\s*(?:none|no\b|0\b|n\/a|never|not))/i;
 const PEOPLE =
   /\b(?:users?|callers?|operators?|persons?|people|you|developers?|humans?|maintainers?|someone|somebody|reviewers?|customers?|consumers?|orchestrator)\b[^,;.]{0,25}$/i;
 const FOR_PEOPLE =

@@ -64,6 +64,7 @@ describe('a scenario that a person has to check is an error', () => {
     'A developer reviews the 43 rows',
     'Human verification of 43',
     'Human review of the 43 rows',
+    'The reviewer confirms that 43 rows are shown',
   ])('pass criteria: %s', (pass) => {
     expect(rules(scenario({ pass }))).toEqual(['scenario-manual']);
   });

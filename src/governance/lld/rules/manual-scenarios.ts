@@ -47,7 +47,7 @@ const HANDED_OVER: RegExp[] = [
 /** Only where the outcome is judged: elsewhere the person may be the user whose doings the test plays. */
 const HANDED_OVER_IN_OUTCOME: RegExp[] = [
   new RegExp(
-    String.raw`\b(?:users?|operators?|reviewers?|admins?|we|you|i)\s+(?:(?:must|should|can|has to|have to)\s+)?(?:inspects?|eyeballs?|judges?|looks? (?:at|over)|sees? that (?:it|everything)|checks? (?:that|the (?:output|result|screen|layout|page|logs?|rendering)))\b`,
+    String.raw`\b(?:users?|operators?|reviewers?|admins?|we|you|i)\s+(?:(?:must|should|can|has to|have to)\s+)?(?:inspects?|eyeballs?|judges?|looks? (?:at|over)|sees? that (?:it|everything)|confirms? that|verif(?:y|ies) (?:that|the (?:output|result|screen|layout|page|rendering))|checks? (?:that|the (?:output|result|screen|layout|page|logs?|rendering)))\b`,
     'i',
   ),
   /\b(?:is|are|be|gets?)\s+manually\s+(?:verified|checked|inspected|confirmed|reviewed|tested|compared)\b/i,

@@ -84,6 +84,7 @@ describe('against the repository at the base commit', () => {
     ['`src/a.js/x.js` | Add', ['error path-parent']],
     ['`README.md/deep/x.js` | Add', ['error path-parent']],
     ['`docs/guides/x.md` | Add', []],
+    ['`lib/a/b/c/x.js` | Add', ['warning path-parent']],
     ['`.github/workflows/ci.yml` | Add', []],
     ['`nowhere/x.js` | Add', ['warning path-parent']],
     ['`nowhere/deep/x.js` | Add', ['error path-parent']],

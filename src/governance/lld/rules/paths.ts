@@ -101,7 +101,7 @@ function parentOf({ path, line }: LldFile, tree: BaseTree, all: LldFile[]): LldF
   const first = folders[0];
   if (first === undefined || isNew.length === 0) return [];
   if (isNew.includes(first)) {
-    if (CONVENTIONAL.has(first.toLowerCase()) || first.startsWith('.')) return [];
+    if (CONVENTIONAL.has(first.toLowerCase()) || first.startsWith('.')) return deepBelow(path, line, isNew.length - 1);
     // A file directly in the new folder shows that the folder itself is meant, not mistyped.
     const isMeant = all.some(
       (other) => other.change === 'Add' && other.path !== path && ancestors(other.path).join() === first,
@@ -123,8 +123,12 @@ function parentOf({ path, line }: LldFile, tree: BaseTree, all: LldFile[]): LldF
       ),
     ];
   }
-  return isNew.length >= 3
-    ? [warning('path-parent', line, `${path} lies ${isNew.length} new folders deep: make sure that is meant.`)]
+  return deepBelow(path, line, isNew.length);
+}
+
+function deepBelow(path: string, line: number, newFolders: number): LldFinding[] {
+  return newFolders >= 3
+    ? [warning('path-parent', line, `${path} lies ${newFolders} new folders deep: make sure that is meant.`)]
     : [];
 }
 

@@ -36,7 +36,6 @@ describe('a loop, retry or wait without a bound is an error', () => {
     'Polls for changes every second.',
     'Keep polling the status.',
     'Wait indefinitely for the lock.',
-    'Wait for the lock to be released.',
     'Block until the other process answers.',
     'Sleep for 5 seconds and retry until it succeeds.',
     'Retry with no limit.',
@@ -64,7 +63,6 @@ describe('a loop, retry or wait without a bound is an error', () => {
     'If it fails, retry.',
     'Retry failed requests.',
     'Failed requests are automatically retried.',
-    'The worker waits for the parent.',
     'Loop: read, process, repeat forever.',
     'Retry, retry, and retry again until done.',
     'The process polls `status` until it is `ready`.',
@@ -79,8 +77,23 @@ describe('a loop, retry or wait without a bound is an error', () => {
     'Wait for a reply without a timeout.',
     'Keep calling the API until it answers.',
     'Retry as many times as needed.',
+    'Regenerate the answer until the checks pass.',
+    'The request is re-sent whenever it fails.',
   ])('%s', (step) => {
     expect(inLogicFlow(step).map(({ rule }) => rule)).toEqual(['unbounded-loop']);
+  });
+});
+
+describe('a mere wait without a bound is for the reviewer to judge', () => {
+  test.each([
+    'Wait for the lock to be released.',
+    'The worker waits for the parent.',
+    'On SIGTERM the server waits for open requests to finish, then exits.',
+  ])('%s', (step) => {
+    const text = withSection('### 2.5 Logic Flow', `1. Read the value.\n2. ${step}\n3. Return the result.`);
+    expect(checkLld(text, { issueId: '42' }).findings.map(({ rule, severity }) => `${severity} ${rule}`)).toEqual([
+      'warning unbounded-loop',
+    ]);
   });
 });
 
@@ -91,6 +104,8 @@ describe('a bound near by, or a denial, is enough', () => {
     'Retry until it succeeds or 5 attempts have failed.',
     'Retry until it succeeds, max 5 attempts.',
     'Retry once.',
+    'Requests are retried by the browser.',
+    'Idempotent, so a retry is safe.',
     'Retry with backoff, limited to 30 seconds.',
     'Retry (`maxRetries` = 3) with exponential backoff.',
     'Poll every 5 seconds until the job is done, with a deadline of 2 minutes.',

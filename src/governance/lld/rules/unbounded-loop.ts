@@ -1,7 +1,7 @@
 import { codeIn, type LldDocument } from '../document.ts';
 import { endlessLoops } from './code-loops.ts';
-import { boundsKind, hasBound, type LoopKind, loopIn } from './loop-phrases.ts';
-import { error, type LldFinding, quote } from './rule.ts';
+import { boundsKind, hasBound, type LoopKind, type LoopPhrase, loopIn } from './loop-phrases.ts';
+import { error, type LldFinding, quote, warning } from './rule.ts';
 import { type Statement, statementsIn } from './statements.ts';
 
 const RULE = 'unbounded-loop';
@@ -27,7 +27,8 @@ export function checkUnboundedLoops(lld: LldDocument): LldFinding[] {
       const loop = loopIn(statement.text);
       if (!loop || hasBound(statement.around, loop.kind)) return [];
       if (isBounded(loop.kind, loop.open ? budget : [...all, ...mitigations], statement)) return [];
-      return [error(RULE, statement.line, `${quote(statement.text)} has no bound: ${ADVICE}.`)];
+      const report = isMereWait(loop) ? warning : error;
+      return [report(RULE, statement.line, `${quote(statement.text)} has no bound: ${ADVICE}.`)];
     });
   const code = lld.sections
     .filter(({ id }) => DESIGN.includes(id))
@@ -36,6 +37,11 @@ export function checkUnboundedLoops(lld: LldDocument): LldFinding[] {
       error(RULE, line, `The loop ${quote(text)} never ends: ${ADVICE}, or leave it with a break or return.`),
     );
   return oneByLine([...code, ...prose]);
+}
+
+/** "Waits for the child to exit" is no loop and may be bounded by what it waits for: that is for the reviewer to say. */
+function isMereWait({ kind, open, text }: LoopPhrase): boolean {
+  return kind === 'wait' && !open && !/\b(?:until|till)\b/i.test(text);
 }
 
 function isBounded(kind: LoopKind, statements: Statement[], own: Statement): boolean {

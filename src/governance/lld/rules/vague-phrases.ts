@@ -7,7 +7,7 @@ const JUDGEMENT = words(`
   acceptably satisfactory sensible sensibly sensible graceful gracefully smooth smoothly seamless seamlessly behaves
   behave functions looks look seems appears fast quick quickly enough performant efficient efficiently intuitive
   friendly usable happy satisfied specified described documented meets met fulfilled perfect perfectly sane robust
-  reliable reliably expect consistent meaningful suitable adequate adequately flawless flawlessly`);
+  reliable reliably valid expect consistent meaningful suitable adequate adequately flawless flawlessly`);
 
 /** Things and doings that any test has. */
 const GENERIC = words(`
@@ -54,7 +54,7 @@ const CONCRETE =
 export function isVague(pass: string, expected: string): boolean {
   const text = pass
     .replace(/[*_~](?=\W|$)|(?<=\W|^)[*_~]/g, '')
-    .replace(/\breq(?:uirement)?s?[\s-]*\d+\b/gi, 'requirement')
+    .replace(/\breq(?:uirement)?s?[\s-]*(?:R-?)?\d+\b|\bR-?\d+\b/gi, 'requirement')
     .replace(/\b100\s?%/g, 'fully')
     // The number in a name (`item42`, sha256) is no value to compare with.
     .replace(/^`[\w.$()-]+`|(?<![\w`])[a-z_]+\d\w*/i, 'name')
@@ -68,11 +68,16 @@ export function isVague(pass: string, expected: string): boolean {
 }
 
 function isUsable(expected: string): boolean {
-  return expected.trim() !== '' && !isVague(expected, '');
+  const isOnlyNamed = wordsOf(expected).every((word) => GENERIC.has(word) || /^(?:the|an?|is|are|of|and)$/.test(word));
+  return !isOnlyNamed && !isVague(expected, '');
+}
+
+function wordsOf(text: string): string[] {
+  return text.toLowerCase().match(/`[^`]*`|[\p{L}\p{N}'-]+/gu) ?? [];
 }
 
 function saysNothing(text: string): boolean {
-  const said = text.toLowerCase().match(/`[^`]*`|[\p{L}\p{N}'-]+/gu) ?? [];
+  const said = wordsOf(text);
   if (said.every((word) => FILLER.has(word))) return true;
   if (said.every((word) => PASSING.has(word) || FILLER.has(word))) return true;
   const isEmptyTalk = said.every((word) => JUDGEMENT.has(word) || GENERIC.has(word) || FILLER.has(word));

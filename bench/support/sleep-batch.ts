@@ -1,0 +1,97 @@
+/**
+ * A batch of sleeping items through the built library, as a program of its own so that its start-up counts. Its argument
+ * is a `BatchRequest` as JSON; it prints one line of JSON, a `BatchReport`.
+ */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { rssOf, workersOf } from './process-memory.ts';
+import { quantile } from './row.ts';
+
+export interface BatchRequest {
+  /** The URL of the built library. */
+  library: string;
+  /** The URL of the bundled sleeping task; null: our own worker, which gets nothing to do. */
+  task: string | null;
+  /** Holds the journals and the workers' compiled code. */
+  folder: string;
+  items: number;
+  parallel: number;
+  steps: number;
+  ms: number;
+  /** How long workers are given to get warm before the first item. */
+  warmMs?: number;
+  /** Nothing new is started after this long. */
+  stopAfterMs?: number;
+}
+
+export interface BatchReport {
+  succeeded: number;
+  /** From the call to the first item's first line. */
+  firstStartMs: number;
+  /** From the end of an item to the first line of the next, median; means something with one worker only. */
+  dispatchMs: number;
+  warmWorkerRss: number;
+  busyWorkerRss: number;
+  peakRss: number;
+}
+
+const request = JSON.parse(process.argv[2] ?? '') as BatchRequest;
+const { library, task, folder, items, parallel, steps, ms, warmMs = 0, stopAfterMs } = request;
+const { ParallelCoordinator, workerScript, AgentosError }: typeof import('../../src/index.ts') = await import(library);
+
+const gaps: number[] = [];
+let began = 0;
+let freeSince = 0;
+let firstStartMs = 0;
+let busyWorkerRss = 0;
+const largestWorker = (): number => Math.max(0, ...workersOf(process.pid).map((pid) => rssOf(pid) ?? 0));
+
+const coordinator = new ParallelCoordinator({
+  task: task === null ? { builtIn: 'lld' } : { module: task, export: 'sleepTask' },
+  parallel,
+  worker: {
+    script: workerScript(),
+    env: { PATH: process.env['PATH'] ?? '' },
+    cwd: folder,
+    compileCache: join(folder, 'compile-cache'),
+  },
+  maxRetries: 0,
+  timeoutMs: 60_000,
+  idleTimeoutMs: 60_000,
+  globalTimeoutMs: null,
+  haltAfter: null,
+  runTag: `bench-${process.pid}`,
+  onEvent: (_id, { type }) => {
+    const now = performance.now();
+    if (type === 'item-finished') freeSince = now;
+    if (type !== 'item-started') return;
+    if (freeSince > 0) gaps.push(now - freeSince);
+    else if (firstStartMs === 0) firstStartMs = now - began;
+  },
+});
+coordinator.warmUp(parallel);
+await sleep(warmMs);
+const warmWorkerRss = largestWorker();
+if (stopAfterMs !== undefined) {
+  setTimeout(() => {
+    busyWorkerRss = largestWorker();
+    coordinator.stop(new AgentosError({ code: 'run-timeout', afterMs: stopAfterMs }));
+  }, stopAfterMs);
+}
+began = performance.now();
+const ends = await coordinator.run(
+  Array.from({ length: items }, (_, index) => ({
+    id: `item-${index}`,
+    checkpoint: join(folder, 'checkpoints', `item-${index}.db`),
+    input: { steps, ms },
+  })),
+);
+const report: BatchReport = {
+  succeeded: ends.filter((end) => end.status === 'succeeded').length,
+  firstStartMs,
+  dispatchMs: quantile(gaps, 0.5),
+  warmWorkerRss,
+  busyWorkerRss,
+  peakRss: process.resourceUsage().maxRSS * 1024,
+};
+process.stdout.write(`${JSON.stringify(report)}\n`);

@@ -1,0 +1,42 @@
+import type { ErrorRecord } from '../core/errors.ts';
+import type { VendorName } from '../core/keys.ts';
+import type { Usage } from '../core/money.ts';
+
+interface Who {
+  workflow: string;
+  item: string;
+  vendor: VendorName;
+  /** As asked for; empty where a request names none, such as for a list of models. */
+  model: string;
+}
+
+/** What the gateway has to say, for whoever shows, counts or stores it. */
+export type GatewayEvent =
+  | GatewayCall
+  /** A request has been without a key for a while; it goes on with `gateway-call`, `gateway-resumed` or the caller's end. */
+  | (Who & { type: 'gateway-waiting' })
+  | (Who & { type: 'gateway-resumed'; waitedMs: number })
+  /** A finished answer, or one in flight, was given to a caller that asked for it again: nothing was paid. */
+  | (Who & { type: 'gateway-answer-reused'; step: string; finished: boolean });
+
+export interface GatewayCall extends Who {
+  type: 'gateway-call';
+  kind: 'generate' | 'count' | 'models';
+  answered: string | null;
+  stopReason: string | null;
+  /** Of the last attempt; null where no key was ever had. */
+  keyId: string | null;
+  /** What the vendor answered last, or what the caller was told where the vendor never answered; null: the caller left. */
+  status: number | null;
+  /** Requests that went out to the vendor. */
+  attempts: number;
+  waitedMs: number;
+  /** Null: the vendor did not say. */
+  usage: Usage | null;
+  /** Null: the price or the usage is not known. */
+  costUsd: number | null;
+  durationMs: number;
+  /** The caller left before the end. */
+  callerLeft: boolean;
+  error: ErrorRecord | null;
+}

@@ -1,0 +1,446 @@
+import { describe, expect, it } from 'vitest';
+import { createVirtualClock } from '../../test/support/virtual-clock.ts';
+import { codeOf } from '../core/errors.ts';
+import type { VendorName } from '../core/keys.ts';
+import { Secret } from '../core/secret.ts';
+import { createCredentialPool, type PoolOptions } from './pool.ts';
+import type { Lease, LeaseRequest, PoolEvent, VendorAnswer } from './port.ts';
+
+const OK: VendorAnswer = { status: 200, headers: {}, body: null };
+
+function keysOf(vendor: VendorName, ...ids: string[]): PoolOptions['keys'] {
+  return ids.map((id) => ({ id, vendor, secret: new Secret(`secret-of-${id}`) }));
+}
+
+function setUp(options: Partial<PoolOptions> = {}) {
+  const clock = createVirtualClock();
+  const events: PoolEvent[] = [];
+  const pool = createCredentialPool({
+    keys: keysOf('anthropic', 'a', 'b'),
+    clock,
+    random: () => 0.5,
+    onEvent: (event) => events.push(event),
+    ...options,
+  });
+  const ask = (changes: Partial<LeaseRequest> = {}): LeaseRequest => ({
+    vendor: 'anthropic',
+    model: 'm',
+    workflow: 'w',
+    estimatedInputTokens: 10,
+    deadlineMs: null,
+    signal: new AbortController().signal,
+    ...changes,
+  });
+  return { clock, events, pool, ask };
+}
+
+/** What has become of a promise by now. */
+function fate<T>(promise: Promise<T>): { value: T | null; code: string | null; problem: unknown; done: boolean } {
+  const seen: ReturnType<typeof fate<T>> = { value: null, code: null, problem: null, done: false };
+  promise.then(
+    (value) => Object.assign(seen, { value, done: true }),
+    (error: unknown) => {
+      const problem = error instanceof Error && 'problem' in error ? error.problem : error;
+      Object.assign(seen, { code: codeOf(error), problem, done: true });
+    },
+  );
+  return seen;
+}
+
+function refusal(headers: Record<string, string> = {}, body: unknown = null): VendorAnswer {
+  return { status: 429, headers, body };
+}
+
+describe('who gets a key', () => {
+  it('refuses when there is no key for the vendor, and names the variables', async () => {
+    const { pool, ask } = setUp();
+    await expect(pool.acquire(ask({ vendor: 'openai' }))).rejects.toMatchObject({
+      problem: { code: 'key-missing', provider: 'openai', variables: ['OPENAI_API_KEY', 'OPENAI_API_KEYS'] },
+    });
+  });
+
+  it('takes the same key given twice once', () => {
+    const key = { vendor: 'anthropic', secret: new Secret('same') } as const;
+    const { pool } = setUp({
+      keys: [
+        { id: 'a', ...key },
+        { id: 'b', ...key },
+      ],
+    });
+    expect(pool.view().map(({ id }) => id)).toEqual(['a']);
+  });
+
+  it('never uses a key with a line break in it, and says so once', async () => {
+    const { pool, ask, events } = setUp({
+      keys: [{ id: 'a', vendor: 'anthropic', secret: new Secret('sk\nbroken') }, ...keysOf('anthropic', 'b')],
+    });
+    expect((await pool.acquire(ask())).keyId).toBe('b');
+    expect(events).toEqual([expect.objectContaining({ type: 'key-dead', keyId: 'a' })]);
+    expect(JSON.stringify(pool.view())).not.toContain('broken');
+  });
+
+  it('serves workflows in turn, however many callers one of them has', async () => {
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { keys: { a: { concurrency: 1 } } } });
+    const served: string[] = [];
+    const call = async (workflow: string): Promise<void> => {
+      const lease = await pool.acquire(ask({ workflow }));
+      served.push(workflow);
+      await clock.sleep(1_000);
+      lease.answered(OK);
+      lease.finished(null);
+    };
+    const all = Promise.all([...Array.from({ length: 8 }, () => call('greedy')), call('small'), call('small')]);
+    await clock.runUntil(all);
+    expect(served.indexOf('small')).toBeLessThanOrEqual(2);
+    expect(served.lastIndexOf('small')).toBeLessThanOrEqual(4);
+  });
+
+  it('puts a retry before the others of its workflow', async () => {
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { keys: { a: { concurrency: 1 } } } });
+    const request = ask();
+    const lease = await pool.acquire(request);
+    const later = fate(pool.acquire(ask()));
+    expect(lease.answered(refusal({ 'retry-after': '2' }))).toEqual({ verdict: 'again' });
+    const again = fate(pool.acquire(request));
+    await clock.advance(2_500);
+    expect([again.done, later.done]).toEqual([true, false]);
+  });
+
+  it('prefers the key that a workflow had before', async () => {
+    const { pool, ask } = setUp();
+    const finish = (lease: Lease): string => {
+      lease.answered(OK);
+      lease.finished(null);
+      return lease.keyId;
+    };
+    const first = finish(await pool.acquire(ask({ workflow: 'x' })));
+    const other = await pool.acquire(ask({ workflow: 'y' }));
+    expect(finish(await pool.acquire(ask({ workflow: 'x' })))).toBe(first);
+    finish(other);
+    expect(finish(await pool.acquire(ask({ workflow: 'x' })))).toBe(first);
+  });
+
+  it('lets a caller go at once who leaves while waiting', async () => {
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { keys: { a: { concurrency: 1 } } } });
+    const lease = await pool.acquire(ask());
+    const leaving = new AbortController();
+    const gone = fate(pool.acquire(ask({ signal: leaving.signal })));
+    const next = fate(pool.acquire(ask()));
+    leaving.abort('left');
+    await clock.advance(0);
+    expect(gone.problem).toBe('left');
+    lease.abandon();
+    await clock.advance(0);
+    expect(next.done).toBe(true);
+    expect(pool.counts('anthropic').waiting).toBe(0);
+  });
+
+  it('gives the slot of an abandoned lease back, once', async () => {
+    const { pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { keys: { a: { concurrency: 1 } } } });
+    const lease = await pool.acquire(ask());
+    expect(pool.tryAcquire(ask())).toBeNull();
+    lease.abandon();
+    lease.abandon();
+    lease.finished(null);
+    expect(pool.tryAcquire(ask())).not.toBeNull();
+    expect(pool.tryAcquire(ask())).toBeNull();
+  });
+});
+
+describe('limits', () => {
+  it('keeps to a configured rate', async () => {
+    const { clock, pool, ask } = setUp({
+      keys: keysOf('anthropic', 'a'),
+      limits: { vendors: { anthropic: { requestsPerMinute: 6, concurrency: 100 } } },
+    });
+    let granted = 0;
+    for (let n = 0; n < 20; n++) void pool.acquire(ask()).then(() => (granted += 1));
+    await clock.advance(1_000);
+    const atOnce = granted;
+    expect(atOnce).toBeLessThanOrEqual(6);
+    await clock.advance(60_000);
+    expect(granted - atOnce).toBeGreaterThanOrEqual(5);
+    expect(granted - atOnce).toBeLessThanOrEqual(7);
+  });
+
+  it('waits as long as it is asked to, and uses the other key meanwhile', async () => {
+    const { clock, events, pool, ask } = setUp();
+    const first = await pool.acquire(ask());
+    first.answered(refusal({ 'retry-after': '30' }));
+    expect(events).toEqual([{ type: 'key-cooling', keyId: first.keyId, untilMs: clock.now() + 30_000, why: 'rate' }]);
+    const second = await pool.acquire(ask());
+    expect(second.keyId).not.toBe(first.keyId);
+    second.answered(refusal({ 'retry-after': '10' }));
+    const waiting = fate(pool.acquire(ask()));
+    await clock.advance(9_900);
+    expect(waiting.done).toBe(false);
+    await clock.advance(1_500);
+    expect(waiting.value?.keyId).toBe(second.keyId);
+    expect(events.map(({ type }) => type)).toEqual(['key-cooling', 'key-cooling', 'exhausted', 'resumed']);
+  });
+
+  it('wakes one waiter, not all, when one request is possible again', async () => {
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
+    const lease = await pool.acquire(ask());
+    lease.answered(refusal({ 'retry-after': '5' }));
+    let granted = 0;
+    for (let n = 0; n < 5; n++) void pool.acquire(ask()).then(() => (granted += 1));
+    await clock.advance(5_400);
+    expect(granted).toBe(1);
+  });
+
+  it('backs off ever longer from refusals without any hint', async () => {
+    const { clock, pool, ask } = setUp({ keys: keysOf('google', 'a') });
+    const waits: number[] = [];
+    for (let n = 0; n < 6; n++) {
+      const beforeMs = clock.now();
+      const acquired = pool.acquire(ask({ vendor: 'google' }));
+      await clock.runUntil(acquired);
+      waits.push(clock.now() - beforeMs);
+      (await acquired).answered(refusal());
+    }
+    expect(waits[1]).toBeGreaterThan(100);
+    expect(waits[5]).toBeGreaterThan(4 * (waits[1] ?? 0));
+    expect(waits[5]).toBeLessThanOrEqual(60_000);
+  });
+
+  it('learns requests, tokens and the burst from headers', async () => {
+    const { clock, pool, ask } = setUp({ keys: keysOf('openai', 'a') });
+    const lease = await pool.acquire(ask({ vendor: 'openai' }));
+    lease.answered({
+      status: 200,
+      body: null,
+      headers: {
+        'x-ratelimit-limit-requests': '60',
+        'x-ratelimit-remaining-requests': '1',
+        'x-ratelimit-reset-requests': '3s',
+        'x-ratelimit-limit-tokens': '30000',
+        'x-ratelimit-remaining-tokens': '29000',
+        'x-ratelimit-reset-tokens': '2s',
+      },
+    });
+    lease.finished(null);
+    expect(pool.view()[0]?.limits).toEqual({ requestsPerMinute: 60, tokensPerMinute: 30_000, concurrency: null });
+    let granted = 0;
+    for (let n = 0; n < 30; n++) {
+      void pool.acquire(ask({ vendor: 'openai' })).then((next) => {
+        granted += 1;
+        next.answered(OK);
+        next.finished(null);
+      });
+    }
+    await clock.advance(100);
+    expect(granted).toBeLessThanOrEqual(1);
+    await clock.advance(10_000);
+    expect(granted).toBeGreaterThanOrEqual(9);
+    expect(granted).toBeLessThanOrEqual(11);
+  });
+
+  it('counts the limits of each model apart', async () => {
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
+    (await pool.acquire(ask({ model: 'large' }))).answered(refusal({ 'retry-after': '60' }));
+    const large = fate(pool.acquire(ask({ model: 'large' })));
+    const small = fate(pool.acquire(ask({ model: 'small' })));
+    await clock.advance(1_000);
+    expect([large.done, small.done]).toEqual([false, true]);
+  });
+
+  it('treats keys of one organisation as one quota', async () => {
+    const { clock, events, pool, ask } = setUp();
+    const headers = { 'anthropic-organization-id': 'org' };
+    const leases = [await pool.acquire(ask({ workflow: 'x' })), await pool.acquire(ask({ workflow: 'y' }))];
+    expect(new Set(leases.map(({ keyId }) => keyId)).size).toBe(2);
+    leases[0]?.answered({ ...OK, headers });
+    leases[1]?.answered(refusal({ ...headers, 'retry-after': '20' }));
+    expect(events[0]).toMatchObject({ type: 'groups-merged', keyIds: ['a', 'b'] });
+    expect(new Set(pool.view().map(({ group }) => group)).size).toBe(1);
+    leases[0]?.finished(null);
+    const waiting = fate(pool.acquire(ask()));
+    await clock.advance(19_000);
+    expect(waiting.done).toBe(false);
+    await clock.advance(3_000);
+    expect(waiting.done).toBe(true);
+    expect(
+      pool
+        .view()
+        .map(({ inFlight }) => inFlight)
+        .toSorted((a, b) => a - b),
+    ).toEqual([0, 1]);
+  });
+
+  it('shares what configured groups share', async () => {
+    const { clock, pool, ask } = setUp({ groups: [['a', 'b']] });
+    (await pool.acquire(ask())).answered(refusal({ 'retry-after': '20' }));
+    const waiting = fate(pool.acquire(ask()));
+    await clock.advance(10_000);
+    expect(waiting.done).toBe(false);
+  });
+
+  it('lowers the number in flight after a refusal for concurrency, without a pause', async () => {
+    const { clock, events, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
+    const leases: Lease[] = [];
+    for (let n = 0; n < 3; n++) leases.push(await pool.acquire(ask()));
+    const body = { error: { type: 'rate_limit_error', message: 'Number of concurrent connections has exceeded …' } };
+    leases[2]?.answered(refusal({}, body));
+    expect(pool.view()[0]?.limits.concurrency).toBe(2);
+    const waiting = fate(pool.acquire(ask()));
+    await clock.advance(1_000);
+    expect(waiting.done).toBe(false);
+    leases[0]?.answered(OK);
+    leases[0]?.finished(null);
+    await clock.advance(0);
+    expect(waiting.done).toBe(true);
+    expect(events).toEqual([]);
+  });
+
+  it('rests until midnight Pacific when a day’s quota is used up, whatever delay comes with it', async () => {
+    const { clock, events, pool, ask } = setUp({ keys: keysOf('google', 'a') });
+    const details = [
+      { violations: [{ quotaId: 'GenerateRequestsPerDayPerProjectPerModel-FreeTier' }] },
+      { retryDelay: '5s' },
+    ];
+    const lease = await pool.acquire(ask({ vendor: 'google' }));
+    lease.answered(refusal({}, { error: { code: 429, status: 'RESOURCE_EXHAUSTED', message: 'x', details } }));
+    const untilMs = Date.parse('2026-01-16T08:00:00Z');
+    expect(events).toEqual([{ type: 'key-cooling', keyId: 'a', untilMs, why: 'quota' }]);
+    expect(pool.view()[0]).toMatchObject({ state: 'cooling', untilMs });
+    const refused = fate(pool.acquire(ask({ vendor: 'google', deadlineMs: clock.now() + 3_600_000 })));
+    await clock.advance(0);
+    expect(refused.problem).toMatchObject({ code: 'provider-quota', retryAfterMs: untilMs - clock.now() });
+  });
+
+  it('does not wait for a hint of 25 days', async () => {
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
+    (await pool.acquire(ask())).answered(refusal({ 'retry-after': String(25 * 86_400) }));
+    const refused = fate(pool.acquire(ask()));
+    await clock.advance(0);
+    expect(refused.problem).toMatchObject({ code: 'provider-quota', retryAfterMs: 25 * 86_400_000 });
+  });
+
+  it('reads instants by the vendor’s own clock', async () => {
+    const { clock, events, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
+    const aheadMs = clock.now() + 3_600_000;
+    const date = new Date(aheadMs).toUTCString();
+    const retryAfter = new Date(aheadMs + 20_000).toUTCString();
+    (await pool.acquire(ask())).answered(refusal({ date, 'retry-after': retryAfter }));
+    expect(events).toMatchObject([{ type: 'key-cooling', untilMs: clock.now() + 20_000 }]);
+  });
+});
+
+describe('exhaustion', () => {
+  it('is said before those are refused who can’t wait that long, and ends although nobody asks again', async () => {
+    const { clock, events, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
+    (await pool.acquire(ask())).answered(refusal({ 'retry-after': '60' }));
+    await expect(pool.acquire(ask({ deadlineMs: clock.now() + 1_000 }))).rejects.toMatchObject({
+      code: 'provider-quota',
+    });
+    expect(events.map(({ type }) => type)).toEqual(['key-cooling', 'exhausted']);
+    await clock.advance(61_000);
+    await expect.poll(() => events.at(-1), { timeout: 5_000 }).toEqual({ type: 'resumed', vendor: 'anthropic' });
+  });
+});
+
+describe('deadlines', () => {
+  it('refuses at once a wait that can’t end in time, and names the earliest reset', async () => {
+    const { clock, pool, ask } = setUp();
+    for (const seconds of ['90', '60']) (await pool.acquire(ask())).answered(refusal({ 'retry-after': seconds }));
+    const refused = fate(pool.acquire(ask({ deadlineMs: clock.now() + 30_000 })));
+    const patient = fate(pool.acquire(ask({ deadlineMs: clock.now() + 70_000 })));
+    await clock.advance(0);
+    expect(refused.problem).toMatchObject({ code: 'provider-quota', retryAfterMs: 60_000 });
+    await clock.advance(65_000);
+    expect(patient.value?.keyId).toBeDefined();
+  });
+
+  it('refuses when the deadline passes while all slots are taken', async () => {
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { keys: { a: { concurrency: 1 } } } });
+    await pool.acquire(ask());
+    const waiting = fate(pool.acquire(ask({ deadlineMs: clock.now() + 5_000 })));
+    await clock.advance(4_000);
+    expect(waiting.done).toBe(false);
+    await clock.advance(2_000);
+    expect(waiting.code).toBe('provider-quota');
+  });
+});
+
+describe('keys that die', () => {
+  it('takes a rejected key out once and goes on with the others', async () => {
+    const { events, pool, ask } = setUp();
+    const leases = [await pool.acquire(ask({ workflow: 'x' })), await pool.acquire(ask({ workflow: 'x' }))];
+    const dying = leases[0]?.keyId;
+    for (const lease of leases.filter(({ keyId }) => keyId === dying)) {
+      expect(lease.answered({ status: 401, headers: {}, body: null })).toEqual({ verdict: 'again' });
+    }
+    expect(events.filter(({ type }) => type === 'key-dead')).toHaveLength(1);
+    for (let n = 0; n < 3; n++) expect((await pool.acquire(ask())).keyId).not.toBe(dying);
+    expect(pool.view().find(({ id }) => id === dying)?.state).toBe('dead');
+  });
+
+  it.each([
+    ['no credit', 402, {}],
+    ['an empty account', 429, { error: { code: 'insufficient_quota', message: 'x' } }],
+    [
+      'a spend limit',
+      429,
+      { error: { type: 'rate_limit_error', message: 'x', details: { error_code: 'enforced_spend_limit_reached' } } },
+    ],
+    [
+      'a balance that is too low, as a 400',
+      400,
+      {
+        error: {
+          type: 'invalid_request_error',
+          message: 'Your credit balance is too low to access the Anthropic API.',
+        },
+      },
+    ],
+  ])('does not wait for %s to come back', async (_, status, body) => {
+    const { events, pool, ask } = setUp();
+    const lease = await pool.acquire(ask());
+    expect(lease.answered({ status, headers: {}, body })).toEqual({ verdict: 'again' });
+    expect(events).toMatchObject([{ type: 'key-dead', keyId: lease.keyId }]);
+  });
+
+  it('fails everybody who waits when the last key dies', async () => {
+    const { clock, pool, ask } = setUp({ limits: { vendors: { anthropic: { concurrency: 1 } } } });
+    const leases = [await pool.acquire(ask()), await pool.acquire(ask())];
+    const waiting = fate(pool.acquire(ask()));
+    for (const lease of leases.slice(1)) lease.answered({ status: 401, headers: {}, body: null });
+    await clock.advance(0);
+    expect(waiting.done).toBe(false);
+    const ruling = leases[0]?.answered({ status: 403, headers: {}, body: null });
+    expect(ruling).toMatchObject({ verdict: 'fail', error: { code: 'provider-rejected-key' } });
+    await clock.advance(0);
+    expect(waiting.code).toBe('provider-rejected-key');
+    await expect(pool.acquire(ask())).rejects.toMatchObject({ code: 'provider-rejected-key' });
+  });
+});
+
+describe('the provider’s own failures', () => {
+  it('cost the key nothing and go to the caller', async () => {
+    const { events, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
+    for (let n = 0; n < 5; n++) {
+      const lease = await pool.acquire(ask());
+      expect(lease.answered({ status: 529, headers: {}, body: null })).toEqual({ verdict: 'pass' });
+    }
+    expect(events).toEqual([]);
+    expect(pool.view()[0]).toMatchObject({ state: 'available', inFlight: 0 });
+  });
+
+  it('pause all keys when almost everything fails, and one request tries again', async () => {
+    const { clock, pool, ask } = setUp();
+    for (let n = 0; n < 12; n++) {
+      const acquired = pool.acquire(ask());
+      await clock.runUntil(acquired);
+      (await acquired).answered({ status: 529, headers: {}, body: null });
+    }
+    expect(pool.view().map(({ state }) => state)).toEqual(['paused', 'paused']);
+    const leases: Lease[] = [];
+    for (let n = 0; n < 4; n++) void pool.acquire(ask()).then((lease) => leases.push(lease));
+    await clock.advance(5_000);
+    expect(leases).toHaveLength(1);
+    leases[0]?.answered(OK);
+    await clock.advance(0);
+    expect(leases).toHaveLength(4);
+  });
+});

@@ -1,0 +1,304 @@
+import type { Clock } from '../core/clock.ts';
+import { formatDuration } from '../core/duration.ts';
+import { AgentosError } from '../core/errors.ts';
+import type { VendorName } from '../core/keys.ts';
+import type { Usage } from '../core/money.ts';
+import { ProviderBreaker } from './pool-breaker.ts';
+import { PoolExhaustion } from './pool-exhaustion.ts';
+import type { PoolKey } from './pool-key.ts';
+import { type LeaseOwner, type Outing, PoolLease } from './pool-lease.ts';
+import { PoolLine, type Waiter } from './pool-line.ts';
+import { type MemberOptions, PoolMembers } from './pool-members.ts';
+import { PoolSettlement } from './pool-settlement.ts';
+import type { KeyView, Lease, LeaseRequest, Pool, PoolEvent, Ruling, VendorAnswer } from './port.ts';
+
+export interface PoolOptions extends MemberOptions {
+  clock: Clock;
+  onEvent: (event: PoolEvent) => void;
+  /** Nobody waits longer than this, deadline or not. */
+  longestWaitMs?: number;
+}
+
+const LONGEST_WAIT_MS = 24 * 3_600_000;
+/** Timers can't be set for more than 24 days, and a clock may jump: look again now and then. */
+const LONGEST_TIMER_MS = 60_000;
+/** A warm prompt cache is worth this much of a full bucket. */
+const WARM_CACHE = 0.25;
+
+export function createCredentialPool(options: PoolOptions): Pool {
+  return new CredentialPool(options);
+}
+
+/**
+ * Decides which request goes out when, and with which key. The only writer of all that is known about quotas. A lease
+ * lasts one request; who has to wait stands in the line of their vendor and model.
+ */
+class CredentialPool implements Pool, LeaseOwner {
+  readonly #options: PoolOptions;
+  readonly #clock: Clock;
+  readonly #members: PoolMembers;
+  readonly #settlement: PoolSettlement;
+  readonly #exhaustion: PoolExhaustion;
+  readonly #lines = new Map<string, PoolLine>();
+  readonly #breakers = new Map<VendorName, ProviderBreaker>();
+  readonly #retries = new WeakSet<LeaseRequest>();
+  readonly #watchers = new Set<() => void>();
+  #timer: { atMs: number; stop: AbortController } | null = null;
+  #pumping = false;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+    this.#clock = options.clock;
+    this.#members = new PoolMembers(options);
+    this.#settlement = new PoolSettlement(this.#members, (vendor) => this.#breaker(vendor), options.onEvent);
+    this.#exhaustion = new PoolExhaustion(options.onEvent, () => options.clock.now());
+    for (const { id, dead } of this.#members.keys) {
+      if (dead !== null) options.onEvent({ type: 'key-dead', keyId: id, reason: dead });
+    }
+  }
+
+  acquire(request: LeaseRequest): Promise<Lease> {
+    return new Promise((resolve, reject) => {
+      const { signal } = request;
+      if (signal.aborted) return reject(signal.reason);
+      const absence = this.#members.absence(request.vendor);
+      if (absence !== null) return reject(absence);
+      const line = this.#line(request);
+      const retry = this.#retries.has(request);
+      const leave = (): void => {
+        if (line.queue.remove(request.workflow, waiter)) reject(signal.reason);
+      };
+      const waiter: Waiter = {
+        request,
+        deadlineMs: Math.min(
+          request.deadlineMs ?? Number.POSITIVE_INFINITY,
+          this.#clock.now() + (this.#options.longestWaitMs ?? LONGEST_WAIT_MS),
+        ),
+        granted: (lease) => {
+          signal.removeEventListener('abort', leave);
+          resolve(lease);
+        },
+        refused: (error) => {
+          signal.removeEventListener('abort', leave);
+          reject(error);
+        },
+      };
+      signal.addEventListener('abort', leave, { once: true });
+      this.#retries.add(request);
+      line.queue.push(request.workflow, waiter, retry ? 'head' : 'tail');
+      this.#pump();
+    });
+  }
+
+  tryAcquire(request: LeaseRequest): Lease | null {
+    const line = this.#line(request);
+    if (line.queue.size > 0) return null;
+    const choice = this.#choose(line, request, this.#clock.now());
+    return choice.key !== null && choice.readyMs <= this.#clock.now() ? this.#letOut(line, request, choice.key) : null;
+  }
+
+  async waitForAvailable(vendor: VendorName, timeoutMs: number): Promise<boolean> {
+    const endMs = this.#clock.now() + timeoutMs;
+    for (;;) {
+      const nowMs = this.#clock.now();
+      if (this.counts(vendor).available > 0) return true;
+      if (nowMs >= endMs) return false;
+      const stop = new AbortController();
+      const changed = (): void => stop.abort();
+      this.#watchers.add(changed);
+      const cooling = this.#members.live(vendor).flatMap((key) => key.coolingUntilMs(nowMs) ?? []);
+      await this.#clock.sleep(Math.min(endMs, nowMs + LONGEST_TIMER_MS, ...cooling) - nowMs, stop.signal);
+      this.#watchers.delete(changed);
+    }
+  }
+
+  view(): KeyView[] {
+    const nowMs = this.#clock.now();
+    return this.#members.keys.map((key) => key.view(this.#breaker(key.vendor).isOpen(), nowMs));
+  }
+
+  counts(vendor: VendorName): ReturnType<Pool['counts']> {
+    const nowMs = this.#clock.now();
+    const live = this.#members.live(vendor);
+    const cooling = live.filter((key) => key.coolingUntilMs(nowMs) !== null);
+    const reserved = live.filter((key) => !cooling.includes(key) && key.group.inFlight >= key.group.concurrency.limit);
+    const waiting = [...this.#lines.values()].filter((line) => line.vendor === vendor);
+    return {
+      live: live.length,
+      available: this.#breaker(vendor).isOpen() ? 0 : live.length - cooling.length - reserved.length,
+      reserved: reserved.length,
+      cooling: cooling.length,
+      waiting: waiting.reduce((sum, line) => sum + line.queue.size, 0),
+    };
+  }
+
+  answered(outing: Outing, answer: VendorAnswer): { ruling: Ruling; ended: boolean } {
+    const { ruling, open, futile } = this.#settlement.settle(outing, answer, this.#clock.now());
+    if (futile) this.#line(outing.request).queue.refund(outing.request.workflow, outing.turnCost);
+    if (!open) this.#free(outing);
+    this.#pump();
+    return { ruling, ended: !open };
+  }
+
+  ended(outing: Outing, usage: Usage | null, unanswered: boolean): void {
+    const nowMs = this.#clock.now();
+    outing.key.group.lane(outing.request.model, nowMs).settle(outing.portion, usage, nowMs);
+    if (unanswered) this.#breaker(outing.key.vendor).unanswered();
+    this.#free(outing);
+    this.#pump();
+  }
+
+  #free({ key }: Outing): void {
+    key.inFlight -= 1;
+    key.group.inFlight -= 1;
+  }
+
+  /** One pass at a time: what a granted caller does at once is seen by the loop that is running. */
+  #pump(): void {
+    if (this.#pumping) return;
+    this.#pumping = true;
+    try {
+      let wakeMs = Number.POSITIVE_INFINITY;
+      for (const line of this.#lines.values()) wakeMs = Math.min(wakeMs, this.#serve(line));
+      this.#wakeAt(wakeMs);
+    } finally {
+      this.#pumping = false;
+    }
+    for (const watcher of this.#watchers) watcher();
+  }
+
+  /** Lets out whoever can go now. Returns when to look again. */
+  #serve(line: PoolLine): number {
+    for (;;) {
+      const nowMs = this.#clock.now();
+      const [first, ...others] = line.queue.heads();
+      if (first === undefined) return Number.POSITIVE_INFINITY;
+      const absence = this.#members.absence(line.vendor);
+      if (absence !== null) {
+        line.refuseAll(absence);
+        return Number.POSITIVE_INFINITY;
+      }
+      const choice = this.#choose(line, first.item.request, nowMs);
+      if (choice.key !== null && choice.readyMs <= nowMs) {
+        const near = line.nearestTo(choice.key.id, first, others);
+        const key = near === first ? choice.key : (this.#ready(line, near.item.request, choice.key, nowMs) ?? null);
+        const served = key === null ? first : near;
+        line.queue.remove(served.workflow, served.item);
+        served.item.granted(this.#letOut(line, served.item.request, key ?? choice.key));
+        continue;
+      }
+      const readyMs = choice.key === null ? Number.POSITIVE_INFINITY : choice.readyMs;
+      if (choice.key !== null) this.#exhaustion.servedFrom(line.vendor, readyMs);
+      this.#refuseLate(line, choice.key === null ? nowMs : readyMs, nowMs);
+      if (line.queue.size === 0) return Number.POSITIVE_INFINITY;
+      return Math.min(readyMs, line.firstDeadlineMs());
+    }
+  }
+
+  /** The live key that can go first; near ties go to the workflow's last one, whose prompt cache is warm. */
+  #choose(line: PoolLine, request: LeaseRequest, nowMs: number): { key: PoolKey | null; readyMs: number } {
+    const none = { key: null, readyMs: Number.POSITIVE_INFINITY };
+    const gateMs = this.#breaker(line.vendor).readyAtMs(nowMs);
+    if (gateMs === null) return none;
+    let best: Candidate | null = null;
+    for (const key of this.#members.live(line.vendor)) {
+      const { group } = key;
+      const lane = group.lane(request.model, nowMs);
+      const readyMs = Math.max(gateMs, lane.readyAtMs(request.estimatedInputTokens, nowMs));
+      if (group.inFlight >= group.concurrency.limit) {
+        if (readyMs <= nowMs) group.concurrency.heldBack();
+        continue;
+      }
+      const fullness = lane.fullness(nowMs) + (line.lastKey(request.workflow) === key.id ? WARM_CACHE : 0);
+      const candidate = { key, readyMs, fullness };
+      if (best === null || precedes(candidate, best)) best = candidate;
+    }
+    return best ?? none;
+  }
+
+  #ready(line: PoolLine, request: LeaseRequest, key: PoolKey, nowMs: number): PoolKey | null {
+    if (this.#breaker(line.vendor).isOpen()) return null;
+    return key.group.lane(request.model, nowMs).readyAtMs(request.estimatedInputTokens, nowMs) <= nowMs ? key : null;
+  }
+
+  #letOut(line: PoolLine, request: LeaseRequest, key: PoolKey): Lease {
+    const nowMs = this.#clock.now();
+    const { group } = key;
+    const lane = group.lane(request.model, nowMs);
+    const turnCost = line.turnCost(lane.expectedTokens(request.estimatedInputTokens), {
+      requests: this.#members.perMinute(line.vendor, line.model, 'requests', nowMs),
+      tokens: this.#members.perMinute(line.vendor, line.model, 'tokens', nowMs),
+    });
+    const portion = lane.take(request.estimatedInputTokens, nowMs);
+    key.inFlight += 1;
+    group.inFlight += 1;
+    this.#breaker(line.vendor).sent();
+    line.queue.charge(request.workflow, turnCost);
+    line.remember(request.workflow, key.id);
+    this.#exhaustion.served(line.vendor);
+    return new PoolLease({ request, key, portion, sentMs: nowMs, inFlightAtSending: group.inFlight, turnCost }, this);
+  }
+
+  /** A wait that can't end in time is not begun. */
+  #refuseLate(line: PoolLine, earliestMs: number, nowMs: number): void {
+    line.refuseLate(earliestMs, nowMs, () => {
+      const provider = line.vendor;
+      if (this.#breaker(line.vendor).isOpen()) {
+        const detail = 'almost every request fails at the provider';
+        return new AgentosError(
+          { code: 'provider-overloaded', provider, status: null, detail },
+          { retry: 'transient' },
+        );
+      }
+      const retryAfterMs = earliestMs > nowMs ? Math.ceil(earliestMs - nowMs) : null;
+      const detail =
+        retryAfterMs === null
+          ? 'no key became free in time'
+          : `every key has used its quota; the first is back in ${formatDuration(retryAfterMs)}`;
+      return new AgentosError(
+        { code: 'provider-quota', provider, detail, retryAfterMs, status: null },
+        { retry: 'quota' },
+      );
+    });
+  }
+
+  #wakeAt(atMs: number): void {
+    if (this.#timer !== null && this.#timer.atMs === atMs) return;
+    this.#timer?.stop.abort();
+    this.#timer = null;
+    if (atMs === Number.POSITIVE_INFINITY) return;
+    const stop = new AbortController();
+    this.#timer = { atMs, stop };
+    const waitMs = Math.min(LONGEST_TIMER_MS, Math.max(0, atMs - this.#clock.now()));
+    void this.#clock.sleep(waitMs, stop.signal).then(() => {
+      if (stop.signal.aborted) return;
+      this.#timer = null;
+      this.#pump();
+    });
+  }
+
+  #line({ vendor, model }: { vendor: VendorName; model: string }): PoolLine {
+    const name = `${vendor}\0${model}`;
+    const known = this.#lines.get(name) ?? new PoolLine(vendor, model);
+    this.#lines.set(name, known);
+    return known;
+  }
+
+  #breaker(vendor: VendorName): ProviderBreaker {
+    const known = this.#breakers.get(vendor) ?? new ProviderBreaker();
+    this.#breakers.set(vendor, known);
+    return known;
+  }
+}
+
+interface Candidate {
+  key: PoolKey;
+  readyMs: number;
+  fullness: number;
+}
+
+function precedes(a: Candidate, b: Candidate): boolean {
+  if (a.readyMs !== b.readyMs) return a.readyMs < b.readyMs;
+  if (a.fullness !== b.fullness) return a.fullness > b.fullness;
+  return a.key.group.inFlight < b.key.group.inFlight;
+}

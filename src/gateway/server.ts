@@ -1,0 +1,198 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { BudgetLimits } from '../core/budget.ts';
+import type { Clock } from '../core/clock.ts';
+import type { PriceSetting } from '../core/config.ts';
+import { AgentosError } from '../core/errors.ts';
+import { VENDORS, type VendorName } from '../core/keys.ts';
+import { vendorBaseUrl } from '../provider/base-url.ts';
+import { type AnswerBounds, createAnswers } from './answers.ts';
+import { createCaller } from './caller.ts';
+import type { GatewayEvent } from './events.ts';
+import { type ExchangeBounds, exchange } from './exchange.ts';
+import { failureHeaders, failureOf } from './failure.ts';
+import type { Pool } from './port.ts';
+import { readCall } from './read-call.ts';
+import { routeOf } from './route.ts';
+import { createSpending } from './spending.ts';
+import { createTokenBook, type Grant, tokensOf } from './token.ts';
+import { createUpstream } from './upstream.ts';
+import { openaiChat } from './vendors/openai-chat.ts';
+
+/** Every duration of the transport is on the wall's clock: clients live there. Waits for a key are on `clock`. */
+export interface GatewayBounds extends AnswerBounds, ExchangeBounds {
+  /** A streaming caller that waits longer than this gets headers and keep-alives. */
+  earlyHeadersMs: number;
+  keepAliveMs: number;
+  /** Without a byte from the vendor for this long, a call is taken for dead. */
+  idleMs: number;
+  maxRequestBytes: number;
+}
+
+const BOUNDS: GatewayBounds = {
+  earlyHeadersMs: 10_000,
+  keepAliveMs: 10_000,
+  idleMs: 300_000,
+  maxWaitMs: 3_600_000,
+  // Gemini CLI gives up after 60 s of silence.
+  maxSilentWaitMs: 50_000,
+  maxOverloadRetries: 5,
+  maxRequestBytes: 32 * 1024 * 1024,
+  maxAnswers: 500,
+  maxBytes: 128 * 1024 * 1024,
+};
+
+export interface GatewayOptions {
+  pool: Pick<Pool, 'acquire'>;
+  /** The vendors' base URLs where they are not their own; a compatible server has none of its own. */
+  upstreams: Partial<Record<VendorName, string | undefined>>;
+  prices: Readonly<Record<string, PriceSetting>>;
+  budget: BudgetLimits;
+  clock: Clock;
+  /** 0 ≤ random < 1; for the delays before an overloaded vendor is asked again. */
+  random?: () => number;
+  onEvent?: (event: GatewayEvent) => void;
+  bounds?: Partial<GatewayBounds>;
+}
+
+export interface Gateway {
+  url: string;
+  /** What a client of this vendor takes for the vendor's base URL; without the version, as the agents' variables want it. */
+  endpointOf(vendor: VendorName): string;
+  issueToken(grant: Grant): string;
+  revoke(token: string): void;
+  /**
+   * The item's answers are stored, or its attempt ended in an orderly way and the next one asks anew. Not to be called for
+   * a worker that crashed: its successor comes back for what was paid.
+   */
+  forget(item: string): void;
+  /** What an item spent before this run and takes over; it counts for the item, not for the run. */
+  addSpent(item: string, costUsd: number): void;
+  spentUsd(item?: string): number;
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** An HTTP server on 127.0.0.1 that speaks the vendors' formats and puts a key of the pool in for each request. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { pool, clock, prices, budget, random = Math.random, onEvent = () => {} } = options;
+  const bounds = { ...BOUNDS, ...options.bounds };
+  const bases = baseUrls(options.upstreams);
+  const tokens = createTokenBook();
+  const answers = createAnswers(bounds);
+  const spending = createSpending(budget);
+  const upstream = createUpstream(bounds);
+  const closing = new AbortController();
+  const running = new Set<Promise<void>>();
+  const settings = { ...bounds, pool, upstream, spending, prices, clock, random, onEvent };
+
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const url = URL.parse(request.url ?? '/', 'http://127.0.0.1');
+    const route = url === null ? null : routeOf(request.method ?? 'GET', url, request.headers);
+    if (url === null || route === null) return refuse(response, openaiChat, notFound(request));
+    const grant = isLoopback(request) ? tokens.find(tokensOf(request.headers, url)) : null;
+    if (grant === null) return refuse(response, route.format, unknownToken(route.vendor));
+    const base = bases[route.vendor];
+    if (base instanceof AgentosError) return refuse(response, route.format, base);
+    const call = await readCall({ request, url, route, grant, base, maxBytes: bounds.maxRequestBytes }).catch(
+      (error: unknown) => refuse(response, route.format, error),
+    );
+    if (call === undefined) return;
+    const caller = createCaller(response, {
+      ...bounds,
+      vendor: route.vendor,
+      format: route.format,
+      sse: call.facts.streaming && route.sse,
+    });
+    const step = request.headers['x-agentos-step'];
+    if (typeof step !== 'string' || step === '' || route.kind !== 'generate' || call.body === null) {
+      await exchange(call, caller, AbortSignal.any([caller.gone, closing.signal]), settings);
+      return;
+    }
+    const question = { ...grant, step, vendor: route.vendor, path: call.url.pathname, body: call.body };
+    const { recording, reused } = answers.join(question, (sink) =>
+      exchange(call, sink, AbortSignal.any([sink.unwanted, closing.signal]), settings),
+    );
+    if (reused !== 'no') {
+      const { workflow, item } = grant;
+      const who = { workflow, item, vendor: route.vendor, model: call.facts.model ?? '' };
+      onEvent({ type: 'gateway-answer-reused', ...who, step, finished: reused === 'finished' });
+    }
+    await recording.deliverTo(caller);
+  };
+
+  const server = createServer((request, response) => {
+    response.on('error', () => {});
+    const handled = handle(request, response)
+      .catch((error: unknown) => refuse(response, openaiChat, error))
+      .finally(() => running.delete(handled));
+    running.add(handled);
+  });
+  // Longer than clients keep an idle connection: a close that crosses a request would look like a fault.
+  server.keepAliveTimeout = 120_000;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port: 0, host: '127.0.0.1', backlog: 1024 }, resolve);
+  });
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+
+  const close = async (): Promise<void> => {
+    if (!server.listening) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    closing.abort(new AgentosError({ code: 'interrupted', signal: 'the end of the run' }));
+    server.closeAllConnections();
+    await closed;
+    await Promise.all(running);
+    upstream.close();
+  };
+  return {
+    url,
+    endpointOf: (vendor) => `${url}/${vendor}`,
+    issueToken: (grant) => tokens.issue(grant),
+    revoke: (token) => tokens.revoke(token),
+    forget: (item) => answers.forget(item),
+    addSpent: (item, costUsd) => spending.addToItem(item, costUsd),
+    spentUsd: (item) => spending.spentUsd(item),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function baseUrls(given: GatewayOptions['upstreams']): Record<VendorName, string | AgentosError> {
+  const read = (vendor: VendorName): string | AgentosError => {
+    try {
+      return vendorBaseUrl(vendor, given[vendor]);
+    } catch (error) {
+      // Only a request for this vendor needs it.
+      if (error instanceof AgentosError) return error;
+      throw error;
+    }
+  };
+  return Object.fromEntries(VENDORS.map((vendor) => [vendor, read(vendor)])) as Record<
+    VendorName,
+    string | AgentosError
+  >;
+}
+
+function refuse(response: ServerResponse, format: Parameters<typeof failureOf>[1], error: unknown): undefined {
+  if (response.headersSent || response.destroyed) return void response.destroy();
+  const failure = failureOf(error, format);
+  // The rest of a body that was not read would be taken for the next request.
+  response.writeHead(failure.status, { ...failureHeaders(failure), connection: 'close' });
+  response.end(JSON.stringify(format.errorBody(failure)));
+}
+
+function isLoopback({ socket }: IncomingMessage): boolean {
+  return /^(?:127\.|::1$|::ffff:127\.)/.test(socket.remoteAddress ?? '');
+}
+
+function notFound({ method, url }: IncomingMessage): AgentosError {
+  const path = (url ?? '').replace(/\?.*$/, '');
+  const detail = `the gateway has no ${method} ${path}`;
+  return new AgentosError({ code: 'provider-refused-request', provider: 'gateway', status: 404, detail });
+}
+
+function unknownToken(provider: VendorName): AgentosError {
+  const detail = 'the gateway does not know this token';
+  return new AgentosError({ code: 'provider-rejected-key', provider, status: 401, detail });
+}

@@ -1,0 +1,7 @@
+import { join } from 'node:path';
+import { packageRoot } from '../workspace/package-root.ts';
+
+/** The program that a `ParallelCoordinator` starts as its workers. */
+export function workerScript(): string {
+  return join(packageRoot(), 'dist', 'worker.js');
+}

@@ -1,0 +1,168 @@
+import { systemClock } from '../core/clock.ts';
+import type { Config } from '../core/config.ts';
+import type { ItemEvent, RunEvent } from '../core/events.ts';
+import { VENDORS, type VendorKey, type VendorName } from '../core/keys.ts';
+import { parseModelSpec } from '../core/model-spec.ts';
+import { Secret } from '../core/secret.ts';
+import type { GatewayEvent } from '../gateway/events.ts';
+import { createCredentialPool } from '../gateway/pool.ts';
+import type { Pool, PoolEvent } from '../gateway/port.ts';
+import { type Gateway, startGateway } from '../gateway/server.ts';
+import { writeFileAtomic } from '../workspace/atomic-file.ts';
+import type { Project } from '../workspace/project.ts';
+
+export interface RunGatewayOptions {
+  project: Project;
+  emitRun: (event: RunEvent) => void;
+  emitItem: (id: string, event: ItemEvent) => void;
+  /** A vendor that had nothing left can serve again. */
+  onResumed: () => void;
+}
+
+/** What a worker may know: where to ask and its own token, never a key. */
+export interface ItemAccess {
+  token: string;
+  endpoints: Partial<Record<VendorName, string>>;
+}
+
+/** The credential pool and its server for one run. */
+export interface RunGateway {
+  access(id: string): ItemAccess;
+  /** The item's requests wait for quota: silence is not idleness. */
+  isWaiting(id: string): boolean;
+  /** Every vendor that the run needs has something left. */
+  hasQuota(): boolean;
+  /** An attempt ended in an orderly way, or the item did: its answers are in the journal or not wanted. */
+  forget(id: string): void;
+  /** What an answer of an earlier run cost; it counts for its item. */
+  addSpent(id: string, costUsd: number): void;
+  end(id: string): void;
+  close(): Promise<void>;
+}
+
+/** Silence before headers and between keep-alives must be well inside what the callers' own watch allows. */
+const LONGEST_SILENCE_MS = 10_000;
+
+/** Null where no role is played by a vendor's model: then there is nothing to pass on. */
+export async function openRunGateway(options: RunGatewayOptions): Promise<RunGateway | null> {
+  const { project, emitRun, emitItem, onResumed } = options;
+  const { config, paths } = project;
+  const vendors = vendorsOf(config);
+  if (vendors.length === 0) return null;
+  const exhausted = new Set<VendorName>();
+  const waiting = new Map<string, number>();
+  const tokens = new Map<string, string>();
+
+  const onPool = (event: PoolEvent): void => {
+    if (event.type === 'exhausted') exhausted.add(event.vendor);
+    if (event.type === 'resumed') exhausted.delete(event.vendor);
+    emitRun(poolEvent(event));
+    if (event.type === 'resumed') onResumed();
+  };
+  const onGateway = (event: GatewayEvent): void => {
+    const { item } = event;
+    const change = event.type === 'gateway-waiting' ? 1 : event.type === 'gateway-resumed' ? -1 : 0;
+    if (change !== 0) waiting.set(item, Math.max(0, (waiting.get(item) ?? 0) + change));
+    const told = itemEvent(event);
+    if (told !== null) emitItem(item, told);
+  };
+
+  const pool: Pool = createCredentialPool({
+    keys: keysOf(config, vendors),
+    limits: { vendors: config.limits },
+    clock: systemClock,
+    random: Math.random,
+    onEvent: onPool,
+    longestWaitMs: config.bounds.maxQuotaWaitMs,
+  });
+  const silenceMs = Math.max(50, Math.min(LONGEST_SILENCE_MS, config.bounds.idleTimeoutMs / 3));
+  const gateway: Gateway = await startGateway({
+    pool,
+    upstreams: config.endpoints,
+    prices: config.prices,
+    budget: config.bounds,
+    clock: systemClock,
+    onEvent: onGateway,
+    bounds: {
+      earlyHeadersMs: silenceMs,
+      keepAliveMs: silenceMs,
+      idleMs: config.bounds.idleTimeoutMs,
+      maxWaitMs: config.bounds.maxQuotaWaitMs,
+      // Trying again is the attempts' business: in two places the bounds would multiply.
+      maxOverloadRetries: 0,
+    },
+  });
+  const deadlineOf = (): number =>
+    systemClock.now() + Math.min(config.bounds.timeoutMs, config.bounds.globalTimeoutMs ?? config.bounds.timeoutMs);
+
+  return {
+    access(id) {
+      const token = tokens.get(id) ?? gateway.issueToken({ workflow: id, item: id, deadlineMs: deadlineOf() });
+      tokens.set(id, token);
+      return { token, endpoints: Object.fromEntries(vendors.map((vendor) => [vendor, gateway.endpointOf(vendor)])) };
+    },
+    isWaiting: (id) => (waiting.get(id) ?? 0) > 0,
+    hasQuota: () => exhausted.size === 0,
+    forget: (id) => gateway.forget(id),
+    addSpent: (id, costUsd) => gateway.addSpent(id, costUsd),
+    end(id) {
+      const token = tokens.get(id);
+      if (token !== undefined) gateway.revoke(token);
+      tokens.delete(id);
+      waiting.delete(id);
+      gateway.forget(id);
+    },
+    async close() {
+      await gateway.close();
+      const record = { at: new Date().toISOString(), keys: pool.view() };
+      // For `agentos keys` afterwards; a full disk must not cost the run its end.
+      await writeFileAtomic(paths.keys, `${JSON.stringify(record, null, 2)}\n`).catch(() => undefined);
+    },
+  };
+}
+
+function vendorsOf(config: Config): VendorName[] {
+  const used = new Set(Object.values(config.models).map((text) => parseModelSpec(text).provider));
+  return VENDORS.filter((vendor) => used.has(vendor));
+}
+
+/** A compatible server on this machine often asks for no key; the pool needs one to lease all the same. */
+function keysOf(config: Config, vendors: readonly VendorName[]): VendorKey[] {
+  const keys = config.keys.filter((key) => vendors.includes(key.vendor));
+  const keyless = vendors.includes('openai-compatible') && !keys.some((key) => key.vendor === 'openai-compatible');
+  return keyless ? [...keys, { id: 'no-key', vendor: 'openai-compatible', secret: new Secret('none') }] : keys;
+}
+
+function poolEvent(event: PoolEvent): RunEvent {
+  const inMs = (atMs: number): number => Math.max(0, atMs - systemClock.now());
+  switch (event.type) {
+    case 'key-cooling':
+      return { type: 'key-cooling', keyId: event.keyId, forMs: inMs(event.untilMs), why: event.why };
+    case 'exhausted':
+      return {
+        type: 'pool-exhausted',
+        vendor: event.vendor,
+        forMs: event.earliestMs === null ? null : inMs(event.earliestMs),
+      };
+    case 'resumed':
+      return { type: 'pool-resumed', vendor: event.vendor };
+    case 'key-dead':
+    case 'groups-merged':
+      return event;
+  }
+}
+
+function itemEvent(event: GatewayEvent): ItemEvent | null {
+  switch (event.type) {
+    case 'gateway-waiting':
+      return { type: 'quota-waiting', vendor: event.vendor };
+    case 'gateway-resumed':
+      return { type: 'quota-resumed', vendor: event.vendor, waitedMs: event.waitedMs };
+    case 'gateway-answer-reused':
+      return { type: 'answer-reused', step: event.step };
+    case 'gateway-call': {
+      const { vendor, model, keyId, status, attempts, waitedMs, durationMs, costUsd, usage } = event;
+      return { type: 'gateway-call', vendor, model, keyId, status, attempts, waitedMs, durationMs, costUsd, usage };
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { testFolder } from '../../test/support/folder.ts';
+import { AgentosError } from '../core/errors.ts';
+import { parseItemId } from '../core/ids.ts';
+import { createDirectorySource, parseIssue } from './directory.ts';
+import type { IssueSource } from './port.ts';
+
+async function sourceOf(files: Record<string, string | Uint8Array>): Promise<{ source: IssueSource; folder: string }> {
+  const folder = join(await testFolder(), 'issues');
+  await mkdir(folder);
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
+  return { source: createDirectorySource(folder), folder };
+}
+
+async function problemOf(source: IssueSource, id: string): Promise<unknown> {
+  return source.read(parseItemId(id)).then(
+    () => null,
+    (error: unknown) => (error instanceof AgentosError ? error.problem : error),
+  );
+}
+
+const titles: [name: string, text: string, title: string][] = [
+  ['front matter', '---\ntitle: From the front\nlabels: [a, 1, b]\n---\n# A heading\n', 'From the front'],
+  ['first heading', '# A *marked* `heading`\n\nText.\n', 'A marked heading'],
+  ['underlined heading', 'A heading\n=========\n\nText.\n', 'A heading'],
+  ['first line', 'Just a line\nand another.\n\n# Later\n', 'Just a line'],
+  ['id when nothing has words', '---\nlabels: []\n---\n\n***\n', 'Issue 42'],
+  ['id when the front matter’s title is blank and nothing follows', '---\ntitle: " "\n---\n', 'Issue 42'],
+  ['first heading when the front matter’s title is no text', '---\ntitle: [1]\n---\n# Heading\n', 'Heading'],
+  ['at most 200 characters', `# ${'x'.repeat(300)}\n`, 'x'.repeat(200)],
+];
+
+test.each(titles)('the title is the %s', (_name, text, title) => {
+  expect(parseIssue(parseItemId('42'), text).title).toBe(title);
+});
+
+test('labels that are text are kept, and the body has no front matter', () => {
+  const issue = parseIssue(parseItemId('42'), '---\ntitle: T\nlabels: [a, 1, b]\n---\n\n# H\n\nBody.\n');
+  expect(issue.labels).toEqual(['a', 'b']);
+  expect(issue.body).toBe('# H\n\nBody.');
+});
+
+test('CRLF, a byte-order mark and blank lines at the end change neither text nor hash', () => {
+  const plain = parseIssue(parseItemId('42'), '---\ntitle: T\n---\n# H\n\nBody.\n');
+  const windows = parseIssue(parseItemId('42'), '\uFEFF---\r\ntitle: T\r\n---\r\n# H\r\n\r\nBody.\r\n\r\n');
+  expect(windows).toMatchObject({ title: 'T', body: plain.body, hash: plain.hash });
+  expect(parseIssue(parseItemId('42'), '# H\n\nOther body.\n').hash).not.toBe(plain.hash);
+});
+
+test('ids are the Markdown files whose names are ids, 2 before 10, without the README', async () => {
+  const { source, folder } = await sourceOf({
+    '10.md': 'x',
+    '2.md': 'x',
+    'b-1.md': 'x',
+    'README.md': 'x',
+    'readme.md': 'x',
+    'notes.txt': 'x',
+    'a b.md': 'x',
+    'ü.md': 'x',
+    [`${'x'.repeat(65)}.md`]: 'x',
+    '.hidden.md': 'x',
+  });
+  await mkdir(join(folder, 'folder'));
+  expect(await source.ids()).toEqual(['2', '10', 'b-1']);
+});
+
+test('a folder that is not there is named', async () => {
+  const directory = join(await testFolder(), 'issues');
+  await expect(createDirectorySource(directory).ids()).rejects.toMatchObject({
+    problem: { code: 'source-missing', directory },
+  });
+});
+
+test('an issue that is not there is refused with those that were probably meant', async () => {
+  const { source, folder } = await sourceOf({ '137.md': 'x', '42.md': 'x' });
+  const path = join(folder, '138.md');
+  expect(await problemOf(source, '138')).toEqual({ code: 'issue-missing', id: '138', path, near: ['137'] });
+});
+
+test('an issue is missing, not broken, when there is no folder at all', async () => {
+  const source = createDirectorySource(join(await testFolder(), 'issues'));
+  expect(await problemOf(source, '1')).toMatchObject({ code: 'issue-missing', near: [] });
+});
+
+const unreadable: [what: string, content: string | Uint8Array, reason: string][] = [
+  ['empty', '', 'is empty'],
+  ['blank', ' \n\t\r\n', 'is empty'],
+  ['not UTF-8', Uint8Array.of(0x23, 0x20, 0xe9, 0x0a), 'is not UTF-8 text'],
+  ['UTF-16', Uint8Array.of(0xff, 0xfe, 0x23, 0x00), 'is not UTF-8 text'],
+  ['binary', Uint8Array.of(0x23, 0x00, 0x41), 'is not UTF-8 text'],
+  ['huge', 'x'.repeat(1_000_001), 'is larger than 1 MB'],
+];
+
+test.each(unreadable)('an issue that is %s is refused with the reason', async (_what, content, reason) => {
+  const { source, folder } = await sourceOf({ '7.md': content });
+  expect(await problemOf(source, '7')).toEqual({
+    code: 'issue-unreadable',
+    id: '7',
+    path: join(folder, '7.md'),
+    reason,
+  });
+});
+
+test('a folder in the place of an issue is refused', async () => {
+  const { source, folder } = await sourceOf({});
+  await mkdir(join(folder, '7.md'));
+  expect(await problemOf(source, '7')).toMatchObject({ code: 'issue-unreadable', reason: 'is a folder' });
+});
+
+test('a link is followed inside the folder and refused when it leaves it', async () => {
+  const { source, folder } = await sourceOf({ '1.md': '# One\n' });
+  await writeFile(join(folder, '..', 'secret.md'), '# Secret\n');
+  await symlink('1.md', join(folder, '2.md'));
+  await symlink('../secret.md', join(folder, '3.md'));
+  await symlink('4.md', join(folder, '4.md'));
+  expect((await source.read(parseItemId('2'))).title).toBe('One');
+  expect(await problemOf(source, '3')).toMatchObject({
+    code: 'issue-unreadable',
+    reason: 'is a link that leaves the folder',
+  });
+  expect(await problemOf(source, '4')).toMatchObject({ code: 'issue-unreadable', reason: 'ELOOP' });
+});

@@ -1,0 +1,91 @@
+import { AgentosError, codeOf } from '../core/errors.ts';
+import type { BatchTask, BatchTaskContext } from '../library/batch-task.ts';
+import type { ExportReference } from './protocol.ts';
+import type { Task, TaskContext } from './task.ts';
+import { readUserResult, writeUserResult } from './user-result.ts';
+
+/** What the parent of a user's task sends with each item. */
+export interface UserTaskInput {
+  input: unknown;
+  /** Where the result goes, and what it is the result of. */
+  resultFile: string;
+  key: string;
+}
+
+/** Somebody's export as one of our tasks. */
+export async function loadUserTask(reference: ExportReference): Promise<Task> {
+  const task = await importExport(reference);
+  return async (context) => {
+    const { input, resultFile, key } = context.input as UserTaskInput;
+    // A process that died right after its item was done left the result behind.
+    if ((await readUserResult(resultFile, key)) === null) {
+      const { id, attempt, journal } = context;
+      context.emit({ type: 'item-started', title: id, attempt, reusedSteps: journal.steps().length });
+      const result = await perform(task, context, input);
+      await writeUserResult(resultFile, { key, result });
+    }
+    return { status: 'succeeded', reason: null, outputs: [] };
+  };
+}
+
+async function importExport(reference: ExportReference): Promise<BatchTask> {
+  let module: Record<string, unknown>;
+  try {
+    module = await import(reference.module);
+  } catch (error) {
+    throw failureOf(error, 'permanent');
+  }
+  const task = module[reference.export];
+  if (typeof task === 'function') return task as BatchTask;
+  throw new AgentosError({ code: 'task-missing', ...reference });
+}
+
+async function perform(task: BatchTask, context: TaskContext, input: unknown): Promise<unknown> {
+  let result: unknown;
+  try {
+    result = await task(userContext(context, input));
+  } catch (error) {
+    // What the journal says about itself stands; that inputs were not JSON is the task's own fault.
+    const code = codeOf(error);
+    if (code !== null && code !== 'internal') throw error;
+    throw failureOf(error, code === 'internal' || isPermanent(error) ? 'permanent' : 'transient');
+  }
+  try {
+    JSON.stringify(result);
+    return result;
+  } catch (error) {
+    throw failureOf(error, 'permanent', 'its result is not JSON: ');
+  }
+}
+
+function userContext(context: TaskContext, input: unknown): BatchTaskContext {
+  const { id, attempt, signal, heartbeat, journal, emit } = context;
+  return {
+    id,
+    input,
+    attempt,
+    signal,
+    heartbeat,
+    log: (text) => emit({ type: 'notice', text: String(text) }),
+    step: async (name, inputs, run) => {
+      const began = performance.now();
+      const { value, replayed } = await journal.step({ name, inputs: inputs ?? null }, async (step) => {
+        emit({ type: 'step-started', step: name, model: null });
+        return run(step);
+      });
+      const durationMs = Math.round(performance.now() - began);
+      emit({ type: 'step-finished', step: name, replayed, durationMs, costUsd: null });
+      return value;
+    },
+  };
+}
+
+function isPermanent(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'retry' in error && error.retry === 'permanent';
+}
+
+function failureOf(error: unknown, retry: 'transient' | 'permanent', prefix = ''): AgentosError {
+  const reason = prefix + (error instanceof Error ? error.message : String(error));
+  const stack = error instanceof Error ? (error.stack ?? null) : null;
+  return new AgentosError({ code: 'task-failed', reason, stack }, { retry, cause: error });
+}

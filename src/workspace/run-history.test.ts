@@ -1,0 +1,108 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { testFolder } from '../../test/support/folder.ts';
+import { parseItemId } from '../core/ids.ts';
+import { type Paths, pathsOf } from '../core/paths.ts';
+import { newestLog, readRun, runIds, runUnderWay } from './run-history.ts';
+
+const ID = parseItemId('42');
+/** No process has it: numbers of processes are below 2^22. */
+const NOBODY = 2 ** 30;
+
+interface Run {
+  pid?: number;
+  startedAt?: string;
+  events?: (object | string)[];
+  summary?: object;
+  log?: string;
+}
+
+async function pathsWith(runs: Record<string, Run | null>): Promise<Paths> {
+  const root = await testFolder();
+  const paths = pathsOf(root, join(root, '.agentos'));
+  const write = async (file: string, text: string): Promise<void> => {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text);
+  };
+  for (const [runId, run] of Object.entries(runs)) {
+    const files = paths.run(runId);
+    await mkdir(files.directory, { recursive: true });
+    if (run === null) continue;
+    const { pid = process.pid, startedAt = new Date().toISOString() } = run;
+    const items = [
+      { id: '42', title: 'One' },
+      { id: '43', title: 'Two' },
+    ];
+    await write(files.record, JSON.stringify({ runId, workflow: 'lld', startedAt, pid, items }));
+    const lines = (run.events ?? []).map((event) => (typeof event === 'string' ? event : JSON.stringify(event)));
+    await write(files.events, lines.join('\n'));
+    if (run.summary) await write(files.summary, JSON.stringify(run.summary));
+    if (run.log !== undefined) await write(files.log('lld', ID), run.log);
+  }
+  return paths;
+}
+
+const begun = { type: 'step-started', item: '42', step: 'draft' };
+const ended = { type: 'item-finished', item: '42', status: 'succeeded' };
+
+test('a run goes on while its process lives: one item is at a step, the other waits', async () => {
+  const paths = await pathsWith({ r1: { events: [{ type: 'run-started' }, begun] } });
+  expect(await readRun(paths, 'r1')).toMatchObject({
+    state: 'running',
+    items: [
+      { id: '42', title: 'One', status: 'running', step: 'draft' },
+      { id: '43', status: 'waiting', step: null },
+    ],
+  });
+  expect(await runUnderWay(paths, ID)).toBe('r1');
+});
+
+test('a run whose process is gone was interrupted, and a half-written last line is passed over', async () => {
+  const paths = await pathsWith({ r1: { pid: NOBODY, events: [begun, '{"type":"item-fin'] } });
+  expect(await readRun(paths, 'r1')).toMatchObject({ state: 'interrupted', items: [{ status: 'interrupted' }, {}] });
+  expect(await runUnderWay(paths, ID)).toBeNull();
+});
+
+test.runIf(process.platform === 'linux')('a process that began long after the run is another one', async () => {
+  const paths = await pathsWith({ r1: { startedAt: '2020-01-01T00:00:00.000Z', events: [begun] } });
+  expect(await readRun(paths, 'r1')).toMatchObject({ state: 'interrupted' });
+});
+
+test('an item that ended is no longer under way, though its run goes on', async () => {
+  const paths = await pathsWith({ r1: { events: [begun, ended] } });
+  expect(await readRun(paths, 'r1')).toMatchObject({ state: 'running', items: [{ status: 'succeeded' }, {}] });
+  expect(await runUnderWay(paths, ID)).toBeNull();
+  expect(await runUnderWay(paths, parseItemId('43'))).toBe('r1');
+});
+
+test('a finished run is told by its summary', async () => {
+  const summary = { finishedAt: 'later', items: [{ id: '42', status: 'failed', costUsd: 0.5 }] };
+  const paths = await pathsWith({ r1: { pid: NOBODY, events: [begun], summary } });
+  expect(await readRun(paths, 'r1')).toMatchObject({
+    state: 'finished',
+    items: [{ status: 'failed', step: 'draft', costUsd: 0.5 }, { status: 'waiting' }],
+  });
+});
+
+test('runs are listed newest first; one without a record is not read', async () => {
+  const paths = await pathsWith({ '20260101T000000000Z-a': {}, '20260102T000000000Z-b': null });
+  await writeFile(join(paths.runs, 'stray-file'), '');
+  expect(await runIds(paths)).toEqual(['20260102T000000000Z-b', '20260101T000000000Z-a']);
+  expect(await readRun(paths, '20260102T000000000Z-b')).toBeNull();
+  expect(await readRun(paths, 'nothing')).toBeNull();
+});
+
+test('without a state folder there are no runs', async () => {
+  const paths = pathsOf('/nonexistent', '/nonexistent/.agentos');
+  expect(await runIds(paths)).toEqual([]);
+  expect(await newestLog(paths, ID, null)).toBeNull();
+});
+
+test('the newest log of an item is found, or that of one run', async () => {
+  const paths = await pathsWith({ r1: { log: 'old' }, r2: { log: 'new' }, r3: {} });
+  expect((await newestLog(paths, ID, null))?.runId).toBe('r2');
+  expect((await newestLog(paths, ID, 'r1'))?.runId).toBe('r1');
+  expect(await newestLog(paths, ID, 'r3')).toBeNull();
+  expect(await newestLog(paths, parseItemId('2'), null)).toBeNull();
+});

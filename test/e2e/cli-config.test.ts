@@ -1,0 +1,162 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ISSUE } from '../support/models.ts';
+import { agentos, type ProgramOptions } from '../support/program.ts';
+import { expectRefusal } from '../support/refusal.ts';
+import { type TestRepository, testRepository } from '../support/repository.ts';
+import { treeOf } from '../support/tree.ts';
+
+const optionsOf = (repository: TestRepository, env: Record<string, string> = {}): ProgramOptions => ({
+  cwd: repository.root,
+  env: { HOME: repository.home, ...env },
+});
+
+const INIT = /^agentos init --print shows every setting/;
+
+test('a missing key is told by its variable, with --offline as the way out, and nothing is written', async () => {
+  const repository = await testRepository({ 1: ISSUE });
+  const before = await treeOf(dirname(repository.root));
+  const drafter = await agentos(['lld', '1'], optionsOf(repository));
+  expectRefusal(drafter, 'The drafter needs a key for anthropic', /ANTHROPIC_API_KEY .*--offline/);
+  const reviewer = await agentos(['lld', '--all'], optionsOf(repository, { ANTHROPIC_API_KEY: 'sk-ant-0123456789' }));
+  expectRefusal(reviewer, 'The reviewer needs a key for google', /GEMINI_API_KEY .*--reviewer.*--offline/);
+  const server = await agentos(['lld', '1', '--drafter', 'openai-compatible:x'], optionsOf(repository));
+  expectRefusal(server, 'needs the address of its server', 'endpoints.openai-compatible');
+  expect(await treeOf(dirname(repository.root))).toEqual(before);
+});
+
+const broken: [yaml: string, what: string][] = [
+  ['models:\n  drafter: [\n', 'agentos.yaml:3: Flow sequence'],
+  ['bounds:\n  maxRound: 3\n', 'agentos.yaml:2: bounds.maxRound is not a setting; did you mean maxRounds?'],
+  ['\n\nmodles:\n', 'agentos.yaml:3: modles is not a setting; did you mean models?'],
+  ['bounds:\n  maxRounds: three\n', 'agentos.yaml:2: bounds.maxRounds must be a number, not text.'],
+  ['bounds:\n  timeout: 5\n', 'agentos.yaml:2: bounds.timeout must be text, not a number.'],
+  ['just text\n', 'agentos.yaml:1: must be a group of settings, not text.'],
+  ['"evil\\e[31m\\nkey": 1\n', 'agentos.yaml:1: evil key is not a setting.'],
+];
+
+test('a mistake in agentos.yaml is told with file and line by every command that reads it', async () => {
+  const repository = await testRepository({ 1: ISSUE });
+  for (const [yaml, what] of broken) {
+    await repository.write('agentos.yaml', yaml);
+    expectRefusal(await agentos(['lld', '1', '--offline'], optionsOf(repository)), what, INIT);
+  }
+  expectRefusal(await agentos(['status'], optionsOf(repository)), 'agentos.yaml:1:', INIT);
+  expect(await repository.list('.agentos')).toEqual([]);
+});
+
+test('--config of a file that is not there, or is a folder, is refused; one that is there is used', async () => {
+  const repository = await testRepository({ 1: ISSUE });
+  await repository.write('agentos.yaml', 'broken: true\n');
+  await writeFile(join(repository.home, 'other.yaml'), 'models: { drafter: offline, reviewer: offline }\n');
+  const run = (file: string): ReturnType<typeof agentos> =>
+    agentos(['lld', '1', '--dry-run', '--config', file], optionsOf(repository));
+  const [missing, folder, nasty, other] = await Promise.all([
+    run('no\u001B[31mne.yaml'),
+    run('.'),
+    run('a\nb'),
+    run('../home/other.yaml'),
+  ]);
+  expectRefusal(missing, "none.yaml can't be read: it does not exist.", 'Check the path');
+  expectRefusal(folder, "can't be read: it is a folder.", 'Check the path');
+  expectRefusal(nasty, "a b can't be read: it does not exist.", 'Check the path');
+  expect(other).toMatchObject({ code: 0, stderr: '' });
+  expect(other.stdout).toContain('drafter offline');
+});
+
+test('a prompt of the repository that can not be filled is refused before anything starts', async () => {
+  const repository = await testRepository({ 1: ISSUE });
+  await repository.write('agentos/prompts/draft.md', 'Draft {{id}} for {{nobody}}.');
+  const unknown = await agentos(['lld', '1', '--offline'], optionsOf(repository));
+  expectRefusal(
+    unknown,
+    /draft\.md uses \{\{nobody\}\}; known there: \{\{id\}\}, \{\{title\}\}\./,
+    'Mend it, or delete it',
+  );
+  await repository.write('agentos/prompts/draft.md', '');
+  await mkdir(join(repository.root, 'agentos/prompts/drafter.md'));
+  const folder = await agentos(['lld', '1', '--offline'], optionsOf(repository));
+  expectRefusal(folder, "drafter.md can't be read: it is a folder.", 'Mend it, or delete it');
+  expect(await repository.list('.agentos')).toEqual([]);
+});
+
+test('flags win over the file, and the file over the defaults', async () => {
+  const repository = await testRepository({ 1: ISSUE });
+  await repository.write('agentos.yaml', 'models: { drafter: offline, reviewer: "command:cat review.md" }\n');
+  const [file, flag, offline] = await Promise.all(
+    [[], ['--drafter', 'command:true'], ['--offline']].map((flags) =>
+      agentos(['lld', '1', '--dry-run', '--json', ...flags], optionsOf(repository)),
+    ),
+  );
+  expect(JSON.parse(file?.stdout ?? '').models).toEqual({ drafter: 'offline', reviewer: 'command:cat review.md' });
+  expect(JSON.parse(flag?.stdout ?? '').models).toMatchObject({ drafter: 'command:true' });
+  expect(JSON.parse(offline?.stdout ?? '').models).toEqual({ drafter: 'offline', reviewer: 'offline' });
+});
+
+test('init writes a commented agentos.yaml with its schema, once; what is there is never overwritten', async () => {
+  const repository = await testRepository({ 1: ISSUE });
+  const printed = await agentos(['init', '--print'], { cwd: repository.home });
+  expect(printed).toMatchObject({ code: 0, stderr: '' });
+  const first = await agentos(['init'], { ...optionsOf(repository), cwd: join(repository.root, 'src') });
+  expect(first).toMatchObject({ code: 0, stderr: '' });
+  expect(await repository.read('agentos.yaml')).toBe(printed.stdout);
+  expect(JSON.parse(await repository.read('.agentos/agentos.schema.json'))).toMatchObject({ title: 'agentos.yaml' });
+  expect(repository.git('status', '--short')).toBe('?? agentos.yaml');
+
+  const before = await treeOf(repository.root);
+  expectRefusal(await agentos(['init'], optionsOf(repository)), 'exists already.', 'It was left as it is.');
+  expect(await treeOf(repository.root)).toEqual(before);
+  expect((await agentos(['lld', '1', '--offline', '--dry-run'], optionsOf(repository))).code).toBe(0);
+});
+
+test('init that can not write its schema leaves no agentos.yaml behind', async () => {
+  const repository = await testRepository({ 1: ISSUE });
+  await repository.write('.agentos', 'a file in its place');
+  expectRefusal(await agentos(['init'], optionsOf(repository)), 'something else is in its place', '--base-dir');
+  expect(await repository.list('.')).not.toContain('agentos.yaml');
+});
+
+test('the file as written, with every comment mark removed, is taken by the program', async () => {
+  const repository = await testRepository({ 1: ISSUE });
+  await agentos(['init'], optionsOf(repository));
+  const [mark, ...lines] = (await readFile(join(repository.root, 'agentos.yaml'), 'utf8')).split('\n');
+  await repository.write('agentos.yaml', [mark, ...lines.map((line) => line.replace(/^# ?/, ''))].join('\n'));
+  const { code, stderr, stdout } = await agentos(['lld', '1', '--dry-run'], optionsOf(repository));
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toContain('drafter anthropic:claude-opus-5, reviewer google:gemini-3-pro-preview');
+});
+
+test('doctor says what is well, what is not, and what to do, and writes nothing', async () => {
+  const repository = await testRepository({ 1: ISSUE, 'a b': '# Not an id' });
+  const before = await treeOf(dirname(repository.root));
+  const keys = { ANTHROPIC_API_KEY: 'sk-ant-0123456789', GEMINI_API_KEYS: 'gem-0123456789,gem-9876543210' };
+  const healthy = await agentos(['doctor'], optionsOf(repository, keys));
+  expect(healthy).toMatchObject({ code: 0, stderr: '' });
+  expect(healthy.stdout).toContain('2 key(s): GEMINI_API_KEYS#1, GEMINI_API_KEYS#2');
+  expect(healthy.stdout).toContain('1 not taken, such as "a b.md"');
+  expect(healthy.stdout).toContain('Ready. Try: agentos lld --all');
+  expect(healthy.stdout).not.toMatch(/0123456789|9876543210/);
+
+  const keyless = await agentos(['doctor', '--json'], optionsOf(repository));
+  expect(keyless).toMatchObject({ code: 1, stderr: '' });
+  const { healthy: well, checks } = JSON.parse(keyless.stdout);
+  expect(well).toBe(false);
+  expect(checks.filter((check: { state: string }) => check.state === 'bad')).toEqual([
+    expect.objectContaining({ name: 'drafter', todo: expect.stringContaining('ANTHROPIC_API_KEY') }),
+    expect.objectContaining({ name: 'reviewer', todo: expect.stringContaining('GEMINI_API_KEY') }),
+  ]);
+
+  const file = await agentos(['doctor', '--base-dir', 'issues/1.md'], optionsOf(repository, keys));
+  expect(file.code).toBe(1);
+  expect(file.stdout).toMatch(/^BAD {3}state folder/m);
+  expect(await treeOf(dirname(repository.root))).toEqual(before);
+
+  await repository.write('agentos.yaml', 'nonsense: 1\n');
+  const broken = await agentos(['doctor'], optionsOf(repository, keys));
+  expect(broken.code).toBe(1);
+  expect(broken.stdout).toContain('agentos.yaml:1: nonsense is not a setting.');
+  const outside = await agentos(['doctor'], { cwd: repository.home });
+  expect(outside.code).toBe(1);
+  expect(outside.stdout).toContain('is not inside a git repository.');
+});

@@ -1,0 +1,97 @@
+import { AgentosError } from '../../src/core/errors.ts';
+import type { Usage } from '../../src/core/money.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { Lease, LeaseRequest, Pool, Ruling } from '../../src/gateway/port.ts';
+
+export interface KeyRota extends Pick<Pool, 'acquire'> {
+  /** Requests for a lease, in the order of arrival. */
+  readonly requests: readonly LeaseRequest[];
+  readonly queued: number;
+  readonly inFlight: number;
+  /** How leases ended, in that order. */
+  readonly endings: readonly ('abandoned' | Usage | null)[];
+  /** Grants nothing until `release`. */
+  hold(): void;
+  release(): void;
+}
+
+interface Waiter {
+  request: LeaseRequest;
+  grant: () => void;
+}
+
+/**
+ * The least that can stand behind the gateway: keys take turns, a refused key is out, a refused request goes to the next
+ * key. Learning limits is the real pool's business.
+ */
+export function createKeyRota(keys: readonly string[], { refuse }: { refuse?: AgentosError } = {}): KeyRota {
+  const live = keys.map((key, index) => ({ id: `key-${index + 1}`, key }));
+  const requests: LeaseRequest[] = [];
+  const queue: Waiter[] = [];
+  const endings: ('abandoned' | Usage | null)[] = [];
+  let held = false;
+  let turn = 0;
+  let inFlight = 0;
+
+  const lease = ({ vendor }: LeaseRequest): Lease => {
+    const chosen = live[turn++ % live.length];
+    if (chosen === undefined) throw deadKeys(vendor);
+    inFlight += 1;
+    let open = true;
+    const end = (how: 'abandoned' | Usage | null): void => {
+      if (!open) return;
+      open = false;
+      inFlight -= 1;
+      endings.push(how);
+    };
+    return {
+      keyId: chosen.id,
+      key: new Secret(chosen.key),
+      answered({ status }): Ruling {
+        if (status === 401 || status === 403) {
+          live.splice(live.indexOf(chosen), 1);
+          return live.length > 0 ? { verdict: 'again' } : { verdict: 'fail', error: deadKeys(vendor) };
+        }
+        return { verdict: status === 429 ? 'again' : 'pass' };
+      },
+      finished: (usage) => end(usage),
+      abandon: () => end('abandoned'),
+    };
+  };
+
+  return {
+    requests,
+    endings,
+    get queued() {
+      return queue.length;
+    },
+    get inFlight() {
+      return inFlight;
+    },
+    hold() {
+      held = true;
+    },
+    release() {
+      held = false;
+      for (const { grant } of queue.splice(0)) grant();
+    },
+    acquire(request) {
+      requests.push(request);
+      if (refuse !== undefined) return Promise.reject(refuse);
+      if (!held) return Promise.resolve().then(() => lease(request));
+      return new Promise((resolve, reject) => {
+        const waiter = { request, grant: () => resolve(lease(request)) };
+        queue.push(waiter);
+        request.signal.addEventListener('abort', () => {
+          const at = queue.indexOf(waiter);
+          if (at !== -1) queue.splice(at, 1);
+          reject(request.signal.reason);
+        });
+      });
+    },
+  };
+}
+
+function deadKeys(provider: string): AgentosError {
+  return new AgentosError({ code: 'provider-rejected-key', provider, status: 401, detail: 'every key was refused' });
+}
