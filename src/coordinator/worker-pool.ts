@@ -53,7 +53,7 @@ export function createWorkerPool(settings: WorkerSettings, runTag: string, under
   const discard = async (worker: WorkerProcess): Promise<void> => {
     killGroups(worker);
     await worker.gone;
-    await endLeftovers(worker.tag, []);
+    await endLeftovers(worker.tag);
     for (const leader of all.get(worker) ?? []) undertaker.remove(leader);
     if (worker.pid !== undefined) undertaker.remove(worker.pid);
     all.delete(worker);
@@ -85,7 +85,7 @@ export function createWorkerPool(settings: WorkerSettings, runTag: string, under
       const workers = [...all.keys()];
       for (const worker of workers) killGroups(worker);
       await Promise.all(workers.map((worker) => worker.gone));
-      if (count > 0) await endLeftovers(`${runTag}-`, []);
+      if (count > 0) await endLeftovers(`${runTag}-`);
     },
   };
 }

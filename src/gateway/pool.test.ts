@@ -204,6 +204,15 @@ describe('limits', () => {
     expect(waits[5]).toBeLessThanOrEqual(60_000);
   });
 
+  it('goes on after several refusals at once that say nothing', async () => {
+    const { clock, pool, ask } = setUp({ keys: keysOf('google', 'a') });
+    const leases = [await pool.acquire(ask({ vendor: 'google' })), await pool.acquire(ask({ vendor: 'google' }))];
+    for (const lease of leases) lease.answered(refusal());
+    const waiting = fate(pool.acquire(ask({ vendor: 'google' })));
+    await clock.advance(5_000);
+    expect(waiting.done).toBe(true);
+  });
+
   it('learns requests, tokens and the burst from headers', async () => {
     const { clock, pool, ask } = setUp({ keys: keysOf('openai', 'a') });
     const lease = await pool.acquire(ask({ vendor: 'openai' }));
@@ -350,6 +359,43 @@ describe('deadlines', () => {
     expect(refused.problem).toMatchObject({ code: 'provider-quota', retryAfterMs: 60_000 });
     await clock.advance(65_000);
     expect(patient.value?.keyId).toBeDefined();
+  });
+
+  it('does not refuse for a key that rests while another is only busy', async () => {
+    const { clock, events, pool, ask } = setUp({ limits: { vendors: { anthropic: { concurrency: 1 } } } });
+    const resting = await pool.acquire(ask());
+    const busy = await pool.acquire(ask());
+    resting.answered(refusal({ 'retry-after': '60' }));
+    const waiting = fate(pool.acquire(ask({ deadlineMs: clock.now() + 10_000 })));
+    await clock.advance(5_000);
+    expect([waiting.done, events.map(({ type }) => type)]).toEqual([false, ['key-cooling']]);
+    busy.answered(OK);
+    busy.finished(null);
+    await clock.advance(0);
+    expect(waiting.value?.keyId).toBe(busy.keyId);
+  });
+
+  it('serves who asks as an event is told', async () => {
+    const clock = createVirtualClock();
+    const asked: ReturnType<typeof fate<Lease>>[] = [];
+    const pool = createCredentialPool({
+      keys: keysOf('anthropic', 'a', 'b'),
+      clock,
+      random: () => 0.5,
+      onEvent: () => asked.push(fate(pool.acquire(request))),
+    });
+    const { signal } = new AbortController();
+    const request: LeaseRequest = {
+      vendor: 'anthropic',
+      model: 'm',
+      workflow: 'w',
+      estimatedInputTokens: 1,
+      deadlineMs: null,
+      signal,
+    };
+    (await pool.acquire({ ...request })).answered({ status: 401, headers: {}, body: null });
+    await clock.advance(0);
+    expect(asked.map(({ done }) => done)).toEqual([true]);
   });
 
   it('refuses when the deadline passes while all slots are taken', async () => {

@@ -1,6 +1,4 @@
 import type { Clock } from '../core/clock.ts';
-import { formatDuration } from '../core/duration.ts';
-import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { Usage } from '../core/money.ts';
 import { ProviderBreaker } from './pool-breaker.ts';
@@ -9,6 +7,7 @@ import type { PoolKey } from './pool-key.ts';
 import { type LeaseOwner, type Outing, PoolLease } from './pool-lease.ts';
 import { PoolLine, type Waiter } from './pool-line.ts';
 import { type MemberOptions, PoolMembers } from './pool-members.ts';
+import { waitRefusal } from './pool-refusal.ts';
 import { PoolSettlement } from './pool-settlement.ts';
 import type { KeyView, Lease, LeaseRequest, Pool, PoolEvent, Ruling, VendorAnswer } from './port.ts';
 
@@ -44,7 +43,7 @@ class CredentialPool implements Pool, LeaseOwner {
   readonly #retries = new WeakSet<LeaseRequest>();
   readonly #watchers = new Set<() => void>();
   #timer: { atMs: number; stop: AbortController } | null = null;
-  #pumping = false;
+  #pumping: 'no' | 'yes' | 'again' = 'no';
 
   constructor(options: PoolOptions) {
     this.#options = options;
@@ -66,7 +65,9 @@ class CredentialPool implements Pool, LeaseOwner {
       const line = this.#line(request);
       const retry = this.#retries.has(request);
       const leave = (): void => {
-        if (line.queue.remove(request.workflow, waiter)) reject(signal.reason);
+        if (!line.queue.remove(request.workflow, waiter)) return;
+        reject(signal.reason);
+        this.#pump();
       };
       const waiter: Waiter = {
         request,
@@ -153,18 +154,27 @@ class CredentialPool implements Pool, LeaseOwner {
     key.group.inFlight -= 1;
   }
 
-  /** One pass at a time: what a granted caller does at once is seen by the loop that is running. */
+  /** One pass at a time; what is asked for meanwhile, by whoever hears of an event, gets a pass of its own. */
   #pump(): void {
-    if (this.#pumping) return;
-    this.#pumping = true;
+    const before = this.#pumping;
+    this.#pumping = before === 'no' ? 'yes' : 'again';
+    if (before !== 'no') return;
     try {
-      let wakeMs = Number.POSITIVE_INFINITY;
-      for (const line of this.#lines.values()) wakeMs = Math.min(wakeMs, this.#serve(line));
-      this.#wakeAt(wakeMs);
+      for (;;) {
+        this.#pumping = 'yes';
+        let wakeMs = Number.POSITIVE_INFINITY;
+        for (const line of this.#lines.values()) wakeMs = Math.min(wakeMs, this.#serve(line));
+        this.#wakeAt(wakeMs);
+        if (!this.#isAskedAgain()) break;
+      }
     } finally {
-      this.#pumping = false;
+      this.#pumping = 'no';
     }
     for (const watcher of this.#watchers) watcher();
+  }
+
+  #isAskedAgain(): boolean {
+    return this.#pumping === 'again';
   }
 
   /** Lets out whoever can go now. Returns when to look again. */
@@ -187,33 +197,37 @@ class CredentialPool implements Pool, LeaseOwner {
         served.item.granted(this.#letOut(line, served.item.request, key ?? choice.key));
         continue;
       }
-      const readyMs = choice.key === null ? Number.POSITIVE_INFINITY : choice.readyMs;
-      if (choice.key !== null) this.#exhaustion.servedFrom(line.vendor, readyMs);
-      this.#refuseLate(line, choice.key === null ? nowMs : readyMs, nowMs);
+      // A key that is only busy may be free at any moment: then nothing is known about when.
+      if (!choice.busy) this.#exhaustion.servedFrom(line.vendor, choice.readyMs);
+      const earliestMs = choice.busy ? nowMs : choice.readyMs;
+      const overloaded = this.#breaker(line.vendor).isOpen();
+      line.refuseLate(earliestMs, nowMs, () => waitRefusal(line.vendor, overloaded, earliestMs - nowMs));
       if (line.queue.size === 0) return Number.POSITIVE_INFINITY;
-      return Math.min(readyMs, line.firstDeadlineMs());
+      return Math.min(choice.readyMs, line.firstDeadlineMs());
     }
   }
 
   /** The live key that can go first; near ties go to the workflow's last one, whose prompt cache is warm. */
-  #choose(line: PoolLine, request: LeaseRequest, nowMs: number): { key: PoolKey | null; readyMs: number } {
-    const none = { key: null, readyMs: Number.POSITIVE_INFINITY };
+  #choose(line: PoolLine, request: LeaseRequest, nowMs: number): Choice {
     const gateMs = this.#breaker(line.vendor).readyAtMs(nowMs);
-    if (gateMs === null) return none;
+    if (gateMs === null) return { key: null, readyMs: Number.POSITIVE_INFINITY, busy: true };
     let best: Candidate | null = null;
+    let freeMs = Number.POSITIVE_INFINITY;
     for (const key of this.#members.live(line.vendor)) {
       const { group } = key;
       const lane = group.lane(request.model, nowMs);
       const readyMs = Math.max(gateMs, lane.readyAtMs(request.estimatedInputTokens, nowMs));
       if (group.inFlight >= group.concurrency.limit) {
         if (readyMs <= nowMs) group.concurrency.heldBack();
+        freeMs = Math.min(freeMs, readyMs);
         continue;
       }
       const fullness = lane.fullness(nowMs) + (line.lastKey(request.workflow) === key.id ? WARM_CACHE : 0);
       const candidate = { key, readyMs, fullness };
       if (best === null || precedes(candidate, best)) best = candidate;
     }
-    return best ?? none;
+    const readyMs = best?.readyMs ?? Number.POSITIVE_INFINITY;
+    return { key: best?.key ?? null, readyMs, busy: freeMs < readyMs };
   }
 
   #ready(line: PoolLine, request: LeaseRequest, key: PoolKey, nowMs: number): PoolKey | null {
@@ -237,29 +251,6 @@ class CredentialPool implements Pool, LeaseOwner {
     line.remember(request.workflow, key.id);
     this.#exhaustion.served(line.vendor);
     return new PoolLease({ request, key, portion, sentMs: nowMs, inFlightAtSending: group.inFlight, turnCost }, this);
-  }
-
-  /** A wait that can't end in time is not begun. */
-  #refuseLate(line: PoolLine, earliestMs: number, nowMs: number): void {
-    line.refuseLate(earliestMs, nowMs, () => {
-      const provider = line.vendor;
-      if (this.#breaker(line.vendor).isOpen()) {
-        const detail = 'almost every request fails at the provider';
-        return new AgentosError(
-          { code: 'provider-overloaded', provider, status: null, detail },
-          { retry: 'transient' },
-        );
-      }
-      const retryAfterMs = earliestMs > nowMs ? Math.ceil(earliestMs - nowMs) : null;
-      const detail =
-        retryAfterMs === null
-          ? 'no key became free in time'
-          : `every key has used its quota; the first is back in ${formatDuration(retryAfterMs)}`;
-      return new AgentosError(
-        { code: 'provider-quota', provider, detail, retryAfterMs, status: null },
-        { retry: 'quota' },
-      );
-    });
   }
 
   #wakeAt(atMs: number): void {
@@ -289,6 +280,14 @@ class CredentialPool implements Pool, LeaseOwner {
     this.#breakers.set(vendor, known);
     return known;
   }
+}
+
+interface Choice {
+  /** Null: none has a slot. */
+  key: PoolKey | null;
+  readyMs: number;
+  /** Another could go sooner, but for those that it has in flight. */
+  busy: boolean;
 }
 
 interface Candidate {

@@ -200,3 +200,18 @@ describe('ETA', () => {
     expect(viewAt(progress, 15)).toMatchObject({ etaMs: null, stopping: true });
   });
 });
+
+test('an item that waits for quota is paused until its vendor is expected back, and runs when it has a key', () => {
+  const { progress, at } = started(1);
+  at(0, '1', { type: 'item-started', title: 'One', attempt: 1, reusedSteps: 0 });
+  at(1, '1', { type: 'quota-waiting', vendor: 'anthropic' });
+  progress.add({
+    at: new Date(START_MS + 2_000).toISOString(),
+    type: 'pool-exhausted',
+    vendor: 'anthropic',
+    forMs: 40_000,
+  });
+  expect(progress.view(START_MS + 12_000).workers[0]).toMatchObject({ state: 'paused', resumesInMs: 30_000 });
+  at(42, '1', { type: 'quota-resumed', vendor: 'anthropic', waitedMs: 41_000 });
+  expect(progress.view(START_MS + 43_000).workers[0]).toMatchObject({ state: 'running', resumesInMs: null });
+});

@@ -59,6 +59,8 @@ export function createProgress(mask: (text: string) => string): Progress {
   let peak = 0;
   let costUsd: number | null = 0;
   let stopping = false;
+  /** When a vendor that has nothing left is expected back. */
+  const quotaBackAtMs = new Map<string, number | null>();
 
   const inFlight = (): Flight[] => flights.filter((flight) => flight !== null);
 
@@ -87,6 +89,10 @@ export function createProgress(mask: (text: string) => string): Progress {
       Object.assign(flight, { title: mask(event.title), step: null, ...RUNNING });
     } else if (event.type === 'step-started') {
       if (known) Object.assign(known, { step: event.step, ...RUNNING });
+    } else if (event.type === 'quota-waiting') {
+      if (known) Object.assign(known, { state: 'paused', resumesAtMs: quotaBackAtMs.get(event.vendor) ?? null });
+    } else if (event.type === 'quota-resumed') {
+      if (known) Object.assign(known, RUNNING);
     } else if (event.type === 'item-retrying') {
       // An attempt can fail before it has reported its start.
       const flight = known ?? begin(label, atMs);
@@ -126,6 +132,11 @@ export function createProgress(mask: (text: string) => string): Progress {
       if ('item' in event) addItem(event);
       else if (event.type === 'run-started') total = event.items.length;
       else if (event.type === 'interrupted') stopping = true;
+      else if (event.type === 'pool-exhausted') {
+        const backAtMs = event.forMs === null ? null : Date.parse(event.at) + event.forMs;
+        quotaBackAtMs.set(event.vendor, backAtMs);
+        for (const flight of inFlight()) if (flight.state === 'paused') flight.resumesAtMs = backAtMs;
+      } else if (event.type === 'pool-resumed') quotaBackAtMs.delete(event.vendor);
     },
     view: (nowMs) => ({
       done,

@@ -71,3 +71,17 @@ describe('readRetryAfterMs', () => {
     expect(read({ body: dailyQuota('5s') }, Date.parse(now))).toBe(Date.parse(midnight) - Date.parse(now));
   });
 });
+
+describe('a clock that is off', () => {
+  const date = 'Thu, 15 Jan 2026 13:00:00 GMT';
+
+  it('does not lengthen or shorten what an instant means', () => {
+    expect(read({ headers: { date, 'retry-after': 'Thu, 15 Jan 2026 13:00:20 GMT' } })).toBe(20_000);
+    expect(read({ headers: { date, 'anthropic-ratelimit-requests-reset': '2026-01-15T13:00:05Z' } })).toBe(5_000);
+  });
+
+  it('is not assumed for the second or so that the header’s whole seconds leave open', () => {
+    const near = 'Thu, 15 Jan 2026 12:00:01 GMT';
+    expect(read({ headers: { date: near, 'retry-after': 'Thu, 15 Jan 2026 12:00:30 GMT' } })).toBe(30_000);
+  });
+});

@@ -90,7 +90,7 @@ export function errorDetails(body: unknown): Fields[] {
   return listOf(fieldsOf(fieldsOf(whole)['error'] ?? whole)['details']);
 }
 
-export function isDailyQuota(detail: Fields): boolean {
+function isDailyQuota(detail: Fields): boolean {
   return listOf(detail['violations']).some((violation) => textOf(violation['quotaId'])?.includes('PerDay') ?? false);
 }
 

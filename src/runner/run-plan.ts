@@ -125,6 +125,7 @@ export async function runPlan(options: RunOptions): Promise<Summary> {
     attachOutput: (id, { stdout, stderr }) => prefixer.attach(labelOf(workflow, parseItemId(id)), stdout, stderr),
     runTag: runId,
   });
+  coordinator.warmUp(plan.items.filter((item) => item.state === 'new' || item.state === 'resumed').length);
   const onInterrupt = (): void => {
     emitRun({ type: 'interrupted', signal: interrupt.by() ?? 'SIGINT' });
     coordinator.stop(interrupt.polite.reason as AgentosError);

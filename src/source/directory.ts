@@ -1,4 +1,4 @@
-import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
@@ -10,7 +10,6 @@ import { normaliseText, parseMarkdown, plainText } from '../governance/markdown.
 import type { Issue, IssueSource } from './port.ts';
 
 const LARGEST_BYTES = 1_000_000;
-const naturalOrder = new Intl.Collator('en', { numeric: true });
 
 /** Issues as Markdown files in one folder of the repository, `issues/<id>.md`. */
 export function createDirectorySource(directory: string): IssueSource {
@@ -27,7 +26,7 @@ export function createDirectorySource(directory: string): IssueSource {
       .filter((name) => name.endsWith('.md') && name.toLowerCase() !== 'readme.md')
       .map((name) => name.slice(0, -'.md'.length))
       .filter(isItemId)
-      .sort(naturalOrder.compare);
+      .sort(new Intl.Collator('en', { numeric: true }).compare);
   }
 
   async function read(id: ItemId): Promise<Issue> {
@@ -37,9 +36,10 @@ export function createDirectorySource(directory: string): IssueSource {
     let bytes: Buffer;
     try {
       // A link out of the folder could hand any file of the machine to a model.
-      if (!isInside(await realpath(directory), await realpath(path)))
+      const found = await lstat(path);
+      if (found.isSymbolicLink() && !isInside(await realpath(directory), await realpath(path)))
         throw unreadable('is a link that leaves the folder');
-      const { size } = await stat(path);
+      const { size } = found.isSymbolicLink() ? await stat(path) : found;
       if (size > LARGEST_BYTES) throw unreadable(`is larger than ${LARGEST_BYTES / 1_000_000} MB`);
       bytes = await readFile(path);
     } catch (error) {

@@ -1,8 +1,17 @@
 import { flushCompileCache } from 'node:module';
+import { systemClock } from '../core/clock.ts';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
-import { WORKER_TAG } from '../workspace/leftovers.ts';
-import type { FromWorker, ItemStart, TaskReference, TaskResult, ToWorker } from './protocol.ts';
+import { openSqliteJournal } from '../journal/sqlite.ts';
+import {
+  type FromWorker,
+  type ItemStart,
+  KEEP_COMPILED_CODE,
+  type TaskReference,
+  type TaskResult,
+  type ToWorker,
+} from './protocol.ts';
+import { stoppableJournal } from './stoppable-journal.ts';
 import type { Task } from './task.ts';
 
 /*
@@ -43,16 +52,19 @@ interface Running {
 }
 
 let running: Running | null = null;
-const loadJournal = (): Promise<typeof import('../journal/sqlite.ts')> => import('../journal/sqlite.ts');
 
 function revive({ problem, retry }: ErrorRecord): AgentosError {
   return new AgentosError(problem, { retry });
 }
 
+let modelSteps = 0;
+
 function emit(event: ItemEvent): void {
   post({ type: 'event', event });
+  if (event.type !== 'step-started') return;
+  modelSteps += 1;
   // A long wait begins: what the last document left behind goes before it, not at some time during it.
-  if (event.type === 'step-started') globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  if (modelSteps > 1) globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
 async function loadTask(reference: TaskReference): Promise<Task> {
@@ -70,12 +82,7 @@ async function runItem(item: ItemStart): Promise<void> {
   running = { stop, abort };
   let outcome: { result: TaskResult } | { error: ErrorRecord };
   try {
-    const [task, { openSqliteJournal }, { systemClock }, { stoppableJournal }] = await Promise.all([
-      loadTask(item.task),
-      loadJournal(),
-      import('../core/clock.ts'),
-      import('./stoppable-journal.ts'),
-    ]);
+    const task = await loadTask(item.task);
     const journal = openSqliteJournal(item.checkpoint, { clock: systemClock });
     try {
       const result = await task({
@@ -106,7 +113,7 @@ let compiledCodeKept = false;
 
 /** Node keeps it at an exit of its own, which a worker never has. One worker of a run does, when it knows what an item needs. */
 function keepCompiledCode(): void {
-  if (compiledCodeKept || !process.env[WORKER_TAG]?.endsWith('-1.')) return;
+  if (compiledCodeKept || process.argv[3] !== KEEP_COMPILED_CODE) return;
   compiledCodeKept = true;
   flushCompileCache();
 }
@@ -161,4 +168,4 @@ delete process.env['NODE_COMPILE_CACHE'];
 delete process.env['MALLOC_ARENA_MAX'];
 post({ type: 'ready' });
 // An error while warming up is not lost: loading again for the item raises it again.
-void Promise.allSettled([loadJournal(), loadTask(JSON.parse(process.argv[2] ?? 'null') as TaskReference)]);
+void Promise.allSettled([loadTask(JSON.parse(process.argv[2] ?? 'null') as TaskReference)]);

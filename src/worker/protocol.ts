@@ -28,6 +28,9 @@ export interface TaskResult {
   outputs: string[];
 }
 
+/** The argument of the one worker of a run that leaves its compiled code for the workers of later runs. */
+export const KEEP_COMPILED_CODE = 'keep-compiled-code';
+
 /** From the parent to a worker. */
 export type ToWorker =
   | { type: 'start'; item: ItemStart }

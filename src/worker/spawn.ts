@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { WORKER_TAG } from '../workspace/leftovers.ts';
 import { signalTree } from '../workspace/process-tree.ts';
-import type { FromWorker, TaskReference, ToWorker } from './protocol.ts';
+import { type FromWorker, KEEP_COMPILED_CODE, type TaskReference, type ToWorker } from './protocol.ts';
 
 export interface WorkerSettings {
   /** The bundled worker program. */
@@ -52,7 +52,8 @@ const OWN_TASK = [
 
 /** Starts a worker in a process group of its own, so that it can be ended with all that it started. */
 export function spawnWorker({ script, task, env, cwd, compileCache }: WorkerSettings, tag: string): WorkerProcess {
-  const child: ChildProcess = fork(script, [JSON.stringify(task)], {
+  const isFirst = tag.endsWith('-1.');
+  const child: ChildProcess = fork(script, [JSON.stringify(task), ...(isFirst ? [KEEP_COMPILED_CODE] : [])], {
     cwd,
     detached: true,
     execArgv: 'builtIn' in task ? OWN_TASK : ANY_TASK,

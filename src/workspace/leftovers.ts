@@ -5,23 +5,24 @@ import { systemCode } from '../core/errors.ts';
 export const WORKER_TAG = 'AGENTOS_WORKER';
 
 /** Ends what carries a tag that begins so. Works where there is a /proc; elsewhere process groups have to do. */
-export async function endLeftovers(tagPrefix: string, except: readonly number[]): Promise<number> {
+export async function endLeftovers(tagPrefix: string): Promise<void> {
   const wanted = Buffer.from(`${WORKER_TAG}=${tagPrefix}`);
-  const names = await readdir('/proc').catch(() => []);
-  let ended = 0;
-  for (const name of names) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid || except.includes(pid)) continue;
-    const environment = await readFile(`/proc/${pid}/environ`).catch(() => null);
-    if (environment === null || !startsEntry(environment, wanted)) continue;
-    try {
-      process.kill(pid, 'SIGKILL');
-      ended += 1;
-    } catch (error) {
-      if (systemCode(error) !== 'ESRCH') throw error;
-    }
+  const names = await readdir('/proc').catch(() => [] as string[]);
+  const pids = names.map(Number).filter((pid) => Number.isInteger(pid) && pid !== process.pid);
+  await Promise.all(
+    pids.map(async (pid) => {
+      const environment = await readFile(`/proc/${pid}/environ`).catch(() => null);
+      if (environment !== null && startsEntry(environment, wanted)) end(pid);
+    }),
+  );
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (systemCode(error) !== 'ESRCH') throw error;
   }
-  return ended;
 }
 
 function startsEntry(environment: Buffer, wanted: Buffer): boolean {

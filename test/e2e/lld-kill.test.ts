@@ -14,7 +14,7 @@ function fraction(index: number): number {
 }
 
 const models = script({
-  draft: () => ({ text: lldFor('42'), latencyMs: 20, chunkDelayMs: 1 }),
+  draft: () => ({ text: lldFor('42'), latencyMs: 20 }),
   review: (call) => ({
     text:
       roundOf(call) === 1
@@ -66,4 +66,4 @@ test(`killed at ${KILLS} random moments and started again, it ends in the same L
   expect(vendor.calls.length - calls).toBeLessThanOrEqual(needed + killsSinceStart);
   expect(await repository.list('.agentos/checkpoints')).toEqual([]);
   expect(await repository.list('docs/lineage/42')).toHaveLength(6);
-}, 180_000);
+}, 400_000);

@@ -153,9 +153,9 @@ export class Allowance {
     const { hintMs, reading, siblings } = refusal;
     const sameSpell = share.sentMs <= this.#lastRefusalMs;
     this.#lastRefusalMs = nowMs;
-    if (this.#fixed) return hintMs ?? 1_000;
     // Nothing to go by: neither a hint nor enough that was let in.
-    if (this.#mode === 'unknown' && hintMs === null && reading === null && this.#taken < 3 * this.#unit) return 0;
+    const clueless = hintMs === null && reading === null && this.#taken < 3 * this.#unit;
+    if (this.#mode === 'unknown' && (sameSpell || clueless)) return 0;
     if (sameSpell) {
       this.#refill?.refusedToo(this.#taken);
     } else {

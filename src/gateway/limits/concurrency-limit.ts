@@ -1,5 +1,6 @@
 const FIRST = 3;
 const FAST_UNTIL = 8;
+const SLOW_UNTIL = 32;
 const FIRST_PROBE_MS = 60_000;
 const SIBLING_PROBE_MS = 10_000;
 
@@ -18,8 +19,9 @@ interface Ceiling {
 
 /**
  * How many requests may be in flight at once; no vendor says so before it refuses one. It grows only while it is what
- * holds requests back: by one for each success at first, then by about two a round. A refusal sets a ceiling, above
- * which one more is tried after 60 s, 120 s, … What a sibling ran into is a ceiling too, but one that is tried soon.
+ * holds requests back: by one for each success at first, then by about one a round, and faster again when so many pass
+ * that there seems to be no ceiling. A refusal sets a ceiling, above which one more is tried after 60 s, 120 s, … What a
+ * sibling ran into is a ceiling too, but one that is tried soon.
  */
 export class ConcurrencyLimit {
   readonly #fixed: number;
@@ -64,7 +66,7 @@ export class ConcurrencyLimit {
     }
     const ceiling = this.#ceiling;
     if (ceiling === null || this.limit < ceiling.at) {
-      this.#limit = Math.min(this.#fixed, this.#limit + (this.#limit < FAST_UNTIL ? 1 : 2 / this.#limit));
+      this.#limit = Math.min(this.#fixed, this.#limit + this.#step());
     } else if (ceiling.probingSinceMs === null && nowMs >= ceiling.probeAtMs) {
       ceiling.probingSinceMs = nowMs;
       this.#limit = ceiling.at + 1;
@@ -85,6 +87,13 @@ export class ConcurrencyLimit {
     this.#limit = known.length > 0 ? Math.min(...known) : Math.min(this.#fixed, this.#limit + other.#limit);
     this.#mostSucceeded = Math.max(this.#mostSucceeded, other.#mostSucceeded);
     this.#ceiling ??= other.#ceiling;
+  }
+
+  /** Where ceilings are likely, the next step is not taken before the last one has proved right. */
+  #step(): number {
+    if (this.#limit < FAST_UNTIL) return 1;
+    if (this.#limit >= SLOW_UNTIL) return 0.25;
+    return this.#mostSucceeded >= this.limit ? 2 / this.#limit : 0;
   }
 
   #prove({ inFlight, atMs }: { inFlight: number; atMs: number }): void {

@@ -2,8 +2,8 @@
 const MARGIN = 0.98;
 
 const RECENT = 4;
-/** In errors of the measure. */
-const MOST_CREEP = 4;
+/** How much more than the measure is based on has to pass before it is doubted. */
+const PATIENCE = 0.5;
 
 export interface Measure {
   perMs: number;
@@ -49,10 +49,13 @@ export class RefillRate {
       whole = recent;
     }
     const evidence = whole.taken / unit;
-    // One or two requests between refusals that were close together say nothing.
     if (evidence >= 3 && whole.perMs > 0) {
       const agrees = Math.abs(whole.perMs / this.#own.perMs - 1) <= 1 / evidence;
       if (!agrees || evidence > this.#own.evidence) this.#own = { perMs: whole.perMs, evidence };
+    } else if (nowMs > this.#anchor.atMs) {
+      // Too little to measure by, but one more than was let in would have been too many.
+      const most = (whole.taken + unit) / (nowMs - this.#anchor.atMs);
+      this.#own = { ...this.#own, perMs: Math.min(this.#own.perMs, most) };
     }
     this.#pooled = pooled(this.#own, siblings);
   }
@@ -65,8 +68,8 @@ export class RefillRate {
 
   perMs(taken: number, unit: number): number {
     const since = Math.max(0, taken - (this.#latest.at(-1)?.taken ?? taken)) / unit;
-    const progress = Math.min(MOST_CREEP, since / Math.max(4, this.#pooled.evidence));
     const { perMs, evidence } = this.#pooled;
+    const progress = Math.max(0, since / Math.max(4, evidence) - PATIENCE);
     return perMs * (MARGIN + Math.min(0.5, 1 / evidence) * progress);
   }
 

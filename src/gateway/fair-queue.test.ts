@@ -1,0 +1,65 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { FairQueue } from './fair-queue.ts';
+
+function serve(queue: FairQueue<string>): string | undefined {
+  const head = queue.heads()[0];
+  if (head === undefined) return undefined;
+  queue.remove(head.workflow, head.item);
+  queue.charge(head.workflow, 1);
+  return head.item;
+}
+
+it('is first come, first served within a workflow, but a retry goes first', () => {
+  const queue = new FairQueue<string>();
+  for (const item of ['a', 'b']) queue.push('w', item, 'tail');
+  queue.push('w', 'retry', 'head');
+  expect([serve(queue), serve(queue), serve(queue), serve(queue)]).toEqual(['retry', 'a', 'b', undefined]);
+});
+
+it('gives a workflow that was away no claim on the time it missed', () => {
+  const queue = new FairQueue<string>();
+  queue.push('late', 'late-0', 'tail');
+  serve(queue);
+  for (let n = 0; n < 20; n++) queue.push('busy', `busy-${n}`, 'tail');
+  for (let n = 0; n < 10; n++) serve(queue);
+  for (let n = 1; n < 10; n++) queue.push('late', `late-${n}`, 'tail');
+  const next = Array.from({ length: 6 }, () => serve(queue) ?? '');
+  expect(next.filter((item) => item.startsWith('late')).length).toBeLessThanOrEqual(4);
+  expect(next.filter((item) => item.startsWith('late')).length).toBeGreaterThanOrEqual(3);
+});
+
+it('does not count a turn that came to nothing', () => {
+  const queue = new FairQueue<string>();
+  for (const workflow of ['x', 'y']) for (let n = 0; n < 3; n++) queue.push(workflow, `${workflow}${n}`, 'tail');
+  const first = serve(queue);
+  queue.refund('x', 1);
+  expect([first, serve(queue)]).toEqual(['x0', 'x1']);
+});
+
+it('never lets one of those who wait get more than a turn ahead of another, whatever it costs', () => {
+  const turns = fc.array(
+    fc.record({ workflow: fc.integer({ min: 0, max: 4 }), cost: fc.double({ min: 0.1, max: 5, noNaN: true }) }),
+    {
+      minLength: 5,
+      maxLength: 200,
+    },
+  );
+  fc.assert(
+    fc.property(turns, (items) => {
+      const queue = new FairQueue<{ cost: number }>();
+      for (const { workflow, cost } of items) queue.push(`w${workflow}`, { cost }, 'tail');
+      const given = new Map<string, number>();
+      for (;;) {
+        const heads = queue.heads();
+        const head = heads[0];
+        if (head === undefined) return;
+        queue.remove(head.workflow, head.item);
+        queue.charge(head.workflow, head.item.cost);
+        given.set(head.workflow, (given.get(head.workflow) ?? 0) + head.item.cost);
+        const shares = queue.heads().map(({ workflow }) => given.get(workflow) ?? 0);
+        expect(Math.max(...shares, 0) - Math.min(...shares, Number.POSITIVE_INFINITY)).toBeLessThanOrEqual(5 + 1e-9);
+      }
+    }),
+  );
+});
