@@ -51,7 +51,7 @@ test('what --version loads holds no library but the parser of the command line',
     if (seen.has(file)) return;
     const text = readFileSync(file, 'utf8');
     seen.set(file, text);
-    for (const [, path = ''] of text.matchAll(/(?:\bfrom|\bimport)\s*["'](\.[^"']+)["']/g))
+    for (const [, path = ''] of text.matchAll(/(?:\bfrom|\bimport)\s*["'](\.{1,2}\/[\w./-]+\.js)["']/g))
       visit(join(dirname(file), path));
   };
   visit(join(PROJECT, 'dist/cli.js'));
