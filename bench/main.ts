@@ -16,6 +16,8 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   coordinator: async () => (await import('./coordinator.ts')).coordinatorBench(),
   memory: async () => (await import('./memory.ts')).memoryBench(),
   prefixer: async () => (await import('./prefixer.ts')).prefixerBench(),
+  'gateway-server': async () => (await import('./gateway-server.ts')).gatewayServerBench(),
+  'gateway-pool': async () => (await import('./gateway-pool.ts')).gatewayPoolBench(),
 };
 
 const wanted = process.argv.slice(2);

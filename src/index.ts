@@ -8,6 +8,9 @@ export {
 export { MAX_PARALLEL } from './coordinator/limits.ts';
 export { AgentosError, type ErrorCode, type ErrorRecord, type Problem, type RetryClass } from './core/errors.ts';
 export type { ItemEvent, ItemStatus } from './core/events.ts';
+export { type VendorKey, type VendorName } from './core/keys.ts';
+export { Secret } from './core/secret.ts';
+export { CredentialCoordinator, type Reservation } from './gateway/credential-coordinator.ts';
 export type { Journal, StepContext, StepKey, StepRecord, StepResult } from './journal/port.ts';
 export type { BatchEvent, BatchItem, BatchOptions } from './library/batch-options.ts';
 export type { BatchItemError, BatchItemResult, BatchResult } from './library/batch-result.ts';

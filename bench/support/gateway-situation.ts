@@ -72,12 +72,12 @@ export const SITUATIONS: Situation[] = [
     name: 'unequal, one dies, storm',
     keys: [{ group: 'a' }, { group: 'b' }, { group: 'c', diesAtMs: 80_000 }, { group: 'd' }],
     groups: {
-      a: { ...plain, requestBurst: 60, requestsPerMinute: 60 },
-      b: { ...plain, requestBurst: 60, requestsPerMinute: 120 },
-      c: { ...plain, requestBurst: 60, requestsPerMinute: 180 },
-      d: { ...plain, requestBurst: 60, requestsPerMinute: 240 },
+      a: { ...plain, requestsPerMinute: 60 },
+      b: plain,
+      c: { ...plain, requestsPerMinute: 180 },
+      d: { ...plain, requestsPerMinute: 240 },
     },
-    spells: [{ fromMs: 110_000, toMs: 120_000 }],
+    spells: [{ fromMs: 100_000, toMs: 115_000 }],
     targets: { goodput: 94, refused: 1 },
   },
   {

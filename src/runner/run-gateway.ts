@@ -15,8 +15,8 @@ export interface RunGatewayOptions {
   project: Project;
   emitRun: (event: RunEvent) => void;
   emitItem: (id: string, event: ItemEvent) => void;
-  /** A vendor that had nothing left can serve again. */
-  onResumed: () => void;
+  /** Whether more items may be started has to be looked at again. */
+  onChange: () => void;
 }
 
 /** What a worker may know: where to ask and its own token, never a key. */
@@ -30,7 +30,7 @@ export interface RunGateway {
   access(id: string): ItemAccess;
   /** The item's requests wait for quota: silence is not idleness. */
   isWaiting(id: string): boolean;
-  /** Every vendor that the run needs has something left. */
+  /** Every vendor that the run needs has something left, and nobody waits for it: one more worker would only wait too. */
   hasQuota(): boolean;
   /** An attempt ended in an orderly way, or the item did: its answers are in the journal or not wanted. */
   forget(id: string): void;
@@ -45,7 +45,7 @@ const LONGEST_SILENCE_MS = 10_000;
 
 /** Null where no role is played by a vendor's model: then there is nothing to pass on. */
 export async function openRunGateway(options: RunGatewayOptions): Promise<RunGateway | null> {
-  const { project, emitRun, emitItem, onResumed } = options;
+  const { project, emitRun, emitItem, onChange } = options;
   const { config, paths } = project;
   const vendors = vendorsOf(config);
   if (vendors.length === 0) return null;
@@ -57,7 +57,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     if (event.type === 'exhausted') exhausted.add(event.vendor);
     if (event.type === 'resumed') exhausted.delete(event.vendor);
     emitRun(poolEvent(event));
-    if (event.type === 'resumed') onResumed();
+    if (event.type === 'resumed') onChange();
   };
   const onGateway = (event: GatewayEvent): void => {
     const { item } = event;
@@ -65,6 +65,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     if (change !== 0) waiting.set(item, Math.max(0, (waiting.get(item) ?? 0) + change));
     const told = itemEvent(event);
     if (told !== null) emitItem(item, told);
+    if (event.type === 'gateway-call') onChange();
   };
 
   const pool: Pool = createCredentialPool({
@@ -102,7 +103,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
       return { token, endpoints: Object.fromEntries(vendors.map((vendor) => [vendor, gateway.endpointOf(vendor)])) };
     },
     isWaiting: (id) => (waiting.get(id) ?? 0) > 0,
-    hasQuota: () => exhausted.size === 0,
+    hasQuota: () => exhausted.size === 0 && vendors.every((vendor) => pool.counts(vendor).waiting === 0),
     forget: (id) => gateway.forget(id),
     addSpent: (id, costUsd) => gateway.addSpent(id, costUsd),
     end(id) {

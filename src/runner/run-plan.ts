@@ -98,7 +98,7 @@ export async function runPlan(options: RunOptions): Promise<Summary> {
   });
   for (const text of warnings) emitRun({ type: 'warning', text });
 
-  gateway = await openRunGateway({ project, emitRun, emitItem, onResumed: () => coordinator.poke() });
+  gateway = await openRunGateway({ project, emitRun, emitItem, onChange: () => coordinator.poke() });
   const coordinator = new ParallelCoordinator({
     task: batch.task,
     parallel: plan.parallel,
