@@ -10,6 +10,8 @@ import type { WorkerPool } from './worker-pool.ts';
 const FINISH_STEP_MS = 2_000;
 const ABORT_MS = 1_000;
 const TERM_MS = 1_000;
+/** A busy machine may take a while to start a process; that is not the item's idleness. */
+const START_UP_MS = 15_000;
 
 export interface AttemptOptions {
   pool: WorkerPool;
@@ -46,7 +48,8 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
   const later = (ms: number, run: () => void): void => {
     timers.add(setTimeout(run, ms));
   };
-  let lastLife = clock.now();
+  const startedAt = clock.now();
+  let lastLife = startedAt;
   let rssBytes = 0;
   let because: ErrorRecord | null = null;
   let settled = false;
@@ -75,7 +78,8 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
 
     const watch = setInterval(
       () => {
-        if (options.isWaiting()) lastLife = clock.now();
+        const isStarting = !worker.isReady && clock.now() - startedAt < START_UP_MS;
+        if (isStarting || options.isWaiting()) lastLife = clock.now();
         if (because !== null || clock.now() - lastLife < idleTimeoutMs) return;
         // Who gives no sign of life is not asked to finish its step.
         beginStopping({ problem: { code: 'item-stalled', afterMs: idleTimeoutMs }, retry: 'idle' }, 0);

@@ -23,6 +23,8 @@ export interface WorkerExit {
 export interface WorkerProcess {
   readonly pid: number | undefined;
   readonly tag: string;
+  /** It has said its first word: from here on silence means something. */
+  isReady: boolean;
   readonly stdout: Readable;
   readonly stderr: Readable;
   send(message: ToWorker): void;
@@ -71,6 +73,7 @@ export function spawnWorker({ script, task, env, cwd, compileCache }: WorkerSett
   const worker: WorkerProcess = {
     pid: child.pid,
     tag,
+    isReady: false,
     stdout,
     stderr,
     send: (message) => {
@@ -94,6 +97,9 @@ export function spawnWorker({ script, task, env, cwd, compileCache }: WorkerSett
       signalTree(child.pid, signal);
     },
   };
-  child.on('message', (message: FromWorker) => worker.onMessage?.(message));
+  child.on('message', (message: FromWorker) => {
+    worker.isReady = true;
+    worker.onMessage?.(message);
+  });
   return worker;
 }

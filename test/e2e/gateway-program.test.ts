@@ -144,10 +144,10 @@ test('waiting for quota is not idling', async () => {
   const { vendor, options } = await place([1], {
     script: (call) =>
       vendor.calls.length <= 3
-        ? { status: 429, type: 'rate_limit_error', message: 'Slow down', retryAfter: 3 }
+        ? { status: 429, type: 'rate_limit_error', message: 'Slow down', retryAfter: 5 }
         : script()(call),
   });
-  const { code } = await agentos(['lld', '1', '--idle-timeout', '1s', '--max-retries', '0', ...MODELS], options);
+  const { code } = await agentos(['lld', '1', '--idle-timeout', '2s', '--max-retries', '0', ...MODELS], options);
   expect(code).toBe(0);
 });
 
