@@ -2,8 +2,8 @@ import type { Command, CommanderError } from 'commander';
 import type { Problem } from '../core/errors.ts';
 import { readKeys } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
+import { wordingOf } from '../core/wording.ts';
 import { createTerminal, paint } from '../output/terminal.ts';
-import { wordingOf } from '../output/wording.ts';
 
 /** One clear line that says what is wrong, and one that says what to do. */
 export function printProblem(problem: Problem): void {

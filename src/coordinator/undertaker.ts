@@ -3,7 +3,7 @@ import { WORKER_TAG } from '../workspace/leftovers.ts';
 
 /*
  * The coordinator can be killed so that it can't clean up, and a worker whose event loop is blocked can't notice. So a
- * shell of a few hundred kilobytes holds the other end of a pipe: when the pipe closes without a farewell, it ends every
+ * small shell holds the other end of a pipe: when the pipe closes without a farewell, it ends every
  * process group it was told of, and every process that carries the run's tag. It is its own session, so that no Ctrl+C
  * and no closing terminal reaches it first.
  */

@@ -1,6 +1,6 @@
 /**
  * What can go wrong, as facts. Each problem has a code and the facts that a person needs to act on it; the wording is in
- * one place (`output/wording.ts`). Match on `code`, never on the class: an error that crossed a process has lost its class.
+ * one place (`core/wording.ts`). Match on `code`, never on the class: an error that crossed a process has lost its class.
  */
 export type Problem =
   // usage and configuration: nothing was started

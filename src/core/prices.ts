@@ -23,7 +23,7 @@ const SONNET_5 = price(2, 10, 0.2, 2.5);
 const GPT_5 = price(1.25, 10, 0.125);
 
 /**
- * List prices: Anthropic's as of November 2026, Google's and OpenAI's as of early 2026. A model that is not listed has no
+ * List prices as known when this was written (2026); vendors change them, so check yours. A model that is not listed has no
  * price here rather than a guessed one; `prices` in the configuration adds to this and overrides it.
  */
 const TABLE: Readonly<Record<string, Price>> = {

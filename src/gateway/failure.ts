@@ -1,5 +1,5 @@
 import { AgentosError, type ErrorRecord, type Problem, toErrorRecord } from '../core/errors.ts';
-import { wordingOf } from '../output/wording.ts';
+import { wordingOf } from '../core/wording.ts';
 import type { Headers } from './headers.ts';
 import type { Failure, WireFormat } from './vendors/format.ts';
 

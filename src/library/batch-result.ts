@@ -1,7 +1,7 @@
 import type { ItemEnd } from '../coordinator/coordinator.ts';
 import type { ErrorCode, ErrorRecord } from '../core/errors.ts';
 import type { ItemStatus } from '../core/events.ts';
-import { wordingOf } from '../output/wording.ts';
+import { wordingOf } from '../core/wording.ts';
 
 /** Why an item failed: the code to match on, words for people, and the facts. */
 export interface BatchItemError extends ErrorRecord {

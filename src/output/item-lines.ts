@@ -1,6 +1,6 @@
 import { formatDuration } from '../core/duration.ts';
 import type { AgentosEvent, ItemStatus } from '../core/events.ts';
-import { wordingOf } from './wording.ts';
+import { wordingOf } from '../core/wording.ts';
 
 export type Level = 'quiet' | 'normal' | 'verbose';
 type Style = 'plain' | 'dim' | 'good' | 'warn' | 'bad';

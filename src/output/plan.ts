@@ -1,6 +1,6 @@
 import type { Plan, PlannedItem } from '../core/plan.ts';
+import { wordingOf } from '../core/wording.ts';
 import { paint, printable, type Terminal } from './terminal.ts';
-import { wordingOf } from './wording.ts';
 
 /** The plan for people: what would happen, to what, by whom, for how much at most. */
 export function printPlan(terminal: Terminal, plan: Plan): void {

@@ -34,10 +34,7 @@ export function printSummary(terminal: Terminal, summary: Summary): void {
   const resumable = items
     .filter((item) => item.status === 'cancelled' || item.status === 'paused')
     .map((item) => item.id);
-  if (resumable.length > 0)
-    terminal.line(
-      `Not finished: ${resumable.join(', ')}. Run the same command again: finished steps are not repeated.`,
-    );
+  if (resumable.length > 0) terminal.line(`Not finished: ${resumable.join(', ')}. Go on with: agentos resume`);
   if (summary.retryCommand !== null) {
     const failed = items.filter((item) => isFailure(item.status)).map((item) => item.id);
     terminal.line(`Failed: ${failed.join(', ')}. Retry with: ${summary.retryCommand}`);

@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import type { ItemEnd } from '../coordinator/coordinator.ts';
 import { sha256 } from '../core/hash.ts';
 import type { ItemSummary, ItemTally } from '../core/summary.ts';
-import { wordingOf } from '../output/wording.ts';
+import { wordingOf } from '../core/wording.ts';
 import type { RunOptions } from './run-plan.ts';
 
 /** What `summary.json` says of an item. */

@@ -1,6 +1,6 @@
 import { EXIT } from '../../core/exit-code.ts';
+import { wordingOf } from '../../core/wording.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
-import { wordingOf } from '../../output/wording.ts';
 import { tryKey } from '../../provider/try-key.ts';
 import { type Examined, examine } from '../../workspace/examination.ts';
 import { type PlaceFlags, projectOf } from '../place-flags.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Problem } from '../core/errors.ts';
+import type { Problem } from './errors.ts';
 import { wordingOf } from './wording.ts';
 
 const NASTY = 'a\nb\r\n\u001B[31mc\u0007\u009B2Jd\u2028e';

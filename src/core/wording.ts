@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
-import { formatDuration } from '../core/duration.ts';
-import type { Problem } from '../core/errors.ts';
+import { formatDuration } from './duration.ts';
+import type { Problem } from './errors.ts';
 
 export interface Wording {
   message: string;
