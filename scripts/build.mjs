@@ -47,7 +47,9 @@ const program = await build({ ...options, entryPoints: { cli: 'src/cli/main.ts',
 // A graph of its own: what workers share with the program would otherwise be cut into many small files, and ten of them
 // start at the same time.
 const worker = await build({ ...options, entryPoints: { worker: 'src/worker/main.ts' } });
-const inputs = { ...program.metafile.inputs, ...worker.metafile.inputs };
+// Loaded when spans are exported, and then in a thread: nothing else holds any of it.
+const exporter = await build({ ...options, entryPoints: { 'span-exporter': 'src/telemetry/exporter-thread.ts' } });
+const inputs = { ...program.metafile.inputs, ...worker.metafile.inputs, ...exporter.metafile.inputs };
 
 writeFileSync(join(root, 'dist/THIRD-PARTY-LICENCES.txt'), licencesOf({ inputs }, root));
 const cli = join(root, 'dist/cli.js');

@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openRunTrace } from '../../src/telemetry/run-trace.ts';
 import { rssOf, workersOf } from './process-memory.ts';
 import { quantile } from './row.ts';
 
@@ -22,6 +23,8 @@ export interface BatchRequest {
   warmMs?: number;
   /** Nothing new is started after this long. */
   stopAfterMs?: number;
+  /** The program of the exporter's thread: the batch is a trace, if the environment names a collector. */
+  exporterScript?: string;
 }
 
 export interface BatchReport {
@@ -36,7 +39,7 @@ export interface BatchReport {
 }
 
 const request = JSON.parse(process.argv[2] ?? '') as BatchRequest;
-const { library, task, folder, items, parallel, steps, ms, warmMs = 0, stopAfterMs } = request;
+const { library, task, folder, items, parallel, steps, ms, warmMs = 0, stopAfterMs, exporterScript } = request;
 const { ParallelCoordinator, workerScript, AgentosError }: typeof import('../../src/index.ts') = await import(library);
 
 const gaps: number[] = [];
@@ -46,6 +49,18 @@ let firstStartMs = 0;
 let busyWorkerRss = 0;
 const largestWorker = (): number => Math.max(0, ...workersOf(process.pid).map((pid) => rssOf(pid) ?? 0));
 
+const trace =
+  exporterScript === undefined
+    ? null
+    : openRunTrace({
+        env: process.env,
+        exporterScript,
+        version: 'bench',
+        name: 'bench',
+        attributes: {},
+        follows: null,
+        mask: (text) => text,
+      });
 const coordinator = new ParallelCoordinator({
   task: task === null ? { builtIn: 'lld' } : { module: task, export: 'sleepTask' },
   parallel,
@@ -61,7 +76,10 @@ const coordinator = new ParallelCoordinator({
   globalTimeoutMs: null,
   haltAfter: null,
   runTag: `bench-${process.pid}`,
-  onEvent: (_id, { type }) => {
+  traceAttempt: (id, attempt) => trace?.attempt({ id, workflow: 'lld' }, attempt) ?? null,
+  onEvent: (id, event) => {
+    const { type } = event;
+    trace?.subscriber({ at: '', item: id, workflow: 'lld', ...event });
     const now = performance.now();
     if (type === 'item-finished') freeSince = now;
     if (type !== 'item-started') return;
@@ -86,6 +104,7 @@ const ends = await coordinator.run(
     input: { steps, ms },
   })),
 );
+await trace?.close({ exitCode: 0, giveUp: new AbortController().signal });
 const report: BatchReport = {
   succeeded: ends.filter((end) => end.status === 'succeeded').length,
   firstStartMs,

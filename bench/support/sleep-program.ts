@@ -7,7 +7,11 @@ import type { BatchReport, BatchRequest } from './sleep-batch.ts';
 
 const LIMIT_MS = 60_000;
 
-export type SleepRun = Omit<BatchRequest, 'library' | 'task' | 'folder'> & { ownTask?: boolean };
+export type SleepRun = Omit<BatchRequest, 'library' | 'task' | 'folder'> & {
+  ownTask?: boolean;
+  /** On top of our own. */
+  env?: Record<string, string>;
+};
 
 export interface SleepProgram {
   /** The work of one item as a program. */
@@ -35,11 +39,15 @@ export async function createSleepProgram(folder: string): Promise<SleepProgram> 
   const sleepTask = pathToFileURL(join(folder, 'sleep-task.mjs')).href;
   return {
     item: join(folder, 'sleep-item.mjs'),
-    async run({ ownTask = false, ...rest }) {
+    async run({ ownTask = false, env = {}, ...rest }) {
       const request: BatchRequest = { ...rest, library, task: ownTask ? null : sleepTask, folder };
       const began = performance.now();
       const args = [join(folder, 'sleep-batch.mjs'), JSON.stringify(request)];
-      const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, timeout: LIMIT_MS });
+      const { stdout } = await promisify(execFile)(process.execPath, args, {
+        cwd: folder,
+        timeout: LIMIT_MS,
+        env: { ...process.env, ...env },
+      });
       return { wallMs: performance.now() - began, ...(JSON.parse(stdout) as BatchReport) };
     },
   };

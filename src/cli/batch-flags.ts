@@ -4,6 +4,8 @@ import { MAX_PARALLEL } from '../coordinator/limits.ts';
 import type { ConfigFlags } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
+import { shellWord } from '../core/shell-word.ts';
+import type { Until } from '../runner/pipelines.ts';
 
 const BARE_PARALLEL = 3;
 
@@ -25,6 +27,7 @@ const schema = z.object({
   verbose: z.boolean().optional(),
   drafter: z.string().optional(),
   reviewer: z.string().optional(),
+  implementer: z.string().optional(),
   offline: z.boolean().optional(),
   repo: z.string().optional(),
   baseDir: z.string().optional(),
@@ -42,22 +45,26 @@ export interface BatchRequest {
   config: ConfigFlags;
   /** What a retry has to say again to mean the same. */
   retryFlags: string[];
+  /** How far a pipeline goes. */
+  until?: Until;
 }
 
 export function parseBatchFlags(command: string, positional: readonly string[], rawFlags: unknown): BatchRequest {
   const flags = schema.parse(rawFlags);
   const usage = (reason: string, hint: string): AgentosError => new AgentosError({ code: 'usage', reason, hint });
   const ids = [...positional, ...(flags.ids ?? [])].map(parseItemId);
-  const both = `agentos ${command} 42 57, or agentos ${command} --all`;
+  const example = command === 'issue' ? 'dark-mode' : '42 57';
+  const both = `agentos ${command} ${example}, or agentos ${command} --all`;
   if (flags.all && ids.length > 0) throw usage('Ids and --all exclude each other.', `Either ${both}`);
   if (!flags.all && ids.length === 0) throw usage('Which items?', `Either ${both}`);
   if (flags.quiet && flags.verbose) throw usage('--quiet and --verbose exclude each other.', 'Leave one of them away.');
-  if (flags.offline && (flags.drafter ?? flags.reviewer) !== undefined) {
+  if (flags.offline && (flags.drafter ?? flags.reviewer ?? flags.implementer) !== undefined) {
     throw usage(
-      '--offline takes every role, so --drafter and --reviewer have no place beside it.',
+      '--offline takes every role, so --drafter, --reviewer and --implementer have no place beside it.',
       'Write e.g. --drafter offline for one role only.',
     );
   }
+  const place = definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config });
   return {
     ids: flags.all ? 'all' : ids,
     parallel: parallelOf(flags.parallel),
@@ -65,10 +72,11 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
     haltAfter: flags.halt === undefined ? null : flags.halt === true ? 1 : wholeNumberOf('--halt', flags.halt),
     json: flags.json ?? false,
     level: flags.quiet ? 'quiet' : flags.verbose ? 'verbose' : 'normal',
-    place: definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config }),
+    place,
     config: {
       drafter: flags.drafter,
       reviewer: flags.reviewer,
+      implementer: flags.implementer,
       offline: flags.offline,
       maxRounds: flags.maxRounds,
       maxRetries: flags.maxRetries,
@@ -78,7 +86,7 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
       maxCostUsd: flags.maxCost,
       maxCostPerItemUsd: flags.maxCostPerItem,
     },
-    retryFlags: retryFlagsOf(flags),
+    retryFlags: retryFlagsOf(place, flags),
   };
 }
 
@@ -104,23 +112,23 @@ function wholeNumberOf(name: string, text: string): number {
   });
 }
 
-function retryFlagsOf(flags: z.infer<typeof schema>): string[] {
+/** What a retry has to say again: who, where, and how far. */
+export function retryFlagsOf(place: BatchRequest['place'], models: ConfigFlags, until?: Until): string[] {
   const words: string[] = [];
   for (const [name, value] of [
-    ['--drafter', flags.drafter],
-    ['--reviewer', flags.reviewer],
-    ['--repo', flags.repo],
-    ['--base-dir', flags.baseDir],
-    ['--config', flags.config],
+    ['--drafter', models.drafter],
+    ['--reviewer', models.reviewer],
+    ['--implementer', models.implementer],
+    ['--repo', place.repo],
+    ['--base-dir', place.baseDir],
+    ['--config', place.config],
+    // The whole way is what is meant without it.
+    ['--until', until === 'implement' ? undefined : until],
   ] as const) {
     if (value !== undefined) words.push(name, shellWord(value));
   }
-  if (flags.offline) words.push('--offline');
+  if (models.offline) words.push('--offline');
   return words;
-}
-
-function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 function definedOnly<T extends Record<string, string | undefined>>(values: T): { [K in keyof T]?: string } {

@@ -1,7 +1,8 @@
-import { Argument, Command } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import { AgentosError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { addBatchFlags, addResumeFlags } from './batch-flag-options.ts';
+import type { DecideFlags } from './commands/decide.ts';
 import { addPlaceFlags } from './place-flag-options.ts';
 import { version } from './version.ts';
 
@@ -45,6 +46,37 @@ export function createProgram(): Command {
     process.exitCode = await lldCommand(ids, flags);
   });
 
+  const issue = command('issue', 'an idea brief becomes a reviewed issue', [
+    'agentos issue dark-mode            briefs/dark-mode.md becomes the next free issues/<number>.md',
+    'agentos issue --all --parallel 3',
+  ]).argument('[briefs...]', 'exactly these briefs');
+  addBatchFlags(issue).action(async (briefs: string[], flags: unknown) => {
+    const { issueCommand } = await import('./commands/issue.ts');
+    process.exitCode = await issueCommand(briefs, flags);
+  });
+
+  const implement = command('implement', 'an approved LLD becomes a tested branch, test first', [
+    'agentos implement 42               docs/lld/LLD-42.md becomes the branch agentos/42-…',
+    'agentos implement --all --parallel 3 --implementer claude-code',
+    'agentos implement --all --dry-run  the order, and which items change the same files',
+  ]).argument('[ids...]', 'exactly these items');
+  addBatchFlags(implement).action(async (ids: string[], flags: unknown) => {
+    const { implementCommand } = await import('./commands/implement.ts');
+    process.exitCode = await implementCommand(ids, flags);
+  });
+
+  const run = command('run', 'the whole way: LLD, then implementation', [
+    'agentos run 42                     issues/42.md becomes a tested branch',
+    'agentos run --all --parallel 3     an item in the second stage does not wait for others in the first',
+    'agentos run --all --until lld      only the designs',
+  ])
+    .argument('[ids...]', 'exactly these issues')
+    .addOption(new Option('--until <stage>', 'how far').choices(['lld', 'implement']).default('implement'));
+  addBatchFlags(run).action(async (ids: string[], flags: { until?: 'lld' | 'implement' }) => {
+    const { runCommand } = await import('./commands/run.ts');
+    process.exitCode = await runCommand(ids, flags);
+  });
+
   const resume = command(
     'resume',
     'goes on with an interrupted or paused run, with its flags and models unless given anew',
@@ -53,6 +85,24 @@ export function createProgram(): Command {
   addResumeFlags(resume).action(async (run: string | undefined, flags: unknown) => {
     const { resumeCommand } = await import('./commands/resume.ts');
     process.exitCode = await resumeCommand(run, flags);
+  });
+
+  const decide = command('decide', 'a person’s word on an item that waits (DISCUSS); the next run goes on from there', [
+    'agentos decide 42 --approve --reason "the risk is known and small"',
+    'agentos decide 42 --revise "use the clock that is passed in, not the system’s"',
+    'agentos decide 42 --drop --reason "done by 57"',
+  ]);
+  addPlaceFlags(
+    decide
+      .argument('<id>', 'the item')
+      .option('--approve', 'it is good as it stands')
+      .option('--revise <what>', 'what to change; the rounds begin anew with it')
+      .option('--drop', 'it is not to be done')
+      .option('--reason <why>', 'why; goes to the lineage and the review log')
+      .option('--json', 'print JSON'),
+  ).action(async (id: string, flags: DecideFlags) => {
+    const { decideCommand } = await import('./commands/decide.ts');
+    process.exitCode = await decideCommand(id, flags);
   });
 
   const check = command('check', 'checks LLDs, or reads reviews and prints verdict and findings; offline', [
@@ -109,6 +159,21 @@ export function createProgram(): Command {
   addPlaceFlags(keys.option('--json', 'print JSON')).action(async (flags: { json?: boolean }) => {
     const { keysCommand } = await import('./commands/keys.ts');
     process.exitCode = await keysCommand(flags);
+  });
+
+  const clean = command(
+    'clean',
+    'removes worktrees, checkpoints and old runs that are safe to remove; says what it keeps and why',
+    ['agentos clean --dry-run', 'agentos clean'],
+  );
+  addPlaceFlags(
+    clean
+      .option('--dry-run', 'say what would be removed, and remove nothing')
+      .option('--caches', 'caches of package managers and compilers too')
+      .option('--json', 'print JSON'),
+  ).action(async (flags: unknown) => {
+    const { cleanCommand } = await import('./commands/clean.ts');
+    process.exitCode = await cleanCommand(flags);
   });
 
   const init = command('init', 'writes a commented agentos.yaml', ['agentos init', 'agentos init --print']);

@@ -5,7 +5,7 @@ import type { Plan } from '../core/plan.ts';
 import { createPeople } from '../output/people.ts';
 import { printPlan } from '../output/plan.ts';
 import { printSummary } from '../output/summary.ts';
-import type { Batch } from '../runner/batch.ts';
+import type { Pipeline } from '../runner/batch.ts';
 import { planBatch } from '../runner/plan-batch.ts';
 import { runPlan } from '../runner/run-plan.ts';
 import type { Project } from '../workspace/project.ts';
@@ -16,14 +16,14 @@ import { version } from './version.ts';
 
 /** What every batch command does with its flags: plan, and unless that is all, run and sum up. */
 export async function runBatchCommand(
-  batch: Batch,
+  pipeline: Pipeline,
   request: BatchRequest,
   resumes: string | null = null,
 ): Promise<number> {
   const project = await projectOf(request.place, request.config);
   const { workers, asked } = request.parallel;
-  await refuseSwappedOrder(batch, project, request);
-  const plan = await planBatch({ project, batch, ids: request.ids, parallel: workers });
+  await refuseSwappedOrder(pipeline, project, request);
+  const plan = await planBatch({ project, pipeline, ids: request.ids, parallel: workers });
   const people = createPeople({
     stream: request.json ? process.stderr : process.stdout,
     env: process.env,
@@ -38,7 +38,8 @@ export async function runBatchCommand(
     if (asked > workers) people.terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);
     if (request.dryRun) return showPlan(plan, request.json ? printJson : (shown) => printPlan(people.terminal, shown));
     if (plan.items.length === 0) {
-      people.terminal.line('Nothing to do: every issue has an approved LLD for what it says now.');
+      for (const note of plan.notes) people.terminal.line(note);
+      people.terminal.line(`Nothing to do: ${pipeline.stages.at(-1)?.nothingToDo}.`);
       if (request.json) printJson(nothing(plan));
       return EXIT.ok;
     }
@@ -46,10 +47,16 @@ export async function runBatchCommand(
     try {
       const summary = await runPlan({
         project,
-        batch,
+        pipeline,
         plan,
         haltAfter: request.haltAfter,
-        request: { parallel: asked, haltAfter: request.haltAfter, config: request.config, all: request.ids === 'all' },
+        request: {
+          parallel: asked,
+          haltAfter: request.haltAfter,
+          config: request.config,
+          all: request.ids === 'all',
+          ...(request.until === undefined ? {} : { until: request.until }),
+        },
         resumes,
         retryFlags: request.retryFlags,
         interrupt,
@@ -91,13 +98,13 @@ function nothing({ workflow, parallel }: Plan): unknown {
 
 /** `--parallel 137 142` means two items to a person; taken as 137 workers it would leave one item out in silence. */
 async function refuseSwappedOrder(
-  batch: Batch,
+  { name, stages }: Pipeline,
   project: Project,
   { parallel: { workers, asked }, ids }: BatchRequest,
 ): Promise<void> {
   const id = String(asked);
   if (asked <= workers || !isItemId(id)) return;
-  const known = await batch.collect(project, [id]).then(
+  const known = await stages[0].collect(project, [id]).then(
     () => true,
     () => false,
   );
@@ -106,6 +113,6 @@ async function refuseSwappedOrder(
   throw new AgentosError({
     code: 'usage',
     reason: `--parallel ${id} would mean ${id} workers, but ${id} is an item.`,
-    hint: `Write the items first: agentos ${batch.workflow} ${[id, ...others].join(' ')} --parallel 3`,
+    hint: `Write the items first: agentos ${name} ${[id, ...others].join(' ')} --parallel 3`,
   });
 }

@@ -1,16 +1,20 @@
 import { type Clock, systemClock } from '../core/clock.ts';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
-import type { ItemEvent, ItemStatus } from '../core/events.ts';
+import type { ItemEvent } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';
-import { nextAttemptDelayMs } from '../core/retry-policy.ts';
-import { statusOfError } from '../core/summary.ts';
+import type { AttemptTrace } from '../telemetry/span.ts';
 import type { TaskReference } from '../worker/protocol.ts';
 import type { WorkerProcess, WorkerSettings } from '../worker/spawn.ts';
+import { Backlog } from './backlog.ts';
 import { createHaltRule } from './halt.ts';
+import { endOf, type ItemEnd, notStarted } from './item-end.ts';
 import { MAX_PARALLEL } from './limits.ts';
+import { beginProgress, delayBeforeNextMs, type Progress } from './progress.ts';
 import { type AttemptOutcome, runAttempt } from './run-attempt.ts';
 import { startUndertaker } from './undertaker.ts';
 import { createWorkerPool, type WorkerPool } from './worker-pool.ts';
+
+export type { ItemEnd } from './item-end.ts';
 
 /** One item of a batch, as far as the coordinator has to know it. */
 export interface CoordinatedItem {
@@ -19,17 +23,19 @@ export interface CoordinatedItem {
   checkpoint: string;
   /** For the task; a function is asked at each attempt. */
   input: unknown;
+  /** Instead of the task that the others have. */
+  task?: TaskReference;
+  /** No two items that share one of these are under way at the same time, the delays between attempts included. */
+  exclusive?: readonly string[];
+  /** Ids of items of this run that have to have succeeded first, or been skipped; others mean nothing. */
+  after?: readonly string[];
 }
 
-export interface ItemEnd {
-  id: string;
-  status: ItemStatus;
-  attempts: number;
-  durationMs: number;
-  reason: string | null;
-  error: ErrorRecord | null;
-  outputs: string[];
-}
+/**
+ * Called at each item's end, however that was. What it returns joins the run ahead of those that were given: what was begun
+ * is brought to its end before something new is.
+ */
+export type NextItems = (end: ItemEnd) => readonly CoordinatedItem[];
 
 export interface CoordinatorOptions {
   task: TaskReference;
@@ -52,19 +58,14 @@ export interface CoordinatorOptions {
   mayStart?: () => boolean;
   /** Shows what a worker prints while it works on the item. */
   attachOutput?: (id: string, worker: Pick<WorkerProcess, 'stdout' | 'stderr'>) => { detach: () => void };
+  /** What people call an item, where that is not its id. */
+  nameOf?: (id: string) => string;
+  /** The span of an attempt that begins now; null: nothing is traced. */
+  traceAttempt?: (id: string, attempt: number) => AttemptTrace | null;
   /** Distinguishes the processes of this run from others. */
   runTag: string;
   clock?: Clock;
   random?: () => number;
-}
-
-interface Progress {
-  item: CoordinatedItem;
-  attempts: number;
-  startedAt: number;
-  deadline: AbortController;
-  timer: NodeJS.Timeout;
-  release: () => void;
 }
 
 /**
@@ -74,7 +75,8 @@ interface Progress {
  *                  ▲         │ a failure that may pass, attempts and time left: waiting again after a delay, and then
  *                  └─────────┘ before those that were never started; it holds no worker meanwhile
  *
- * Every item that was given to `run` has exactly one end.
+ * Which of those that wait may start is for the backlog to say. Every item that was given to `run`, or joined it, has
+ * exactly one end.
  */
 export class ParallelCoordinator {
   readonly #options: CoordinatorOptions;
@@ -116,7 +118,8 @@ export class ParallelCoordinator {
     this.#pool.killAll();
   }
 
-  async run(items: readonly CoordinatedItem[]): Promise<ItemEnd[]> {
+  /** The ends in the order of the given items, then of those that joined. */
+  async run(items: readonly CoordinatedItem[], { next }: { next?: NextItems } = {}): Promise<ItemEnd[]> {
     const { globalTimeoutMs } = this.#options;
     const timer =
       globalTimeoutMs === null
@@ -127,7 +130,7 @@ export class ParallelCoordinator {
           );
     try {
       this.warmUp(items.length);
-      return await this.#workOff(items);
+      return await this.#workOff(items, next);
     } finally {
       if (timer) clearTimeout(timer);
       await this.#pool.close();
@@ -135,42 +138,63 @@ export class ParallelCoordinator {
     }
   }
 
-  #workOff(items: readonly CoordinatedItem[]): Promise<ItemEnd[]> {
+  #workOff(items: readonly CoordinatedItem[], next: NextItems | undefined): Promise<ItemEnd[]> {
     const halt = createHaltRule(this.#options.haltAfter);
+    const backlog = new Backlog<CoordinatedItem>();
+    const order: string[] = [];
     const ends = new Map<string, ItemEnd>();
-    const again: Progress[] = [];
-    let next = 0;
+    const again: Progress<CoordinatedItem>[] = [];
     let busy = 0;
     let halted: ErrorRecord | null = null;
+    let isInBooks = false;
+    let isPoked = false;
 
     return new Promise((resolve, reject) => {
+      const join = (joining: readonly CoordinatedItem[], ahead: boolean): void => {
+        backlog.add(joining, { ahead });
+        for (const { id } of joining) order.push(id);
+      };
+      /** Whom we tell of an end may poke us: nothing is started before the books are closed. */
+      const inBooks = (work: () => void): void => {
+        const wasInBooks = isInBooks;
+        isInBooks = true;
+        try {
+          work();
+        } finally {
+          isInBooks = wasInBooks;
+        }
+      };
       const finish = (end: ItemEnd): void => {
         ends.set(end.id, end);
+        backlog.end(end.id, end.status);
         const { status, durationMs, attempts, reason, error } = end;
         this.#options.onEvent(end.id, { type: 'item-finished', status, durationMs, attempts, reason, error });
+        join(next?.(end) ?? [], true);
         const facts = status === 'cancelled' ? null : halt.ended(isFailure(status) ? error : null);
-        if (facts !== null && halted === null && next < items.length) {
+        if (facts !== null && halted === null && backlog.size > 0) {
           halted = { problem: { code: 'halted', ...facts }, retry: 'permanent' };
           this.#options.onHalt?.(facts);
         }
       };
-      const conclude = (progress: Progress, outcome: AttemptOutcome): void => {
-        clearTimeout(progress.timer);
-        progress.release();
-        finish({
-          id: progress.item.id,
-          attempts: progress.attempts,
-          durationMs: this.#clock.now() - progress.startedAt,
-          ...endOf(outcome),
-        });
+      const conclude = (progress: Progress<CoordinatedItem>, outcome: AttemptOutcome): void => {
+        progress.close();
+        inBooks(() =>
+          finish({
+            id: progress.item.id,
+            attempts: progress.attempts,
+            durationMs: this.#clock.now() - progress.startedAt,
+            ...endOf(outcome),
+          }),
+        );
       };
-      const attempt = async (progress: Progress): Promise<void> => {
+      const attempt = async (progress: Progress<CoordinatedItem>): Promise<void> => {
         busy += 1;
         progress.attempts += 1;
         const outcome = await this.#attempt(progress);
         busy -= 1;
-        const delayMs = 'error' in outcome ? this.#delayBeforeNext(progress, outcome.error) : null;
-        if (delayMs === null || !('error' in outcome)) {
+        const isOver = !('error' in outcome) || this.#stop.signal.aborted;
+        const delayMs = isOver ? null : delayBeforeNextMs(progress, outcome.error, this.#options, this.#clock);
+        if (isOver || delayMs === null) {
           conclude(progress, outcome);
         } else {
           this.#options.onEvent(progress.item.id, {
@@ -186,66 +210,84 @@ export class ParallelCoordinator {
           else again.push(progress);
         }
       };
-      const pump = (): void => {
+      const startWhatCan = (): void => {
         while (busy < this.#limit && !this.#stop.signal.aborted) {
           const repeated = again.shift();
           // Nothing new while there is nothing to work with; one is enough to notice when there is again.
           const mayStart = busy === 0 || (this.#options.mayStart?.() ?? true);
-          const fresh = repeated || halted !== null || !mayStart ? undefined : items[next];
+          const fresh = repeated || halted !== null || !mayStart ? null : backlog.next();
           if (!repeated && !fresh) break;
           const progress = repeated ?? (fresh && this.#begin(fresh, finish));
-          if (fresh) next += 1;
-          if (progress) attempt(progress).then(pump, reject);
+          if (progress) attempt(progress).then(pump, fail);
         }
-        // In the place of a worker that was discarded, another one gets ready while the rest is at work.
-        if (!this.#stop.signal.aborted) this.warmUp(busy + (halted === null ? items.length - next : 0));
-        if (this.#stop.signal.aborted || halted !== null) {
-          const error = halted ?? toErrorRecord(this.#stop.signal.reason);
-          while (next < items.length) {
-            const item = items[next];
-            next += 1;
-            if (item)
-              finish({
-                id: item.id,
-                status: 'cancelled',
-                attempts: 0,
-                durationMs: 0,
-                reason: 'not started',
-                error,
-                outputs: [],
-              });
-          }
-        }
-        if (ends.size === items.length)
-          resolve(items.map((item) => ends.get(item.id)).filter((end) => end !== undefined));
       };
+      /** Returns whether there was anything. */
+      const endWhatCannot = (): boolean => {
+        const nameOf = this.#options.nameOf ?? ((id: string) => id);
+        const hopeless = backlog.takeHopeless();
+        for (const { item, on, status } of hopeless)
+          finish(notStarted(item.id, null, `: it depends on ${nameOf(on)}, which ended as ${status}`));
+        const stopped = this.#stop.signal.aborted ? toErrorRecord(this.#stop.signal.reason) : null;
+        const error = halted ?? stopped;
+        const abandoned = error === null ? [] : backlog.abandon();
+        for (const { id } of abandoned) finish(notStarted(id, error));
+        // Those whose delay is over, but for whom there was no worker yet.
+        const stranded = stopped === null ? [] : again.splice(0);
+        for (const progress of stranded) if (stopped) conclude(progress, { error: stopped });
+        return hopeless.length + abandoned.length + stranded.length > 0;
+      };
+      const pump = (): void => {
+        isPoked = true;
+        if (isInBooks) return;
+        try {
+          while (isPoked) {
+            isPoked = false;
+            inBooks(() => {
+              do startWhatCan();
+              while (endWhatCannot());
+            });
+          }
+          // In the place of a worker that was discarded, another one gets ready while the rest is at work.
+          if (!this.#stop.signal.aborted) this.warmUp(busy + (halted === null ? backlog.size : 0));
+        } catch (error) {
+          fail(error);
+        }
+        if (ends.size === order.length) resolve(order.map((id) => ends.get(id)).filter((end) => end !== undefined));
+      };
+      const fail = (error: unknown): void => {
+        reject(error);
+        this.kill();
+      };
+      join(items, false);
       this.#stop.signal.addEventListener('abort', pump, { once: true });
       this.#poke = pump;
       pump();
     });
   }
 
-  #begin(item: CoordinatedItem, finish: (end: ItemEnd) => void): Progress | null {
-    const { claim, timeoutMs } = this.#options;
+  #begin(item: CoordinatedItem, finish: (end: ItemEnd) => void): Progress<CoordinatedItem> | null {
     try {
-      const release = claim?.(item.id) ?? (() => undefined);
-      const deadline = new AbortController();
-      const timer = setTimeout(
-        () => deadline.abort(new AgentosError({ code: 'item-timeout', afterMs: timeoutMs })),
-        timeoutMs,
-      );
-      return { item, attempts: 0, startedAt: this.#clock.now(), deadline, timer, release };
+      return beginProgress(item, this.#options, this.#clock);
     } catch (error) {
       finish({ id: item.id, attempts: 0, durationMs: 0, ...endOf({ error: toErrorRecord(error) }) });
       return null;
     }
   }
 
-  #attempt({ item, attempts, deadline }: Progress): Promise<AttemptOutcome> {
+  async #attempt({ item, attempts, deadline }: Progress<CoordinatedItem>): Promise<AttemptOutcome> {
     const { task, idleTimeoutMs, onEvent, attachOutput } = this.#options;
-    return runAttempt({
+    const trace = this.#options.traceAttempt?.(item.id, attempts) ?? null;
+    const outcome = await runAttempt({
       pool: this.#pool,
-      item: { task, id: item.id, attempt: attempts, checkpoint: item.checkpoint, input: inputOf(item) },
+      item: {
+        task: item.task ?? task,
+        id: item.id,
+        attempt: attempts,
+        checkpoint: item.checkpoint,
+        input: inputOf(item),
+        ...(trace && { traceparent: trace.traceparent }),
+      },
+      trace,
       idleTimeoutMs,
       clock: this.#clock,
       onEvent: (event) => onEvent(item.id, event),
@@ -254,27 +296,13 @@ export class ParallelCoordinator {
       stop: AbortSignal.any([this.#stop.signal, deadline.signal]),
       kill: this.#kill.signal,
     });
-  }
-
-  /** Null: no further attempt. A wait that can't end in time is not begun: the item says now what it would say then. */
-  #delayBeforeNext({ attempts, startedAt }: Progress, { problem, retry }: ErrorRecord): number | null {
-    const { maxRetries, timeoutMs, random = Math.random } = this.#options;
-    if (this.#stop.signal.aborted) return null;
-    const retryAfterMs = problem.code === 'provider-quota' ? problem.retryAfterMs : null;
-    const delayMs = nextAttemptDelayMs({ retry, attempts, maxRetries, retryAfterMs, random: random() });
-    return delayMs === null || this.#clock.now() + delayMs >= startedAt + timeoutMs ? null : delayMs;
+    trace?.ended('error' in outcome ? outcome.error : null);
+    return outcome;
   }
 }
 
 function inputOf({ input }: CoordinatedItem): unknown {
   return typeof input === 'function' ? (input as () => unknown)() : input;
-}
-
-function endOf(outcome: AttemptOutcome): Pick<ItemEnd, 'status' | 'reason' | 'error' | 'outputs'> {
-  if ('error' in outcome)
-    return { status: statusOfError(outcome.error), reason: null, error: outcome.error, outputs: [] };
-  const { status, reason, outputs } = outcome.result;
-  return { status, reason, error: null, outputs };
 }
 
 function discardOutput({ stdout, stderr }: Pick<WorkerProcess, 'stdout' | 'stderr'>): { detach: () => void } {

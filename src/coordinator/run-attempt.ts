@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import { type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
+import type { AttemptTrace } from '../telemetry/span.ts';
 import type { FromWorker, ItemStart, TaskResult } from '../worker/protocol.ts';
 import type { WorkerProcess } from '../worker/spawn.ts';
 import { quiet } from './quiet.ts';
@@ -19,6 +20,8 @@ export interface AttemptOptions {
   idleTimeoutMs: number;
   clock: Clock;
   onEvent: (event: ItemEvent) => void;
+  /** Null: nothing is traced. */
+  trace: AttemptTrace | null;
   /** Shows what the process prints; called back when it has printed its last for this item. */
   attachOutput: (worker: WorkerProcess) => { detach: () => void };
   /** Silence that somebody else vouches for. */
@@ -104,6 +107,9 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
           return;
         case 'event':
           onEvent(message.event);
+          return;
+        case 'spans':
+          options.trace?.spans(message.spans);
           return;
         case 'group':
           pool.noteGroup(worker, message.leader, message.ended);

@@ -105,6 +105,8 @@ test('the schema for editors knows every section and refuses others', () => {
     'endpoints',
     'prices',
     'context',
+    'tests',
+    'implement',
     'passEnvironment',
   ]);
 });

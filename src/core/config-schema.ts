@@ -44,6 +44,9 @@ export const configFileSchema = z.strictObject({
     .strictObject({
       drafter: modelSpec.optional().describe('writes the LLD'),
       reviewer: modelSpec.optional().describe('reviews it; better not the same model'),
+      implementer: modelSpec
+        .optional()
+        .describe('writes tests and code; also claude-code, codex, gemini-cli with an optional :model'),
     })
     .optional()
     .describe('Who does what.'),
@@ -100,9 +103,47 @@ export const configFileSchema = z.strictObject({
       exclude: z.array(z.string().min(1)).optional().describe('paths or folders that no model is ever shown'),
     })
     .optional(),
+  tests: z
+    .strictObject({
+      command: z.string().min(1).optional().describe('how the tests are run (default: detected)'),
+      runner: z
+        .enum(['vitest', 'jest', 'node', 'pytest', 'go', 'cargo', 'junit', 'tap'])
+        .optional()
+        .describe('whose report is read (default: detected); junit and tap for any other command'),
+      report: z
+        .string()
+        .min(1)
+        .optional()
+        .describe('the JUnit XML or TAP file that the command writes (TAP: default standard output)'),
+      coverage: z.string().min(1).optional().describe('the lcov file that the command writes'),
+      files: z.array(z.string().min(1)).optional().describe('patterns of test files beside the usual names'),
+      timeout: durationText.optional().describe('one run of the tests (default 10m)'),
+    })
+    .optional()
+    .describe('How tests are run and read.'),
+  implement: z
+    .strictObject({
+      policy: z
+        .enum(['strict', 'verify', 'off'])
+        .optional()
+        .describe('strict: every gate holds (default); verify: gates are reported, only green must hold; off: none'),
+      setup: z
+        .union([z.string().min(1), z.literal(false)])
+        .optional()
+        .describe('prepares a fresh worktree, e.g. npm ci (default: detected); false: nothing'),
+      setupTimeout: durationText.optional().describe('the set-up at most (default 10m)'),
+      copy: z
+        .array(z.string().min(1))
+        .optional()
+        .describe('files that git ignores but the tests need, e.g. .env.test; copied from the checkout'),
+      coverage: z.number().min(0).max(100).optional().describe('percent of the lines of changed files'),
+      maxAgentRounds: z.int().min(1).max(500).optional().describe('rounds of the built-in agent per call (default 60)'),
+    })
+    .optional()
+    .describe('How an LLD becomes a branch.'),
   passEnvironment: variableNames
     .optional()
-    .describe('Environment variables that commands may see although they look like secrets.'),
+    .describe('Environment variables that commands, agents and tests may see although they look like secrets.'),
 });
 
 export type ConfigFile = z.infer<typeof configFileSchema>;

@@ -3,7 +3,11 @@ import { resolveConfig } from './config.ts';
 
 test('without anything the defaults hold', () => {
   const { models, bounds, context, keys, endpoints } = resolveConfig({}, {}, {});
-  expect(models).toEqual({ drafter: 'anthropic:claude-opus-5', reviewer: 'google:gemini-3-pro-preview' });
+  expect(models).toEqual({
+    drafter: 'anthropic:claude-opus-5',
+    reviewer: 'google:gemini-3-pro-preview',
+    implementer: 'anthropic:claude-opus-5',
+  });
   expect(bounds).toEqual({
     maxRounds: 3,
     maxRetries: 3,
@@ -25,7 +29,7 @@ test('without anything the defaults hold', () => {
 test('the file wins over the defaults, each setting by itself', () => {
   const file = { models: { reviewer: 'offline' }, bounds: { timeout: '90s', maxCostUsd: 2, callTimeout: '1m' } };
   const { models, bounds } = resolveConfig({}, file, {});
-  expect(models).toEqual({ drafter: 'anthropic:claude-opus-5', reviewer: 'offline' });
+  expect(models).toMatchObject({ drafter: 'anthropic:claude-opus-5', reviewer: 'offline' });
   expect(bounds).toMatchObject({ timeoutMs: 90_000, maxCostUsd: 2, callTimeoutMs: 60_000, maxRounds: 3 });
 });
 
@@ -38,7 +42,7 @@ test('flags win over the file, also with a value such as 0', () => {
 
 test('--offline takes every role, over flags and file', () => {
   const { models } = resolveConfig({ offline: true, drafter: 'openai:x' }, { models: { reviewer: 'openai:y' } }, {});
-  expect(models).toEqual({ drafter: 'offline', reviewer: 'offline' });
+  expect(models).toEqual({ drafter: 'offline', reviewer: 'offline', implementer: 'offline' });
 });
 
 test('an endpoint comes from the file before the environment; an empty variable names none', () => {

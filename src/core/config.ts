@@ -6,6 +6,7 @@ import { ENDPOINT_VARIABLES, readKeys, VENDORS, type VendorKey, type VendorName 
 export interface ConfigFlags {
   drafter?: string | undefined;
   reviewer?: string | undefined;
+  implementer?: string | undefined;
   offline?: boolean | undefined;
   maxRounds?: number | undefined;
   maxRetries?: number | undefined;
@@ -36,9 +37,12 @@ export interface PriceSetting {
   cacheWrite?: number | undefined;
 }
 
+/** The parts that models play. */
+export type Role = 'drafter' | 'reviewer' | 'implementer';
+
 /** Settled: every later place reads this and asks neither flags nor file nor environment. */
 export interface Config {
-  models: { drafter: string; reviewer: string };
+  models: Record<Role, string>;
   bounds: Bounds;
   keys: VendorKey[];
   keyVariables: Partial<Record<VendorName, readonly string[] | undefined>>;
@@ -47,12 +51,41 @@ export interface Config {
   limits: NonNullable<ConfigFile['limits']>;
   prices: Record<string, PriceSetting>;
   context: { maxTokens: number; exclude: string[] };
+  tests: TestSettings;
+  implement: ImplementSettings;
   passEnvironment: string[];
+}
+
+/** What the configuration says of the tests; the rest is detected. */
+export interface TestSettings {
+  command: string | null;
+  runner: NonNullable<NonNullable<ConfigFile['tests']>['runner']> | null;
+  report: string | null;
+  coverage: string | null;
+  files: string[];
+  timeoutMs: number;
+}
+
+export type GatePolicy = 'strict' | 'verify' | 'off';
+
+export interface ImplementSettings {
+  policy: GatePolicy;
+  /** Null: detected; false: none. */
+  setup: string | false | null;
+  setupTimeoutMs: number;
+  copy: string[];
+  /** Percent; null: what the LLD says. */
+  coverage: number | null;
+  maxAgentRounds: number;
 }
 
 const DEFAULTS = {
   drafter: 'anthropic:claude-opus-5',
   reviewer: 'google:gemini-3-pro-preview',
+  implementer: 'anthropic:claude-opus-5',
+  testTimeoutMs: 600_000,
+  setupTimeoutMs: 600_000,
+  maxAgentRounds: 60,
   maxRounds: 3,
   maxRetries: 3,
   timeoutMs: 3_600_000,
@@ -81,6 +114,7 @@ export function resolveConfig(
     models: {
       drafter: embedded ?? flags.drafter ?? file.models?.drafter ?? DEFAULTS.drafter,
       reviewer: embedded ?? flags.reviewer ?? file.models?.reviewer ?? DEFAULTS.reviewer,
+      implementer: embedded ?? flags.implementer ?? file.models?.implementer ?? DEFAULTS.implementer,
     },
     bounds: {
       maxRounds: flags.maxRounds ?? bounds.maxRounds ?? DEFAULTS.maxRounds,
@@ -99,7 +133,31 @@ export function resolveConfig(
     limits: file.limits ?? {},
     prices: file.prices ?? {},
     context: { maxTokens: file.context?.maxTokens ?? DEFAULTS.contextTokens, exclude: file.context?.exclude ?? [] },
+    tests: testSettings(file.tests ?? {}),
+    implement: implementSettings(file.implement ?? {}),
     passEnvironment: file.passEnvironment ?? [],
+  };
+}
+
+function testSettings(tests: NonNullable<ConfigFile['tests']>): TestSettings {
+  return {
+    command: tests.command ?? null,
+    runner: tests.runner ?? null,
+    report: tests.report ?? null,
+    coverage: tests.coverage ?? null,
+    files: tests.files ?? [],
+    timeoutMs: durationOf(tests.timeout) ?? DEFAULTS.testTimeoutMs,
+  };
+}
+
+function implementSettings(implement: NonNullable<ConfigFile['implement']>): ImplementSettings {
+  return {
+    policy: implement.policy ?? 'strict',
+    setup: implement.setup ?? null,
+    setupTimeoutMs: durationOf(implement.setupTimeout) ?? DEFAULTS.setupTimeoutMs,
+    copy: implement.copy ?? [],
+    coverage: implement.coverage ?? null,
+    maxAgentRounds: implement.maxAgentRounds ?? DEFAULTS.maxAgentRounds,
   };
 }
 

@@ -1,3 +1,5 @@
+import type { PipelineName, WorkflowName } from './paths.ts';
+
 /**
  * What can go wrong, as facts. Each problem has a code and the facts that a person needs to act on it; the wording is in
  * one place (`core/wording.ts`). Match on `code`, never on the class: an error that crossed a process has lost its class.
@@ -19,6 +21,9 @@ export type Problem =
   | { code: 'source-missing'; directory: string }
   | { code: 'issue-missing'; id: string; path: string; near: string[] }
   | { code: 'issue-unreadable'; id: string; path: string; reason: string }
+  | { code: 'briefs-missing'; directory: string }
+  | { code: 'brief-missing'; id: string; path: string; near: string[] }
+  | { code: 'brief-unreadable'; id: string; path: string; reason: string }
   // provider
   | { code: 'provider-rejected-key'; provider: string; status: number | null; detail: string }
   | { code: 'provider-quota'; provider: string; detail: string; retryAfterMs: number | null; status: number | null }
@@ -56,8 +61,41 @@ export type Problem =
   | { code: 'output-unwritable'; path: string; reason: string }
   | { code: 'demo-folder-taken'; directory: string }
   | { code: 'run-missing'; run: string }
+  // implementation
+  | { code: 'lld-missing'; id: string; path: string; near: string[] }
+  | { code: 'lld-not-approved'; id: string; path: string; why: 'edited' | 'status' | 'issue-changed' }
+  | { code: 'lld-outdated'; id: string; findings: string[] }
+  | { code: 'git-identity-missing'; detail: string }
+  | { code: 'worktree-unusable'; path: string; reason: string }
+  | { code: 'dependency-conflict'; on: string; files: string[] }
+  | { code: 'setup-failed'; command: string; exitCode: number | null; detail: string }
+  | { code: 'tests-undetected'; directory: string }
+  | { code: 'tests-cannot-run'; command: string; detail: string }
+  | { code: 'agent-missing'; agent: string; program: string; install: string }
+  | { code: 'agent-failed'; agent: string; exitCode: number | null; signal: string | null; detail: string }
+  | { code: 'agent-rounds'; agent: string; rounds: number }
+  | { code: 'changed-outside'; files: string[]; worktree: string }
+  | { code: 'gate-failed'; gate: string; problems: string[]; worktree: string; branch: string }
+  | { code: 'offline-no-code'; id: string; why: 'not-recorded' | 'language' | 'changed'; file: string | null }
   | { code: 'log-missing'; id: string }
+  // decisions
+  | { code: 'not-waiting'; id: string; decided: WorkflowName | null; last: LastRun | null }
+  | {
+      code: 'decision-refused';
+      id: string;
+      workflow: WorkflowName;
+      why: 'changed' | 'checks' | 'questions';
+      detail: string;
+    }
   | { code: 'internal'; detail: string };
+
+/** What the last run of an item says of it. */
+export interface LastRun {
+  runId: string;
+  workflow: PipelineName;
+  status: string;
+  step: string | null;
+}
 
 export type ErrorCode = Problem['code'];
 

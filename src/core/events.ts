@@ -1,6 +1,8 @@
 import type { ErrorRecord } from './errors.ts';
+import type { GateCounts, GateEvidence } from './gate.ts';
 import type { Usage } from './money.ts';
-import type { WorkflowName } from './paths.ts';
+import type { PipelineName, WorkflowName } from './paths.ts';
+import type { PlannedGroup } from './planned-group.ts';
 
 /**
  * How an item ended. `succeeded`, `skipped` and `discuss` are not failures; `cancelled` and `paused` go on with the next
@@ -28,14 +30,20 @@ export type ItemEvent =
   | { type: 'draft-checked'; round: number; errors: string[]; warnings: string[]; coverage: string }
   | { type: 'reply-rejected'; step: string; reason: string }
   | { type: 'review-read'; round: number; verdict: string | null; tiers: [number, number, number]; problems: string[] }
-  | { type: 'file-written'; path: string; what: 'lineage' | 'lld' }
+  | { type: 'file-written'; path: string; what: 'lineage' | 'lld' | 'issue' }
+  | TestsRan
+  | ({ type: 'gate-checked'; round: number } & GateEvidence)
+  /** Changes that were not allowed where they were made; kept as a patch. */
+  | { type: 'changes-undone'; step: string; paths: string[]; why: string; patch: string }
+  | { type: 'committed'; branch: string; commit: string; what: 'tests' | 'code' | 'report' }
   /** The item's next call waits for a key; that is neither idling nor failing. */
   | { type: 'quota-waiting'; vendor: string }
   | { type: 'quota-resumed'; vendor: string; waitedMs: number }
   /** An answer that was paid for before its worker died. */
   | { type: 'answer-reused'; step: string }
   | GatewayCalled
-  | { type: 'output-line'; stream: 'stdout' | 'stderr'; line: string }
+  /** Of a program that the item runs; what tests and a set-up print is for the log. */
+  | { type: 'output-line'; stream: 'stdout' | 'stderr'; line: string; of?: 'tests' | 'set-up' }
   | { type: 'notice'; text: string }
   | { type: 'item-retrying'; attempt: number; delayMs: number; error: ErrorRecord }
   | {
@@ -45,6 +53,8 @@ export type ItemEvent =
       attempts: number;
       reason: string | null;
       error: ErrorRecord | null;
+      /** Of a pipeline: only this stage has ended, and the item goes on with that workflow. */
+      goesOnWith?: WorkflowName;
     };
 
 export interface ModelAnswered {
@@ -59,6 +69,16 @@ export interface ModelAnswered {
   metered: boolean;
   /** null: the price is not known. */
   costUsd: number | null;
+  durationMs: number;
+}
+
+export interface TestsRan {
+  type: 'tests-ran';
+  step: string;
+  command: string;
+  outcome: string;
+  exitCode: number | null;
+  counts: GateCounts;
   durationMs: number;
 }
 
@@ -80,10 +100,12 @@ export type RunEvent =
   | {
       type: 'run-started';
       runId: string;
-      workflow: WorkflowName;
+      workflow: PipelineName;
       items: string[];
       parallel: number;
       models: Record<string, string>;
+      /** Items that wait for each other. */
+      groups: PlannedGroup[];
     }
   | { type: 'warning'; text: string }
   | { type: 'interrupted'; signal: string }

@@ -18,8 +18,9 @@ export function isFailure(status: ItemStatus): boolean {
 export function exitCodeOf(statuses: readonly ItemStatus[], interruptedBy: NodeJS.Signals | null): number {
   if (interruptedBy === 'SIGINT') return EXIT.interrupted;
   if (interruptedBy !== null) return EXIT.terminated;
-  // Nothing is cancelled without an interruption but what a run's own deadline left undone.
-  if (statuses.some(isFailure) || statuses.includes('cancelled')) return EXIT.failed;
+  if (statuses.some(isFailure)) return EXIT.failed;
   if (statuses.includes('paused')) return EXIT.paused;
-  return statuses.includes('discuss') ? EXIT.discuss : EXIT.ok;
+  if (statuses.includes('discuss')) return EXIT.discuss;
+  // What waits for one that is paused or waits for a person is no failure; what else was not done is.
+  return statuses.includes('cancelled') ? EXIT.failed : EXIT.ok;
 }

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
-import { keyVariables, readKeys, withoutSecrets } from './keys.ts';
+import { keyVariables, readKeys, secretsIn, withoutSecrets } from './keys.ts';
 
 const shown = (keys: ReturnType<typeof readKeys>): unknown =>
   keys.map(({ id, vendor, secret }) => [id, vendor, secret.reveal()]);
@@ -56,6 +56,8 @@ test.each([
   'DB_PASSWORD',
   'SSH_PASSPHRASE',
   'GOOGLE_APPLICATION_CREDENTIALS',
+  'OTEL_EXPORTER_OTLP_HEADERS',
+  'OTEL_EXPORTER_OTLP_TRACES_HEADERS',
 ])('%s is left out by its name', (name) => {
   expect(withoutSecrets({ [name]: 'x' }, [], [])).toEqual({});
 });
@@ -83,4 +85,25 @@ test('a key is left out of other variables by its value, unless one is passed by
 test('a dummy key does not take the PATH with it', () => {
   const keys = readKeys({ ANTHROPIC_API_KEY: 'x', GEMINI_API_KEY: 'test' }, {});
   expect(withoutSecrets({ PATH: '/usr/local/test/x' }, keys, [])).toEqual({ PATH: '/usr/local/test/x' });
+});
+
+test('the address of a collector is kept, unless it holds a password', () => {
+  const name = 'OTEL_EXPORTER_OTLP_ENDPOINT';
+  expect(withoutSecrets({ [name]: 'http://localhost:4318' }, [], [])).toHaveProperty(name);
+  expect(withoutSecrets({ [name]: 'https://me:pass@host' }, [], [])).toEqual({});
+});
+
+test('what must not be shown because of its name is known as a whole and in its parts', () => {
+  const env = {
+    OTEL_EXPORTER_OTLP_HEADERS: 'x-api-key=0123456789,project=mine',
+    GITHUB_TOKEN: 'gh-0123456',
+    LANG: 'C.UTF-8.x',
+  };
+  expect(secretsIn(env).map((secret) => secret.reveal())).toEqual([
+    'x-api-key=0123456789,project=mine',
+    'x-api-key=0123456789',
+    '0123456789',
+    'project=mine',
+    'gh-0123456',
+  ]);
 });

@@ -58,8 +58,29 @@ export function readKeys(
 /** Names that hold credentials by convention, whoever reads them. */
 const LOOKS_SECRET =
   /(^|_)(API_?KEYS?|TOKEN|SECRETS?|CREDENTIALS?|PRIVATE_KEY|ACCESS_KEY(_ID)?|PWD)($|_)|PASSWORD|PASSWD|PASSPHRASE/i;
+/** What a collector of traces wants to see before it takes any; an endpoint may hold a password. */
+const COLLECTOR_SECRET = /^OTEL_EXPORTER_OTLP_(\w+_)?(HEADERS|CLIENT_KEY)$/;
+const COLLECTOR_ENDPOINT = /^OTEL_EXPORTER_OTLP_(\w+_)?ENDPOINT$/;
 /** The shell's own, although they end like a password. */
 const HARMLESS: ReadonlySet<string> = new Set(['PWD', 'OLDPWD']);
+
+function looksSecret(name: string, value: string): boolean {
+  if (LOOKS_SECRET.test(name)) return !HARMLESS.has(name);
+  return COLLECTOR_SECRET.test(name) || (COLLECTOR_ENDPOINT.test(name) && value.includes('@'));
+}
+
+/** Values that must not be shown because of the names of their variables, whoever reads them. */
+export function secretsIn(env: Environment): Secret[] {
+  return Object.entries(env).flatMap(([name, value]) =>
+    value !== undefined && looksSecret(name, value) ? secretParts(value).map((part) => new Secret(part)) : [],
+  );
+}
+
+/** Several keys in one variable, or headers as `name=value,name=value`: each part is as secret as the whole. */
+function secretParts(value: string): string[] {
+  const parts = value.split(',').flatMap((part) => [part, part.slice(part.indexOf('=') + 1)]);
+  return [...new Set([value, ...parts].map((part) => part.trim()))].filter((part) => part.length >= 8);
+}
 
 /**
  * The environment for anything we start that is not ourselves: git, commands, agents, tests. Keys are left out by name
@@ -72,11 +93,11 @@ export function withoutSecrets(
   pass: readonly string[],
 ): Record<string, string> {
   const secrets = maskedForms(keys.map((key) => key.secret.reveal()));
-  const looksSecret = (name: string): boolean => LOOKS_SECRET.test(name) && !HARMLESS.has(name);
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {
     if (value === undefined) continue;
-    if (!pass.includes(name) && (looksSecret(name) || secrets.some((secret) => value.includes(secret)))) continue;
+    if (!pass.includes(name) && (looksSecret(name, value) || secrets.some((secret) => value.includes(secret))))
+      continue;
     kept[name] = value;
   }
   return kept;

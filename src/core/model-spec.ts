@@ -1,9 +1,29 @@
+import type { Role } from './config.ts';
 import { AgentosError } from './errors.ts';
 import { VENDORS, type VendorName } from './keys.ts';
 import { nearest } from './nearest.ts';
 
 /** Who answers. `text` is the canonical form, as it stands in run files, lineage and messages. */
 export type ModelSpec = VendorSpec | CommandSpec | OfflineSpec;
+
+/** Who writes files: all of them, and the command-line agents, which do nothing else. */
+export type WriterSpec = ModelSpec | AgentSpec;
+
+export interface AgentSpec {
+  provider: AgentName;
+  /** Null: the agent's own default. */
+  model: string | null;
+  text: string;
+}
+
+export type AgentName = 'claude-code' | 'codex' | 'gemini-cli';
+
+/** Whose API an agent speaks, and therefore whose keys it needs. */
+const AGENT_VENDORS: Record<AgentName, VendorName> = {
+  'claude-code': 'anthropic',
+  codex: 'openai',
+  'gemini-cli': 'google',
+};
 
 export interface VendorSpec {
   provider: VendorName;
@@ -34,6 +54,35 @@ const MEANT: readonly (readonly [pattern: RegExp, vendor: VendorName])[] = [
   [/^gemini/i, 'google'],
   [/^(gpt-|chatgpt|o\d)/i, 'openai'],
 ];
+
+export function isAgent(spec: WriterSpec): spec is AgentSpec {
+  return spec.provider in AGENT_VENDORS;
+}
+
+/** Whose keys somebody needs, or null for nobody's. */
+export function vendorOf(spec: WriterSpec): VendorName | null {
+  if (isAgent(spec)) return AGENT_VENDORS[spec.provider];
+  return spec.provider === 'offline' || spec.provider === 'command' ? null : spec.provider;
+}
+
+/** Only an implementer may be an agent: a design or a review needs a reply. */
+export function specOf(role: Role, text: string): WriterSpec {
+  return role === 'implementer' ? parseWriterSpec(text) : parseModelSpec(text);
+}
+
+/** As `parseModelSpec`, with the agents too. */
+export function parseWriterSpec(text: string): WriterSpec {
+  const trimmed = text.trim();
+  const [, name = '', model = null] = /^([a-z-]+)(?::(.*))?$/s.exec(trimmed) ?? [];
+  const agent = (Object.keys(AGENT_VENDORS) as AgentName[]).find((known) => known === name);
+  if (agent === undefined) return parseModelSpec(text);
+  if (model === null) return { provider: agent, model: null, text: agent };
+  const invalid = (reason: string): AgentosError =>
+    new AgentosError({ code: 'model-spec-invalid', spec: trimmed, reason });
+  if (model.trim() === '') throw invalid(`the model is missing: write ${agent} or ${agent}:<model>`);
+  if (/\s|\p{Cc}/u.test(model.trim())) throw invalid('the name of a model has no spaces in it');
+  return { provider: agent, model: model.trim(), text: `${agent}:${model.trim()}` };
+}
 
 export function parseModelSpec(text: string): ModelSpec {
   const trimmed = text.trim();

@@ -2,10 +2,16 @@ import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { sha256 } from './hash.ts';
 import type { ItemId } from './ids.ts';
 
-export type WorkflowName = 'lld';
+/** In the order in which an idea goes through them. */
+export const WORKFLOWS = ['issue', 'lld', 'implement'] as const;
+export type WorkflowName = (typeof WORKFLOWS)[number];
+
+/** What a batch command runs: one workflow, or several one after another. */
+export const PIPELINES = [...WORKFLOWS, 'run'] as const;
+export type PipelineName = (typeof PIPELINES)[number];
 
 /** What people see in front of a line: `[LLD-42]`. */
-const LABELS: Record<WorkflowName, string> = { lld: 'LLD' };
+const LABELS: Record<WorkflowName, string> = { lld: 'LLD', issue: 'ISSUE', implement: 'IMPL' };
 
 export function labelOf(workflow: WorkflowName, id: ItemId): string {
   return `${LABELS[workflow]}-${id}`;
@@ -33,6 +39,7 @@ export interface Paths {
   repository: string;
   base: string;
   issues: string;
+  briefs: string;
   prompts: string;
   runs: string;
   /** What was last known of the credential pool; no secrets. */
@@ -40,6 +47,18 @@ export interface Paths {
   issue(id: ItemId): string;
   lld(id: ItemId): string;
   lineage(id: ItemId): string;
+  /** Of a brief that is called like an issue: no id has a dot, so that the two can't meet. */
+  briefLineage(id: ItemId): string;
+  /** On the branch of the item: relative to whatever worktree holds it. */
+  report(id: ItemId): string;
+  worktrees: string;
+  worktree(workflow: WorkflowName, id: ItemId): string;
+  /** The home of what runs in an item's worktree: agents, set-up, tests. */
+  home(workflow: WorkflowName, id: ItemId): string;
+  /** Caches of package managers and compilers, shared by the items. */
+  caches: string;
+  /** What was undone in an item's worktree, as patches. */
+  undone(workflow: WorkflowName, id: ItemId): string;
   checkpoint(workflow: WorkflowName, id: ItemId): string;
   lock(workflow: WorkflowName, id: ItemId): string;
   run(runId: string): RunPaths;
@@ -59,12 +78,20 @@ export function pathsOf(repository: string, base: string): Paths {
     repository,
     base,
     issues: join(repository, 'issues'),
+    briefs: join(repository, 'briefs'),
     prompts: join(repository, 'agentos', 'prompts'),
     runs: join(base, 'runs'),
     keys: join(base, 'keys.json'),
     issue: (id) => join(repository, 'issues', `${id}.md`),
     lld: (id) => join(repository, 'docs', 'lld', `LLD-${id}.md`),
     lineage: (id) => join(repository, 'docs', 'lineage', id),
+    briefLineage: (id) => join(repository, 'docs', 'lineage', `${id}.brief`),
+    report: (id) => `docs/reports/${id}.md`,
+    worktrees: join(base, 'worktrees'),
+    worktree: (workflow, id) => join(base, 'worktrees', `${workflow}-${id}`),
+    home: (workflow, id) => join(base, 'homes', `${workflow}-${id}`),
+    caches: join(base, 'caches'),
+    undone: (workflow, id) => join(base, 'undone', `${workflow}-${id}`),
     checkpoint: (workflow, id) => join(base, 'checkpoints', `${workflow}-${id}.db`),
     lock: (workflow, id) => join(base, 'locks', `${workflow}-${id}.lock`),
     run: (runId) => {

@@ -2,7 +2,7 @@ import type { ErrorRecord } from './errors.ts';
 import type { AgentosEvent, ItemStatus } from './events.ts';
 import { isFailure } from './exit-code.ts';
 import { addUsage, NO_USAGE, type Usage } from './money.ts';
-import type { WorkflowName } from './paths.ts';
+import type { PipelineName } from './paths.ts';
 
 export interface ItemSummary {
   id: string;
@@ -17,11 +17,19 @@ export interface ItemSummary {
   costUsd: number | null;
   error: { code: string; message: string; hint: string | null } | null;
   outputs: string[];
+  /** What an unfinished item left for a person to look at, and how to throw it away. */
+  kept: Kept | null;
+}
+
+/** Commands to copy. */
+export interface Kept {
+  look: string;
+  discard: string;
 }
 
 export interface Summary {
   runId: string;
-  workflow: WorkflowName;
+  workflow: PipelineName;
   startedAt: string;
   finishedAt: string;
   parallel: number;
@@ -51,7 +59,9 @@ export function createTally(title: string): ItemTally {
         tally.steps.push({ name: event.step, replayed: event.replayed, durationMs: event.durationMs });
       } else if (event.type === 'model-answered') {
         tally.usage = addUsage(tally.usage, event.usage);
-        tally.costUsd = tally.costUsd === null || event.costUsd === null ? null : tally.costUsd + event.costUsd;
+        // What nobody meters, such as a command, must not hide what is known of the rest.
+        const paidUsd = event.costUsd ?? (event.metered ? null : 0);
+        tally.costUsd = tally.costUsd === null || paidUsd === null ? null : tally.costUsd + paidUsd;
       } else if (event.type === 'item-started') {
         tally.title = event.title;
       }
@@ -62,7 +72,7 @@ export function createTally(title: string): ItemTally {
 
 /** The line to copy for what failed, or null. */
 export function retryCommandOf(
-  workflow: WorkflowName,
+  workflow: PipelineName,
   items: readonly ItemSummary[],
   flags: readonly string[],
 ): string | null {

@@ -25,7 +25,7 @@ function wordsOf(problem: Problem): Wording {
     case 'bad-id':
       return say(
         `"${shorten(problem.id)}" is not a valid id.`,
-        'Ids are 1 to 64 letters, digits, hyphens and underscores: the name of the file in issues/ without .md.',
+        'Ids are 1 to 64 letters, digits, hyphens and underscores: the name of the file in issues/ or briefs/ without .md.',
       );
     case 'config-unreadable':
       return say(
@@ -89,6 +89,23 @@ function wordsOf(problem: Problem): Wording {
       return say(
         `Issue ${problem.id} can't be read: ${problem.path} ${predicate(problem.reason)}.`,
         'Issues are UTF-8 Markdown files.',
+      );
+    case 'briefs-missing':
+      return say(
+        `There is no folder ${problem.directory}.`,
+        'Write an idea as briefs/<name>.md, in a few sentences; the name may have letters, digits, - and _.',
+      );
+    case 'brief-missing':
+      return say(
+        `There is no brief ${problem.id}: ${problem.path} does not exist.`,
+        problem.near.length > 0
+          ? `Did you mean ${problem.near.join(' or ')}?`
+          : 'Write it there, or take every brief that has no issue: agentos issue --all',
+      );
+    case 'brief-unreadable':
+      return say(
+        `Brief ${problem.id} can't be read: ${problem.path} ${predicate(problem.reason)}.`,
+        'Briefs are UTF-8 text files.',
       );
     case 'provider-rejected-key':
       return say(
@@ -262,14 +279,136 @@ function wordsOf(problem: Problem): Wording {
         `There is no run ${shorten(problem.run)}.`,
         'agentos status lists the runs; agentos lld --all starts one.',
       );
+    case 'lld-missing': {
+      const near = problem.near.length > 0 ? `Did you mean ${problem.near.join(' or ')}? ` : '';
+      return say(
+        `There is no LLD for ${problem.id}: ${problem.path} does not exist.`,
+        `${near}agentos lld ${problem.id} makes one.`,
+      );
+    }
+    case 'lld-not-approved': {
+      const why = {
+        edited: 'its body was edited after its approval',
+        status: 'its front matter does not say that it is approved',
+        'issue-changed': 'the issue says something else than when it was approved',
+      }[problem.why];
+      return say(
+        `${problem.path} is not an approved LLD: ${why}.`,
+        `agentos lld ${problem.id} has it reviewed as it stands.`,
+      );
+    }
+    case 'lld-outdated':
+      return say(
+        `The LLD of ${problem.id} no longer fits the repository: ${problem.findings.join('; ')}`,
+        `Change the LLD and run agentos lld ${problem.id}, which has it reviewed again.`,
+      );
+    case 'git-identity-missing':
+      return say(
+        `git doesn't know who commits: ${problem.detail}`,
+        'Set it with git config user.name and git config user.email.',
+      );
+    case 'worktree-unusable':
+      return say(
+        `The worktree ${problem.path} can't be used: ${problem.reason}`,
+        'agentos clean removes what is safe to remove; git worktree list shows what there is.',
+      );
+    case 'dependency-conflict':
+      return say(
+        `It builds on ${problem.on}, whose branch conflicts in ${problem.files.join(', ')}.`,
+        'Merge the branch it depends on first.',
+      );
+    case 'setup-failed':
+      return say(
+        `The set-up failed: ${problem.command} ended with ${problem.exitCode ?? 'a signal'}: ${problem.detail}`,
+        'Try it by hand in the worktree; implement.setup in agentos.yaml names another command, or false for none.',
+      );
+    case 'tests-undetected':
+      return say(
+        `How the tests of ${problem.directory} are run is not known.`,
+        'Name the command in agentos.yaml, e.g. tests: { command: npm test, runner: vitest }.',
+      );
+    case 'tests-cannot-run':
+      return say(
+        `The tests can't be run: ${problem.command}: ${problem.detail}`,
+        'Try the command by hand in the worktree; tests and implement.setup in agentos.yaml say what to run.',
+      );
+    case 'agent-missing':
+      return say(
+        `${problem.agent} needs the program ${problem.program}, which is not on the PATH.`,
+        `Install it with ${problem.install}, or choose another --implementer.`,
+      );
+    case 'agent-failed':
+      return say(
+        `${problem.agent} ended with ${problem.exitCode === null ? (problem.signal ?? 'a signal') : `exit code ${problem.exitCode}`}: ${problem.detail || 'it said nothing'}`,
+        'Its output is in the log. What it changed is kept in the worktree.',
+      );
+    case 'agent-rounds':
+      return say(
+        `${problem.agent} was not done after ${problem.rounds} rounds.`,
+        'implement.maxAgentRounds in agentos.yaml sets the bound.',
+      );
+    case 'changed-outside':
+      return say(
+        `Something outside the worktree was changed while the implementer ran: ${listed(problem.files)}.`,
+        `Nothing there was undone. Its own work is in ${problem.worktree}.`,
+      );
+    case 'gate-failed':
+      return say(
+        `${problem.gate}: ${problem.problems.join('; ')}`,
+        `Look at it in ${problem.worktree} (branch ${problem.branch}).`,
+      );
+    case 'offline-no-code': {
+      const why = {
+        'not-recorded': `The embedded model can't write the code of ${problem.id}: it knows the designs of the tour, and no others.`,
+        language: `The embedded model can't write tests for ${problem.id}: it has rules for JavaScript, TypeScript, Python and Go.`,
+        changed: `The recorded change of ${problem.id} doesn't fit ${problem.file ?? 'the files'} as it is now.`,
+      }[problem.why];
+      return say(why, 'Choose who writes it with --implementer, e.g. claude-code, codex or anthropic:claude-opus-5.');
+    }
     case 'log-missing':
       return say(`There is no log of ${shorten(problem.id)}.`, 'agentos status lists what was run.');
+    case 'not-waiting': {
+      const { id, decided, last } = problem;
+      if (decided !== null)
+        return say(`${id} was decided on already.`, `Go on with: agentos resume, or agentos ${decided} ${id}`);
+      return say(
+        `${id} does not wait for a person: ${last === null ? 'no run of it is known' : `its last run (${last.workflow} ${last.runId}) has it as ${last.status}${last.step === null ? '' : `, at ${last.step}`}`}.`,
+        'What waits ended as discuss: see agentos status.',
+      );
+    }
+    case 'decision-refused': {
+      const { id, workflow, detail } = problem;
+      switch (problem.why) {
+        case 'changed':
+          return say(
+            `What ${workflow} ${id} is made from was changed since it was asked about.`,
+            `The decision would not count for the new text. Run it first: agentos ${workflow} ${id}`,
+          );
+        case 'checks':
+          return say(
+            `${workflow} ${id} can't be approved: ${detail}`,
+            `Say what to change: agentos decide ${id} --revise "…", or give it up with --drop.`,
+          );
+        case 'questions':
+          return say(
+            `An approval of ${workflow} ${id} has to answer its open questions: ${detail}`,
+            `Give the answer: agentos decide ${id} --approve --reason "…"`,
+          );
+      }
+    }
     case 'internal':
       return say(
         `Something went wrong that should not: ${firstLine(problem.detail)}`,
         'Please report it with the log of the run. Nothing that was finished is lost.',
       );
   }
+}
+
+const MOST_LISTED = 20;
+
+function listed(files: readonly string[]): string {
+  const more = files.length - MOST_LISTED;
+  return `${files.slice(0, MOST_LISTED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 /** What the operating system's codes mean to a person; any other reason is in words already. */

@@ -1,8 +1,9 @@
-import { AgentosError } from '../core/errors.ts';
+import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import { MASK } from '../core/mask.ts';
 import { detailOf } from '../provider/detail.ts';
 import type { Fields } from '../provider/json-fields.ts';
 import { readRetryAfterMs } from '../provider/retry-after.ts';
+import { vendorFailure } from '../provider/vendor-failure.ts';
 import type { Call } from './call.ts';
 import { keyHeader, plainHeaders, responseHeaders } from './headers.ts';
 import { createArrayMeter, createSseMeter, meterWhole, parseJson } from './meter.ts';
@@ -23,6 +24,8 @@ export interface Progress {
   /** The vendor began to answer what was asked: from here on it costs. */
   begun: boolean;
   tally: Tally;
+  /** What the vendor's refusal means, where the caller was given it as it came. */
+  refusal: ErrorRecord | null;
 }
 
 /**
@@ -32,7 +35,7 @@ export interface Progress {
 export type Outcome = { is: 'done' } | { is: 'again' } | { is: 'overloaded'; retryAfterMs: number | null };
 
 export function newProgress(): Progress {
-  return { status: null, begun: false, tally: emptyTally() };
+  return { status: null, begun: false, tally: emptyTally(), refusal: null };
 }
 
 interface Attempt {
@@ -122,14 +125,16 @@ function rule({ lease, isLast }: Attempt, answer: VendorAnswer): Outcome | null 
 }
 
 async function receiveRefusal(reception: Reception): Promise<Outcome> {
-  const { call, flight, sink, secret } = reception;
+  const { call, flight, sink, secret, progress } = reception;
   const { statusCode: status = 0, headers } = flight.response;
   const bytes = await readUpTo(flight, MAX_ERROR_BYTES);
   const text = masked(bytes.toString('utf8'), secret);
   const body = parseJson(text);
-  const ruled = rule(reception, { status, headers: plainHeaders(headers), body });
+  const answer = { status, headers: plainHeaders(headers), body };
+  const ruled = rule(reception, answer);
   if (ruled !== null) return ruled;
   if (body === null) throw badReply(call, `status ${status} with ${describe(headers['content-type'], text)}`, secret);
+  progress.refusal = refusalOf(reception, answer);
   sink.whole(status, responseHeaders(headers, secret), Buffer.from(text));
   return DONE;
 }
@@ -170,6 +175,7 @@ async function receiveStream(reception: Reception): Promise<Outcome> {
     progress.status = answer.status;
     const ruled = rule(reception, answer);
     progress.begun = ruled === null;
+    if (ruled === null && late !== null) progress.refusal = refusalOf(reception, answer);
     if (ruled === null) sink.head(status, responseHeaders(headers, secret));
     return ruled;
   };
@@ -197,6 +203,11 @@ async function receiveStream(reception: Reception): Promise<Outcome> {
   meter.end();
   sink.end();
   return DONE;
+}
+
+function refusalOf({ call, secret }: Reception, answer: VendorAnswer): ErrorRecord {
+  const fallback = `status ${answer.status}`;
+  return toErrorRecord(vendorFailure({ ...answer, provider: call.route.vendor, fallback, secret, nowMs: Date.now() }));
 }
 
 function masked(text: string, secret: string): string {

@@ -4,6 +4,7 @@ import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import { costUsd, type Price, priceOf } from '../core/prices.ts';
 import { nextAttemptDelayMs } from '../core/retry-policy.ts';
+import type { Accounts } from './accounts.ts';
 import { attempt, newProgress, type Progress } from './attempt.ts';
 import type { Call } from './call.ts';
 import type { GatewayEvent } from './events.ts';
@@ -12,6 +13,7 @@ import { createLeaseWait, type LeaseWait } from './lease-wait.ts';
 import type { Pool } from './port.ts';
 import type { Sink } from './sink.ts';
 import { expectedCostUsd, type Spending } from './spending.ts';
+import { tracedAttempt, tracedWait } from './traced-call.ts';
 import type { Upstream } from './upstream.ts';
 
 const CHARS_PER_TOKEN = 4;
@@ -32,6 +34,7 @@ export interface ExchangeSettings extends ExchangeBounds {
   pool: Pick<Pool, 'acquire'>;
   upstream: Upstream;
   spending: Spending;
+  accounts: Accounts;
   prices: Readonly<Record<string, PriceSetting>>;
   clock: Clock;
   /** 0 ≤ random < 1. */
@@ -56,7 +59,7 @@ export async function exchange(
   signal: AbortSignal,
   settings: ExchangeSettings,
 ): Promise<boolean> {
-  const { clock, spending, onEvent } = settings;
+  const { clock, spending, accounts, onEvent } = settings;
   const { grant, route, facts } = call;
   const who = { workflow: grant.workflow, item: grant.item, vendor: route.vendor, model: facts.model ?? '' };
   const startedMs = clock.now();
@@ -77,6 +80,7 @@ export async function exchange(
   );
   const course: Course = { progress: newProgress(), keyId: null, attempts: 0 };
   let failure: unknown = null;
+  accounts.begin(grant.item);
   try {
     const reservation = await spending.reserve(grant.item, reservedUsd, signal);
     try {
@@ -91,6 +95,12 @@ export async function exchange(
   const { progress, keyId, attempts } = course;
   const { usage, answered, stopReason, complete, failed } = progress.tally;
   const left = signal.aborted;
+  const paidUsd = priced(settings, call, progress);
+  const error = failure === null || left ? null : toErrorRecord(failure);
+  const refusal = error ?? (left ? null : progress.refusal);
+  const good = failure === null && complete && !failed && progress.begun;
+  const end = { usage, costUsd: paidUsd, answered, begun: progress.begun, good: good && refusal === null, refusal };
+  accounts.end(grant.item, route.kind === 'generate' ? end : null);
   onEvent({
     type: 'gateway-call',
     ...who,
@@ -102,12 +112,12 @@ export async function exchange(
     attempts,
     waitedMs: wait.waitedMs,
     usage,
-    costUsd: priced(settings, call, progress),
+    costUsd: paidUsd,
     durationMs: clock.now() - startedMs,
     callerLeft: left,
-    error: failure === null || left ? null : toErrorRecord(failure),
+    error,
   });
-  return failure === null && complete && !failed && progress.begun;
+  return good;
 }
 
 /** Tries keys until one serves the request, or none can. */
@@ -123,12 +133,14 @@ async function pursue(
   let overloads = 0;
   for (;;) {
     sink.phase('queued');
-    const lease = await wait.next();
+    const lease = await tracedWait(call, () => wait.next());
     const progress = newProgress();
     Object.assign(course, { keyId: lease.keyId, progress });
     course.attempts += 1;
     const isLast = overloads >= maxOverloadRetries;
-    const outcome = await attempt({ call, lease, sink, upstream, progress, isLast, signal });
+    const outcome = await tracedAttempt({ call, keyId: lease.keyId, number: course.attempts, progress }, () =>
+      attempt({ call, lease, sink, upstream, progress, isLast, signal }),
+    );
     if (outcome.is === 'done') return;
     if (course.attempts >= MAX_ATTEMPTS) throw neverServed(call.route.vendor, progress.status);
     if (outcome.is === 'again') continue;

@@ -22,9 +22,12 @@ const CREDENTIALS = ['authorization', 'proxy-authorization', 'x-api-key', 'x-goo
 /** Set anew for what is really sent; compressed answers could not be metered as they pass. */
 const SET_ANEW = ['host', 'content-length', 'content-encoding', 'accept-encoding'];
 
+/** Between the caller and us; whose trace it is, is nothing to the vendor. */
+const TRACE = ['traceparent', 'tracestate', 'baggage'];
+
 /** The caller's headers as the vendor gets them, but for the key. */
 export function requestHeaders(headers: IncomingHttpHeaders): Headers {
-  const dropped = new Set([...HOP_BY_HOP, ...namedByConnection(headers), ...CREDENTIALS, ...SET_ANEW]);
+  const dropped = new Set([...HOP_BY_HOP, ...namedByConnection(headers), ...CREDENTIALS, ...SET_ANEW, ...TRACE]);
   const kept = Object.entries(headers).filter(([name]) => !dropped.has(name) && !name.startsWith('x-agentos-'));
   return { ...definedOnly(kept), 'accept-encoding': 'identity' };
 }

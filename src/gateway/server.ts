@@ -5,7 +5,9 @@ import type { PriceSetting } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import { VENDORS, type VendorName } from '../core/keys.ts';
 import { vendorBaseUrl } from '../provider/base-url.ts';
+import { ACCOUNT_PATH, createAccounts } from './accounts.ts';
 import { type AnswerBounds, createAnswers } from './answers.ts';
+import type { Call } from './call.ts';
 import { createCaller } from './caller.ts';
 import type { GatewayEvent } from './events.ts';
 import { type ExchangeBounds, exchange } from './exchange.ts';
@@ -13,8 +15,10 @@ import { failureHeaders, failureOf } from './failure.ts';
 import type { Pool } from './port.ts';
 import { readCall } from './read-call.ts';
 import { routeOf } from './route.ts';
+import type { Sink } from './sink.ts';
 import { createSpending } from './spending.ts';
 import { createTokenBook, type Grant, tokensOf } from './token.ts';
+import { type TraceRequest, tracedExchange } from './traced-call.ts';
 import { createUpstream } from './upstream.ts';
 import { openaiChat } from './vendors/openai-chat.ts';
 
@@ -51,6 +55,8 @@ export interface GatewayOptions {
   /** 0 ≤ random < 1; for the delays before an overloaded vendor is asked again. */
   random?: () => number;
   onEvent?: (event: GatewayEvent) => void;
+  /** Where in a trace a request belongs; absent: nothing is traced. */
+  traceRequest?: TraceRequest | undefined;
   bounds?: Partial<GatewayBounds>;
 }
 
@@ -80,16 +86,22 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const tokens = createTokenBook();
   const answers = createAnswers(bounds);
   const spending = createSpending(budget);
+  const accounts = createAccounts();
   const upstream = createUpstream(bounds);
   const closing = new AbortController();
   const running = new Set<Promise<void>>();
-  const settings = { ...bounds, pool, upstream, spending, prices, clock, random, onEvent };
+  const settings = { ...bounds, pool, upstream, spending, accounts, prices, clock, random, onEvent };
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = URL.parse(request.url ?? '/', 'http://127.0.0.1');
     const route = url === null ? null : routeOf(request.method ?? 'GET', url, request.headers);
-    if (url === null || route === null) return refuse(response, openaiChat, notFound(request));
+    const asksForAccount = request.method === 'GET' && url?.pathname === ACCOUNT_PATH;
+    if (url === null || (route === null && !asksForAccount)) return refuse(response, openaiChat, notFound(request));
     const grant = isLoopback(request) ? tokens.find(tokensOf(request.headers, url)) : null;
+    if (route === null) {
+      if (grant === null) return refuse(response, openaiChat, unknownToken('gateway'));
+      return tell(response, accounts.of(grant.item));
+    }
     if (grant === null) return refuse(response, route.format, unknownToken(route.vendor));
     const base = bases[route.vendor];
     if (base instanceof AgentosError) return refuse(response, route.format, base);
@@ -103,14 +115,16 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       format: route.format,
       sse: call.facts.streaming && route.sse,
     });
+    const traceable = (asked: Call, sink: Sink, signal: AbortSignal): Promise<boolean> =>
+      tracedExchange(options.traceRequest, asked, request.headers, () => exchange(asked, sink, signal, settings));
     const step = request.headers['x-agentos-step'];
     if (typeof step !== 'string' || step === '' || route.kind !== 'generate' || call.body === null) {
-      await exchange(call, caller, AbortSignal.any([caller.gone, closing.signal]), settings);
+      await traceable(call, caller, AbortSignal.any([caller.gone, closing.signal]));
       return;
     }
     const question = { ...grant, step, vendor: route.vendor, path: call.url.pathname, body: call.body };
     const { recording, reused } = answers.join(question, (sink) =>
-      exchange(call, sink, AbortSignal.any([sink.unwanted, closing.signal]), settings),
+      traceable(call, sink, AbortSignal.any([sink.unwanted, closing.signal])),
     );
     if (reused !== 'no') {
       const { workflow, item } = grant;
@@ -182,6 +196,11 @@ function refuse(response: ServerResponse, format: Parameters<typeof failureOf>[1
   response.end(JSON.stringify(format.errorBody(failure)));
 }
 
+function tell(response: ServerResponse, value: unknown): void {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(value));
+}
+
 function isLoopback({ socket }: IncomingMessage): boolean {
   return /^(?:127\.|::1$|::ffff:127\.)/.test(socket.remoteAddress ?? '');
 }
@@ -192,7 +211,7 @@ function notFound({ method, url }: IncomingMessage): AgentosError {
   return new AgentosError({ code: 'provider-refused-request', provider: 'gateway', status: 404, detail });
 }
 
-function unknownToken(provider: VendorName): AgentosError {
+function unknownToken(provider: string): AgentosError {
   const detail = 'the gateway does not know this token';
   return new AgentosError({ code: 'provider-rejected-key', provider, status: 401, detail });
 }

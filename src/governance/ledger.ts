@@ -38,6 +38,7 @@ export const emptyLedger: Ledger = { findings: [] };
  *   disputed           → withdrawn   not repeated by a REVISE review, or APPROVED: the reviewer lets it go
  *   open, disputed     → withdrawn   ruled withdrawn, or repeated by an APPROVED review
  *   open, disputed     → open        Tier 1 and ruled open by an APPROVED review, which contradicts itself
+ *   (new)              → open        a person asks for it (`raise`)
  *   open               → disputed    the drafter gives a reason (`dispute`)
  *   open, disputed     → withdrawn   a person or the reviewer gives it up (`withdraw`)
  *   fixed, withdrawn   → open        repeated by a REVISE or DISCUSS review, or ruled open: it was not settled after all
@@ -68,20 +69,17 @@ export function recordReview(
       reason: state === 'disputed' ? entry.reason : state === 'withdrawn' ? withdrawnBecause(entry, verdict) : '',
     };
   });
-  const fresh = added.map(
-    ({ tier, area, text }, index): LedgerFinding => ({
-      id: `F${ledger.findings.length + index + 1}`,
-      tier,
-      area,
-      text,
-      state: verdict === 'APPROVED' ? 'withdrawn' : 'open',
-      raisedInRound: round,
-      updatedInRound: round,
-      unchangedReviews: 0,
-      reason: verdict === 'APPROVED' ? 'remarked on with the approval' : '',
-    }),
+  const isApproved = verdict === 'APPROVED';
+  const remarks = added.map((finding, index) =>
+    fresh(
+      finding,
+      ledger.findings.length + index,
+      round,
+      isApproved ? 'withdrawn' : 'open',
+      isApproved ? 'remarked on with the approval' : '',
+    ),
   );
-  return { findings: [...findings, ...fresh] };
+  return { findings: [...findings, ...remarks] };
 }
 
 function nextState(
@@ -140,6 +138,22 @@ export function withdraw(ledger: Ledger, id: string, reason: string): Ledger {
   return withState(ledger, id, 'withdrawn', reason);
 }
 
+/** A finding that no review brought. It is never taken for another one: its words stay as they are. */
+export function raise(ledger: Ledger, finding: Finding, round: number): Ledger {
+  return { findings: [...ledger.findings, fresh(finding, ledger.findings.length, round, 'open', '')] };
+}
+
+function fresh(
+  { tier, area, text }: Finding,
+  index: number,
+  round: number,
+  state: FindingState,
+  reason: string,
+): LedgerFinding {
+  const rounds = { raisedInRound: round, updatedInRound: round, unchangedReviews: 0 };
+  return { id: `F${index + 1}`, tier, area, text, state, ...rounds, reason };
+}
+
 function withState(ledger: Ledger, id: string, state: FindingState, reason: string): Ledger {
   return {
     findings: ledger.findings.map((finding) =>
@@ -161,13 +175,16 @@ export function formatLedger(ledger: Ledger): string {
   return table(['Id', 'Tier', 'Area', 'State', 'Raised in round', 'Finding'], rows);
 }
 
-/** The table of an LLD's Review Log: one row for each finding and what was done about it. */
-export function formatReviewLog(ledger: Ledger): string {
-  const rows = ledger.findings.map((finding) => [
+/** The table of a Review Log: one row for each finding and what was done about it, then those that are given. */
+export function formatReviewLog(ledger: Ledger, more: readonly [finding: string, answer: string][] = []): string {
+  const findings = ledger.findings.map((finding) => [
     `${finding.id} (round ${finding.raisedInRound}, Tier ${finding.tier}${finding.area ? `, ${finding.area}` : ''}): ${headline(finding.text)}`,
     answer(finding),
   ]);
-  return table(['Finding', 'Answer'], rows.length > 0 ? rows : [['None', 'No finding was raised']]);
+  return table(
+    ['Finding', 'Answer'],
+    [...(findings.length > 0 ? findings : [['None', 'No finding was raised']]), ...more],
+  );
 }
 
 function answer({ tier, state, updatedInRound, reason }: LedgerFinding): string {

@@ -1,13 +1,25 @@
 import { AgentosError } from '../core/errors.ts';
+import issueTemplate from './issue-template.md';
 import template from './lld-template.md';
+import codeReview from './prompts/code-review.md';
+import codeReviewer from './prompts/code-reviewer.md';
 import draft from './prompts/draft.md';
 import drafter from './prompts/drafter.md';
 import editFormat from './prompts/edit-format.md';
+import implementer from './prompts/implementer.md';
+import issueDraft from './prompts/issue-draft.md';
+import issueDrafter from './prompts/issue-drafter.md';
+import issueReview from './prompts/issue-review.md';
+import issueReviewer from './prompts/issue-reviewer.md';
+import issueRevise from './prompts/issue-revise.md';
 import repair from './prompts/repair.md';
 import review from './prompts/review.md';
 import reviewAgain from './prompts/review-again.md';
 import reviewer from './prompts/reviewer.md';
 import revise from './prompts/revise.md';
+import writeAgain from './prompts/write-again.md';
+import writeCode from './prompts/write-code.md';
+import writeTests from './prompts/write-tests.md';
 
 const BUILT_IN = {
   drafter,
@@ -19,6 +31,18 @@ const BUILT_IN = {
   review,
   'review-again': reviewAgain,
   'lld-template': template,
+  implementer,
+  'write-tests': writeTests,
+  'write-code': writeCode,
+  'write-again': writeAgain,
+  'code-reviewer': codeReviewer,
+  'code-review': codeReview,
+  'issue-drafter': issueDrafter,
+  'issue-reviewer': issueReviewer,
+  'issue-draft': issueDraft,
+  'issue-revise': issueRevise,
+  'issue-review': issueReview,
+  'issue-template': issueTemplate,
 };
 
 export type PromptName = keyof typeof BUILT_IN;
@@ -35,7 +59,22 @@ const PLACEHOLDERS: Record<PromptName, readonly string[]> = {
   review: ['id', 'title', 'round', 'max-rounds'],
   'review-again': ['problems'],
   'lld-template': [],
+  implementer: [],
+  'write-tests': ['id', 'title', 'scenarios', 'runner', 'command', 'test-files', 'added'],
+  'write-code': ['id', 'title', 'runner', 'command', 'files'],
+  'write-again': ['failures'],
+  'code-reviewer': [],
+  'code-review': ['id', 'title', 'round', 'max-rounds'],
+  'issue-drafter': [],
+  'issue-reviewer': [],
+  'issue-draft': ['id', 'title'],
+  'issue-revise': ['id', 'title', 'edit-format'],
+  'issue-review': ['id', 'title', 'round', 'max-rounds'],
+  'issue-template': [],
 };
+
+/** Their placeholders are for the drafter to replace. */
+const TEMPLATES: ReadonlySet<PromptName> = new Set(['lld-template', 'issue-template'] as const);
 
 export interface Prompts {
   fill(name: PromptName, values?: Record<string, string | number>): string;
@@ -45,7 +84,7 @@ export interface Prompts {
 export function createPrompts(overrides: ReadonlyMap<PromptName, { file: string; text: string }>): Prompts {
   for (const [name, { file, text }] of overrides) {
     if (text.trim() === '') throw new AgentosError({ code: 'prompt-invalid', file, reason: 'is empty' });
-    if (name === 'lld-template') continue;
+    if (TEMPLATES.has(name)) continue;
     for (const [, placeholder = ''] of text.matchAll(/\{\{([^}]*)\}\}/g)) {
       if (PLACEHOLDERS[name].includes(placeholder)) continue;
       const known = PLACEHOLDERS[name].map((entry) => `{{${entry}}}`).join(', ') || 'none';
@@ -59,7 +98,7 @@ export function createPrompts(overrides: ReadonlyMap<PromptName, { file: string;
   return {
     fill(name, values = {}) {
       const text = overrides.get(name)?.text ?? BUILT_IN[name];
-      if (name === 'lld-template') return text.trim();
+      if (TEMPLATES.has(name)) return text.trim();
       return text.replace(/\{\{([^}]*)\}\}/g, (_, key: string) => String(values[key] ?? '')).trim();
     },
   };

@@ -3,15 +3,17 @@ import { DatabaseSync } from 'node:sqlite';
 import { systemCode } from '../core/errors.ts';
 import { type FaultKind, faultOf, JournalFault } from './fault.ts';
 import type { StepRecord } from './port.ts';
-import { examine } from './schema.ts';
+import { type Contents, examine, type StartedStep } from './schema.ts';
 import { applyWal, walHeaderBytes } from './wal.ts';
 
 export interface JournalView {
   /** Every finished step in the order in which they finished. */
   steps: StepRecord[];
-  /** Names of steps that were started and have no result. */
+  /** Names of steps that were started and have no result, in the order in which they were last started. */
   inFlight: string[];
-  /** Why the journal can't be read; the lists are empty then. */
+  /** The step that was started last: where the item is. */
+  latest: StartedStep | null;
+  /** Why the journal can't be read; there is nothing else then. */
   problem: { kind: FaultKind; reason: string } | null;
 }
 
@@ -23,18 +25,40 @@ const attempts = 5;
  * Never throws.
  */
 export function inspectJournal(file: string): JournalView | null {
+  try {
+    return readJournal(file, (_db, { finished, inFlight, latest }) => {
+      const steps = finished.map(({ id, name, startedAt, finishedAt }) => ({ id, name, startedAt, finishedAt }));
+      return { steps, inFlight, latest, problem: null };
+    });
+  } catch (error) {
+    const { kind, reason } = faultOf(error, file);
+    return { steps: [], inFlight: [], latest: null, problem: { kind, reason } };
+  }
+}
+
+/** What the finished steps of this name returned, one for each set of inputs. Writes nothing and never throws either. */
+export function inspectResults(file: string, name: string): unknown[] {
+  try {
+    const results = readJournal(file, (db) =>
+      db
+        .prepare('SELECT result FROM steps WHERE name = ? AND finish_order IS NOT NULL ORDER BY finish_order')
+        .all(name)
+        .map((row): unknown => JSON.parse(String(row['result']))),
+    );
+    return results ?? [];
+  } catch {
+    return [];
+  }
+}
+
+function readJournal<T>(file: string, read: (db: DatabaseSync, contents: Contents) => T): T | null {
   const db = new DatabaseSync(':memory:');
   try {
     const image = readImage(file);
     if (image === null) return null;
     if (image.length === 0) throw new JournalFault('damaged', 'the file is empty');
     db.deserialize(withoutLog(image));
-    const { finished, inFlight } = examine(db, file);
-    const steps = finished.map(({ id, name, startedAt, finishedAt }) => ({ id, name, startedAt, finishedAt }));
-    return { steps, inFlight, problem: null };
-  } catch (error) {
-    const { kind, reason } = faultOf(error, file);
-    return { steps: [], inFlight: [], problem: { kind, reason } };
+    return read(db, examine(db, file));
   } finally {
     db.close();
   }

@@ -4,7 +4,8 @@
  * an old record.
  *
  * A step goes through: absent → started → done. A process that dies leaves `started` behind: the call may or may not
- * have been made, and the next owner makes it again – the only case in which a call is repeated.
+ * have been made, and the next owner makes it again – the only case in which a call is repeated. A step that waits for
+ * somebody else's word is left `started` on purpose, and `settle` makes it `done`.
  *
  * A journal has one owner. Opening it claims it with a new fence token, and every write names its token; an owner that
  * was taken over (it slept, its machine was suspended) gets `journal-fenced` and changes nothing.
@@ -18,6 +19,15 @@ export interface Journal {
   /** Ends well: the record is not needed any more. */
   remove(): void;
   close(): void;
+}
+
+/** A journal as somebody outside of its workflow has it, who brings the word that a step waits for. */
+export interface SettlingJournal extends Journal {
+  /**
+   * Stores a result for the step of this name that was started last, in place of its function. False, and nothing is
+   * stored, where every step of this name has its result or none was started.
+   */
+  settle(name: string, value: unknown): boolean;
 }
 
 export interface StepKey {

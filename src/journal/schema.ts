@@ -79,8 +79,16 @@ function text(value: SQLOutputValue | undefined): string {
 export interface Contents {
   /** In the order in which they finished, without their results. */
   finished: Omit<FinishedStep, 'result'>[];
-  /** Names of steps that were started and have not finished. */
+  /** Names of steps that were started and have not finished, in the order in which they were last started. */
   inFlight: string[];
+  /** The step that was started last. */
+  latest: StartedStep | null;
+}
+
+export interface StartedStep {
+  id: string;
+  name: string;
+  isFinished: boolean;
 }
 
 /** Reads the whole journal and throws a `JournalFault` unless every page and every record is sound. Writes nothing. */
@@ -115,9 +123,15 @@ function pragma(db: DatabaseSync, name: 'application_id' | 'user_version'): numb
 }
 
 function readContents(db: DatabaseSync): Contents {
-  const contents: Contents = { finished: [], inFlight: [] };
-  for (const row of db.prepare(`SELECT ${stepColumns} FROM steps ORDER BY finish_order, number`).iterate()) {
+  const contents: Contents = { finished: [], inFlight: [], latest: null };
+  let highest = 0;
+  for (const row of db.prepare(`SELECT number, ${stepColumns} FROM steps ORDER BY finish_order, number`).iterate()) {
     const step = readStep(row);
+    const number = Number(row['number']);
+    if (number > highest) {
+      highest = number;
+      contents.latest = { id: text(row['id']), name: text(row['name']), isFinished: step !== null };
+    }
     if (step === null) {
       contents.inFlight.push(text(row['name']));
     } else {

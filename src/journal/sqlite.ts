@@ -5,7 +5,7 @@ import { AgentosError } from '../core/errors.ts';
 import { claimDatabase, deleteDrafts } from './claim.ts';
 import { deleteDatabase } from './database-files.ts';
 import { JournalFault, journalError } from './fault.ts';
-import type { Journal, StepContext, StepKey, StepRecord, StepResult } from './port.ts';
+import type { SettlingJournal, StepContext, StepKey, StepRecord, StepResult } from './port.ts';
 import { type FinishedStep, readStep, sealOf, stepColumns } from './schema.ts';
 import { stepId } from './step-id.ts';
 
@@ -19,11 +19,13 @@ export interface SqliteJournalOptions {
  * One SQLite file, one owner. Throws `journal-damaged` (the file was moved aside and the next open starts afresh),
  * `journal-newer`, `journal-full` or `journal-unusable` (the file is as it was).
  */
-export function openSqliteJournal(file: string, options: SqliteJournalOptions): Journal {
+export function openSqliteJournal(file: string, options: SqliteJournalOptions): SettlingJournal {
   return new SqliteJournal(resolve(file), options);
 }
 
-class SqliteJournal implements Journal {
+type StepResultFacts = Omit<FinishedStep, 'finishedAt' | 'finishOrder'>;
+
+class SqliteJournal implements SettlingJournal {
   readonly location: string;
   readonly #clock: Clock;
   readonly #db: DatabaseSync;
@@ -89,6 +91,18 @@ class SqliteJournal implements Journal {
     );
   }
 
+  settle(name: string, value: unknown): boolean {
+    const result = encode(value, name);
+    return this.#guard(() =>
+      this.#write(() => {
+        const row = this.#statements.unfinished.get(name);
+        if (row === undefined) return false;
+        this.#store({ id: String(row['id']), name, startedAt: String(row['started_at']), result });
+        return true;
+      }),
+    );
+  }
+
   remove(): void {
     this.#guard(() => {
       this.#write(() => {});
@@ -121,14 +135,17 @@ class SqliteJournal implements Journal {
     });
   }
 
-  #finish(facts: Omit<FinishedStep, 'finishedAt' | 'finishOrder'>): void {
+  #finish(facts: StepResultFacts): void {
+    this.#write(() => this.#store(facts));
+  }
+
+  #store(facts: StepResultFacts): void {
     const step = { ...facts, finishedAt: this.#timestamp(), finishOrder: this.#lastFinished + 1 };
-    this.#write(() => {
-      const { id, finishedAt, finishOrder, result } = step;
-      const { changes } = this.#statements.finish.run(finishedAt, finishOrder, sealOf(step), result, id);
-      if (changes !== 1) throw new JournalFault('damaged', `the record of step ${id} is gone`);
-    });
-    this.#lastFinished = step.finishOrder;
+    const { id, finishedAt, finishOrder, result } = step;
+    const { changes } = this.#statements.finish.run(finishedAt, finishOrder, sealOf(step), result, id);
+    if (changes !== 1) throw new JournalFault('damaged', `the record of step ${id} is gone`);
+    // A number that a failed commit leaves unused does no harm: only the order counts.
+    this.#lastFinished = finishOrder;
   }
 
   #write<T>(work: () => T): T {
@@ -173,8 +190,12 @@ function prepareStatements(db: DatabaseSync) {
     rollback: prepare('ROLLBACK'),
     token: prepare('SELECT token FROM owner'),
     find: prepare(`SELECT ${stepColumns} FROM steps WHERE id = ?`),
+    // The highest number is the step that was started last, also when it had been started before.
     start: prepare(`INSERT INTO steps (id, name, starts, started_at) VALUES (?, ?, 1, ?)
-      ON CONFLICT (id) DO UPDATE SET starts = starts + 1, started_at = excluded.started_at`),
+      ON CONFLICT (id) DO UPDATE SET starts = starts + 1, started_at = excluded.started_at,
+        number = (SELECT max(number) + 1 FROM steps)`),
+    unfinished: prepare(`SELECT id, started_at FROM steps WHERE name = ? AND finish_order IS NULL
+      ORDER BY number DESC LIMIT 1`),
     starts: prepare('SELECT starts FROM steps WHERE id = ?'),
     finish: prepare(`UPDATE steps SET finished_at = ?, finish_order = ?, seal = ?, result = ?
       WHERE id = ?`),

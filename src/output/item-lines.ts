@@ -1,5 +1,6 @@
 import { formatDuration } from '../core/duration.ts';
 import type { AgentosEvent, ItemStatus } from '../core/events.ts';
+import { describeGroup } from '../core/planned-group.ts';
 import { wordingOf } from '../core/wording.ts';
 
 export type Level = 'quiet' | 'normal' | 'verbose';
@@ -37,6 +38,7 @@ export function linesOf(event: AgentosEvent): Line[] {
           'dim',
         ),
         line(`run ${event.runId}`, 'dim', 'verbose'),
+        ...event.groups.map((group) => line(describeGroup(group), 'dim')),
       ];
     case 'warning':
       return [line(event.text, 'warn', 'quiet')];
@@ -67,7 +69,9 @@ export function linesOf(event: AgentosEvent): Line[] {
       return [line(`${event.title}${reused}`)];
     }
     case 'step-started':
-      return [line(`${event.step} …${event.model ? ` ${event.model}` : ''}`, 'dim')];
+      return [
+        line(`${event.step} …${event.model ? ` ${event.model}` : ''}`, 'dim', event.model ? 'normal' : 'verbose'),
+      ];
     case 'step-finished':
       return event.replayed
         ? [line(`${event.step}: taken from the checkpoint`, 'dim')]
@@ -110,7 +114,32 @@ export function linesOf(event: AgentosEvent): Line[] {
       ];
     }
     case 'file-written':
-      return [line(`wrote ${event.path}`, 'plain', event.what === 'lld' ? 'normal' : 'verbose')];
+      return [line(`wrote ${event.path}`, 'plain', event.what === 'lineage' ? 'verbose' : 'normal')];
+    case 'tests-ran': {
+      const { passed, failed, skipped, notLoaded } = event.counts;
+      const some = [`${passed} passed`, `${failed} failed`];
+      if (skipped > 0) some.push(`${skipped} skipped`);
+      if (notLoaded > 0) some.push(`${notLoaded} could not load`);
+      return [
+        line(`${event.step}: ${event.outcome} (${some.join(', ')}) in ${formatDuration(event.durationMs)}`, 'dim'),
+      ];
+    }
+    case 'gate-checked': {
+      const result = event.skipped === null ? (event.passed ? 'holds' : 'fails') : `not checked: ${event.skipped}`;
+      const style = event.skipped !== null ? 'dim' : event.passed ? 'good' : 'warn';
+      return [
+        line(`gate ${event.gate}: ${result}`, style),
+        ...event.problems.flatMap((problem) => {
+          const [first = '', ...rest] = problem.split('\n');
+          return [line(`  ${first}`, 'warn'), ...rest.map((more) => line(`    ${more}`, 'dim', 'verbose'))];
+        }),
+        ...event.details.map((detail) => line(`  ${detail}`, 'dim', 'verbose')),
+      ];
+    }
+    case 'changes-undone':
+      return [line(`undone, ${event.why}: ${event.paths.join(', ')} (kept as ${event.patch})`, 'warn')];
+    case 'committed':
+      return [line(`committed the ${event.what} on ${event.branch}: ${event.commit.slice(0, 12)}`)];
     case 'quota-waiting':
       return [line(`waits for quota of ${event.vendor}`, 'warn')];
     case 'quota-resumed':
@@ -128,7 +157,7 @@ export function linesOf(event: AgentosEvent): Line[] {
       ];
     }
     case 'output-line':
-      return [line(event.line, 'dim')];
+      return [line(event.line, 'dim', event.of === undefined ? 'normal' : 'verbose')];
     case 'notice':
       return [line(event.text)];
     case 'item-retrying':
@@ -143,10 +172,13 @@ export function linesOf(event: AgentosEvent): Line[] {
   }
 }
 
-/** A run that was stopped says once what to do; what it never started is not worth a line each. */
+/** A run that was stopped says once what to do; what it never started is not worth a line each, unless it has its own reason. */
 function endLines(event: Extract<AgentosEvent, { type: 'item-finished' }>): Line[] {
   const { status, attempts, durationMs, reason } = event;
-  if (status === 'cancelled' && attempts === 0) return [line('cancelled: not started', 'dim', 'verbose')];
+  if (status === 'cancelled' && attempts === 0) {
+    const isOfRun = event.error !== null || reason === null;
+    return [isOfRun ? line('cancelled: not started', 'dim', 'verbose') : line(`cancelled: ${reason}`, 'warn', 'quiet')];
+  }
   const error = event.error ? wordingOf(event.error.problem) : null;
   const detail = error?.message ?? reason;
   const lines = [

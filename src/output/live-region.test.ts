@@ -31,7 +31,7 @@ function open(): { stream: TestTerminal; region: LiveRegion; start: () => void }
   const region = createLiveRegion({ stream, env, now: Date.now, progress: createProgress(mask), mask });
   const at = new Date().toISOString();
   const events: AgentosEvent[] = [
-    { at, type: 'run-started', runId: 'r', workflow: 'lld', items: ['42'], parallel: 1, models: {} },
+    { at, type: 'run-started', runId: 'r', workflow: 'lld', items: ['42'], parallel: 1, models: {}, groups: [] },
     { at, item: '42', workflow: 'lld', type: 'item-started', title: 'A s3cr3t title', attempt: 1, reusedSteps: 0 },
   ];
   return { stream, region, start: () => events.forEach(region.subscriber) };

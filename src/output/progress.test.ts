@@ -8,7 +8,16 @@ function started(total: number): { progress: Progress; at: (seconds: number, ite
   const progress = createProgress((text) => text.replaceAll('s3cr3t', '********'));
   const items = Array.from({ length: total }, (_, index) => String(index + 1));
   const time = (seconds: number): string => new Date(START_MS + seconds * 1_000).toISOString();
-  progress.add({ at: time(0), type: 'run-started', runId: 'r', workflow: 'lld', items, parallel: 1, models: {} });
+  progress.add({
+    at: time(0),
+    type: 'run-started',
+    runId: 'r',
+    workflow: 'lld',
+    items,
+    parallel: 1,
+    models: {},
+    groups: [],
+  });
   return {
     progress,
     at: (seconds, item, event) => progress.add({ at: time(seconds), item, workflow: 'lld', ...event } as AgentosEvent),
@@ -49,6 +58,17 @@ const etaSeconds = (progress: Progress, seconds: number): number | null => {
   const { etaMs } = viewAt(progress, seconds);
   return etaMs === null ? null : etaMs / 1_000;
 };
+
+test('a stage of a pipeline leaves its place, but its item is not done before the last one', () => {
+  const { progress, at } = started(2);
+  at(0, '1', start());
+  at(4, '1', { ...finish('succeeded', 4), goesOnWith: 'implement' } as ItemEvent);
+  expect(viewAt(progress, 4)).toMatchObject({ done: 0, total: 2, counts: {}, workers: [], etaMs: null });
+  at(10, '1', finish('succeeded', 6));
+  expect(viewAt(progress, 10)).toMatchObject({ done: 1, total: 2, counts: { succeeded: 1 } });
+  // Both stages of the item that is left.
+  expect(etaSeconds(progress, 10)).toBe(10);
+});
 
 describe('workers', () => {
   test('an item is at work from its start to its end, with its step, time, tokens and cost', () => {

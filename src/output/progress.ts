@@ -106,11 +106,13 @@ export function createProgress(mask: (text: string) => string): Progress {
       known.costUsd = plus(known.costUsd, paidUsd);
     } else if (event.type === 'item-finished') {
       if (known) flights[flights.indexOf(known)] = null;
+      const isMeasured = event.attempts > 0 && !UNMEASURED.has(event.status);
+      if (isMeasured) measured.durationMs += event.durationMs;
+      // Of a pipeline: the time of a stage counts for its item, which is not done.
+      if (event.goesOnWith !== undefined) return;
       done += 1;
       counts[event.status] = (counts[event.status] ?? 0) + 1;
-      if (event.attempts === 0 || UNMEASURED.has(event.status)) return;
-      measured.items += 1;
-      measured.durationMs += event.durationMs;
+      if (isMeasured) measured.items += 1;
     }
   };
 

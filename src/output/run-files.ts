@@ -23,6 +23,10 @@ const AUDITED: ReadonlySet<AgentosEvent['type']> = new Set<AgentosEvent['type']>
   'reply-rejected',
   'review-read',
   'file-written',
+  'tests-ran',
+  'gate-checked',
+  'changes-undone',
+  'committed',
   'item-retrying',
   'item-finished',
 ]);

@@ -6,16 +6,12 @@ import { paint, type Terminal } from './terminal.ts';
 /** The end of a run for people: one row an item, then the line to copy if anything failed. */
 export function printSummary(terminal: Terminal, summary: Summary): void {
   const { items } = summary;
-  if (items.length === 0) {
-    terminal.line('Nothing to do: every issue has an approved LLD for what it says now.');
-    return;
-  }
   const rows = items.map((item) => [
     item.id,
     item.status,
     item.costUsd === null ? 'cost unknown' : `$${item.costUsd.toFixed(4)}`,
     formatDuration(item.durationMs),
-    item.outputs[0] ?? item.error?.code ?? '',
+    item.error?.code ?? item.outputs[0] ?? '',
   ]);
   const widths = [0, 1, 2, 3].map((column) => rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0));
   terminal.line('');
@@ -25,10 +21,20 @@ export function printSummary(terminal: Terminal, summary: Summary): void {
     const style = status === 'succeeded' || status === 'skipped' ? 'green' : isFailure(status) ? 'red' : 'yellow';
     terminal.line(`${cells[0]}  ${paint(terminal, style, cells[1] ?? '')}  ${cells.slice(2).join('  ')}`.trimEnd());
   }
-  const waiting = items.filter((item) => item.status === 'discuss').map((item) => item.id);
+  for (const { id, kept } of items) {
+    if (kept === null) continue;
+    terminal.line(`${id} is kept. Look at it: ${kept.look}`);
+    terminal.line(`${' '.repeat(id.length)} Throw it away: ${kept.discard}`);
+  }
+  const waiting = items.filter((item) => item.status === 'discuss');
   if (waiting.length > 0) {
+    const ids = waiting.map(({ id }) => id);
+    const one = waiting.length === 1 ? waiting[0] : undefined;
+    // A brief that is called like an issue has its versions elsewhere.
+    const folder =
+      one?.outputs.find((path) => /^docs\/lineage\/[^/]+$/.test(path)) ?? `docs/lineage/${one?.id ?? '<id>'}`;
     terminal.line(
-      `Waiting for a person: ${waiting.join(', ')}. Read the last verdict in docs/lineage/<id>/, change the issue, and run it again.`,
+      `Waiting for a person: ${ids.join(', ')}. Read the last verdict in ${folder}/, then: agentos decide ${one?.id ?? '<id>'} --approve | --revise "…" | --drop`,
     );
   }
   const resumable = items

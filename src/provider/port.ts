@@ -1,7 +1,6 @@
+import type { Role } from '../core/config.ts';
 import type { Usage } from '../core/money.ts';
 import type { Material } from '../governance/material.ts';
-
-export type Role = 'drafter' | 'reviewer' | 'implementer';
 
 /** One piece of the prompt. `repeats` marks pieces that stay the same over the rounds of one item: vendors can cache them. */
 export interface PromptPart {

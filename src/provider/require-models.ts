@@ -1,16 +1,17 @@
-import type { Config } from '../core/config.ts';
+import type { Config, Role } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import { keyVariables } from '../core/keys.ts';
-import { parseModelSpec } from '../core/model-spec.ts';
+import { isAgent, specOf, vendorOf } from '../core/model-spec.ts';
 import { priceOf } from '../core/prices.ts';
 
 /** Refuses what can't work before anything starts; returns what can, but should be known. */
-export function requireModels(config: Config): string[] {
+export function requireModels(config: Config, roles: readonly Role[]): string[] {
   const warnings = new Set<string>();
-  for (const [role, text] of Object.entries(config.models)) {
-    const spec = parseModelSpec(text);
-    if (spec.provider === 'offline' || spec.provider === 'command') continue;
-    const vendor = spec.provider;
+  for (const role of roles) {
+    const spec = specOf(role, config.models[role]);
+    const vendor = vendorOf(spec);
+    if (vendor === null) continue;
+    const { text } = spec;
     if (vendor === 'openai-compatible' && config.endpoints[vendor] === undefined) {
       throw new AgentosError({
         code: 'usage',
@@ -27,6 +28,8 @@ export function requireModels(config: Config): string[] {
         role,
       });
     }
+    // Which model an agent asks for is known when it asks: the gateway counts it then.
+    if (isAgent(spec)) continue;
     if (priceOf(text, config.prices) === null) {
       if (config.bounds.maxCostUsd !== null || config.bounds.maxCostPerItemUsd !== null) {
         throw new AgentosError({

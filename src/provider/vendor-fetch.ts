@@ -1,4 +1,5 @@
 import { AgentosError, systemCode } from '../core/errors.ts';
+import { currentTraceparent } from '../telemetry/tracer.ts';
 import { detailOf } from './detail.ts';
 import { gatewayErrorIn } from './gateway-error.ts';
 import { fieldsOf } from './json-fields.ts';
@@ -31,6 +32,8 @@ export function createVendorFetch(options: VendorFetchOptions): typeof globalThi
   return async (input, init) => {
     const headers = new Headers(init?.headers);
     headers.set(STEP_HEADER, encodeURIComponent(options.stepId));
+    const traceparent = currentTraceparent();
+    if (traceparent !== null) headers.set('traceparent', traceparent);
     const response = await globalThis.fetch(input, { ...init, headers, redirect: 'manual' }).catch((error: unknown) => {
       if (init?.signal?.aborted) throw error;
       throw lostConnection(options, error, 'provider-unreachable', hostOf(input));

@@ -65,7 +65,9 @@ async function readStream(request: StreamRequest): Promise<StreamedReply> {
       request.onText(text.length);
     }
     if (part.type === 'finish') {
-      refuseUnfinished(provider, part);
+      const end = endOf(provider, part);
+      if (end === 'length') throw truncated(provider, part.usage.outputTokens.total ?? null);
+      if (end === 'tool-calls') throw badEnd(provider, part);
       if (text.trim() === '') throw new AgentosError({ code: 'reply-empty', provider }, { retry: 'transient' });
       return { text, answered, ...meter(part.usage) };
     }
@@ -74,7 +76,10 @@ async function readStream(request: StreamRequest): Promise<StreamedReply> {
   throw brokenOff(provider);
 }
 
-function meter({ inputTokens: input, outputTokens: output }: FinishPart['usage']): { usage: Usage; metered: boolean } {
+export function meter({ inputTokens: input, outputTokens: output }: FinishPart['usage']): {
+  usage: Usage;
+  metered: boolean;
+} {
   if (input.total === undefined || output.total === undefined) return { usage: NO_USAGE, metered: false };
   return {
     usage: {
@@ -102,7 +107,7 @@ function promptOf({ call, system, parts }: StreamRequest): VendorPrompt {
 }
 
 /** Anthropic: `message.model`; Google: `modelVersion`; OpenAI: `response.model` or `model`. */
-function answeredModel(event: unknown): string | null {
+export function answeredModel(event: unknown): string | null {
   const { message, response, modelVersion, model } = fieldsOf(event);
   return (
     textOf(fieldsOf(message)['model']) ??
@@ -116,38 +121,45 @@ function answeredModel(event: unknown): string | null {
 /** What some compatible servers say instead of `stop`. */
 const OTHER_WORDS_FOR_STOP = new Set(['eos', 'eos_token', 'end_turn', 'stop_sequence']);
 
-function refuseUnfinished(provider: string, { finishReason: { unified: reason, raw }, usage }: FinishPart): void {
+/** How a reply ended that may be used; every other end is thrown. */
+export function endOf(provider: string, part: FinishPart): 'stop' | 'tool-calls' | 'length' {
+  const { unified: reason, raw } = part.finishReason;
   switch (reason) {
     case 'stop':
-      return;
+    case 'tool-calls':
     case 'length':
-      throw new AgentosError(
-        { code: 'reply-truncated', provider, outputTokens: usage.outputTokens.total ?? null },
-        { retry: 'ceiling' },
-      );
+      return reason;
     case 'content-filter':
       throw new AgentosError({ code: 'reply-filtered', provider, reason: detailOf(raw ?? 'refusal') });
     case 'other':
-      if (raw !== undefined && OTHER_WORDS_FOR_STOP.has(raw)) return;
-      if (raw === undefined) throw brokenOff(provider);
-      break;
+      if (raw !== undefined && OTHER_WORDS_FOR_STOP.has(raw)) return 'stop';
+      throw raw === undefined ? brokenOff(provider) : badEnd(provider, part);
     case 'interrupted':
       throw brokenOff(provider);
-    case 'tool-calls':
     case 'error':
-      break;
+      throw badEnd(provider, part);
   }
-  const detail = detailOf(`the reply ended with ${raw ?? reason}`);
-  throw new AgentosError({ code: 'provider-bad-reply', provider, detail }, { retry: 'transient' });
 }
 
-function brokenOff(provider: string): AgentosError {
+export function truncated(provider: string, outputTokens: number | null): AgentosError {
+  return new AgentosError({ code: 'reply-truncated', provider, outputTokens }, { retry: 'ceiling' });
+}
+
+function badEnd(provider: string, { finishReason: { unified, raw } }: FinishPart): AgentosError {
+  const detail = detailOf(`the reply ended with ${raw ?? unified}`);
+  return new AgentosError({ code: 'provider-bad-reply', provider, detail }, { retry: 'transient' });
+}
+
+export function brokenOff(provider: string): AgentosError {
   const detail = 'the stream ended before the reply was finished';
   return new AgentosError({ code: 'provider-bad-reply', provider, detail }, { retry: 'transient' });
 }
 
 /** An error that our fetch classified is somewhere in the causes; an error event carries its data; the rest is a reply we can't read. */
-function streamFailure({ provider, secret }: StreamRequest, error: unknown): AgentosError {
+export function streamFailure(
+  { provider, secret }: Pick<StreamRequest, 'provider' | 'secret'>,
+  error: unknown,
+): AgentosError {
   for (let current = error, depth = 0; current instanceof Error && depth < 5; current = current.cause, depth++) {
     if (current instanceof AgentosError) return current;
   }

@@ -1,57 +1,53 @@
-import type { Config } from '../core/config.ts';
-import { fingerprintsOf } from '../core/fingerprint.ts';
+import type { Role } from '../core/config.ts';
 import type { ItemId } from '../core/ids.ts';
-import type { Paths, WorkflowName } from '../core/paths.ts';
-import { lldCostCeilingUsd, type PlannedItem } from '../core/plan.ts';
-import { requireModels } from '../provider/require-models.ts';
-import { createDirectorySource } from '../source/directory.ts';
-import type { LldInput } from '../worker/lld-input.ts';
+import type { PipelineName, WorkflowName } from '../core/paths.ts';
+import type { PlannedItem } from '../core/plan.ts';
 import type { TaskReference } from '../worker/protocol.ts';
-import { lldBacklog } from '../workflow/lld-backlog.ts';
 import type { Project } from '../workspace/project.ts';
-import type { ItemAccess } from './run-gateway.ts';
 
 /** An item as a batch command collects it. */
 export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error'> {
-  state: 'pending' | 'done' | 'unreadable';
+  /**
+   * not-ready: nothing can be done with it until a person does something; named, it fails with its error.
+   * dropped: a person decided that it is not to be done; named, it is skipped.
+   */
+  state: 'pending' | 'done' | 'dropped' | 'unreadable' | 'not-ready';
   /** How much text it brings, for the estimate of its cost. */
   chars: number;
+  /** Files that it changes: two items that share one don't run at the same time. */
+  files?: readonly string[];
+  /** Items that it builds on. */
+  after?: readonly string[];
 }
 
-/** What a batch command supplies; everything else about running a batch exists once, in the runner. */
+/** What a workflow supplies; everything else about running a batch exists once, in the runner. */
 export interface Batch {
   workflow: WorkflowName;
+  task: TaskReference;
+  /** Who takes part. */
+  roles: readonly Role[];
   /** Exactly these (a missing one is an error), or all there are. */
   collect(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]>;
-  task: TaskReference;
-  /** What a worker gets, for one item; it never holds a key. */
-  input(project: Project, access: ItemAccess | null): unknown;
   /** Refuses what can't work; returns what should be known. */
-  requirements(project: Project): string[];
+  requirements(project: Project): Promise<string[]>;
   costCeilingUsd(project: Project, pending: readonly CollectedItem[]): number | null;
+  /** What is said of an item that is done already. */
+  done: { reason: string; outputs: (project: Project, id: ItemId) => string[] };
+  /** What is said when there is nothing to do at all. */
+  nothingToDo: string;
 }
 
-export const lldBatch: Batch = {
-  workflow: 'lld',
-  collect: ({ paths }, ids) => lldBacklog(createDirectorySource(paths.issues), paths, ids),
-  task: { builtIn: 'lld' },
-  input: ({ paths, config }, access) => lldInput(paths, config, access),
-  requirements: ({ config }) => requireModels(config),
-  costCeilingUsd: ({ config }, pending) =>
-    lldCostCeilingUsd(
-      config,
-      pending.map((item) => item.chars),
-    ),
-};
+/** The workflows of a command, one after another for each item; most have one. */
+export interface Pipeline {
+  name: PipelineName;
+  stages: readonly [Batch, ...Batch[]];
+}
 
-function lldInput({ repository, base }: Paths, config: Config, access: ItemAccess | null): LldInput {
-  const { keys, endpoints: _, keyVariables: __, ...rest } = config;
-  return {
-    repository,
-    base,
-    config: rest,
-    token: access?.token ?? null,
-    endpoints: access?.endpoints ?? {},
-    fingerprints: fingerprintsOf(keys.map((key) => key.secret.reveal())),
-  };
+export function pipelineOf(batch: Batch): Pipeline {
+  return { name: batch.workflow, stages: [batch] };
+}
+
+/** Each role that takes part in any stage, once. */
+export function rolesOf(stages: readonly Batch[]): Role[] {
+  return [...new Set(stages.flatMap((stage) => stage.roles))];
 }

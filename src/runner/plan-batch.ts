@@ -1,44 +1,107 @@
 import { readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ItemId } from '../core/ids.ts';
-import type { Plan, PlannedItem } from '../core/plan.ts';
+import type { WorkflowName } from '../core/paths.ts';
+import { cycleNote, type Plan, type PlannedItem } from '../core/plan.ts';
+import { scheduleOf } from '../core/schedule.ts';
+import { wordingOf } from '../core/wording.ts';
 import { inspectJournal } from '../journal/inspect.ts';
 import { createGit } from '../workspace/git.ts';
 import type { Project } from '../workspace/project.ts';
 import { loadPrompts } from '../workspace/prompt-overrides.ts';
 import { headCommit } from '../workspace/repository.ts';
-import type { Batch, CollectedItem } from './batch.ts';
+import { type Batch, type CollectedItem, type Pipeline, rolesOf } from './batch.ts';
+import { isOpen } from './stages.ts';
 
 export interface PlanOptions {
   project: Project;
-  batch: Batch;
+  pipeline: Pipeline;
   ids: readonly ItemId[] | 'all';
   parallel: number;
 }
 
-/** Looks, and writes nothing: what there is to do, and from where each item goes on. */
-export async function planBatch({ project, batch, ids, parallel }: PlanOptions): Promise<Plan> {
+interface Staged {
+  item: CollectedItem;
+  stage: Batch;
+}
+
+/** What `--all` passes over. */
+const LEFT_OUT: ReadonlySet<CollectedItem['state']> = new Set(['done', 'dropped', 'not-ready'] as const);
+
+/** Looks, and writes nothing: what there is to do, in which order, and from where each item goes on. */
+export async function planBatch({ project, pipeline, ids, parallel }: PlanOptions): Promise<Plan> {
   const { paths, childEnv, config } = project;
-  const collected = await batch.collect(project, ids);
-  const chosen = ids === 'all' ? collected.filter((item) => item.state !== 'done') : collected;
+  const collected = await collect(project, pipeline, ids);
+  const notes = collected.flatMap(({ item }) =>
+    ids === 'all' && item.state === 'not-ready' && item.error !== null ? [noteOf(item)] : [],
+  );
+  const chosen = ids === 'all' ? collected.filter(({ item }) => !LEFT_OUT.has(item.state)) : collected;
   await headCommit(createGit(paths.repository, childEnv));
   await loadPrompts(paths.prompts);
-  const checkpoints = new Set(await checkpointsOf(project, batch));
-  const items = chosen.map((item) => planItem(item, project, batch, checkpoints));
+  const checkpoints = new Map<WorkflowName, Set<string>>();
+  for (const { workflow } of pipeline.stages)
+    checkpoints.set(workflow, new Set(await checkpointsOf(project, workflow)));
+  const planned = chosen.map(({ item, stage }) =>
+    planItem(item, project, stage.workflow, checkpoints.get(stage.workflow) ?? new Set()),
+  );
+  const open = planned.filter(isOpen);
+  const { order, groups, cycles, shared } = scheduleOf(open);
+  for (const item of open) item.exclusive = [...new Set([...item.files, ...(shared.get(item.id) ?? [])])];
+  const inOrder = order.flatMap((id) => open.filter((item) => item.id === id)).values();
   return {
-    workflow: batch.workflow,
-    items,
+    workflow: pipeline.name,
+    items: planned.map((item) => (open.includes(item) ? (inOrder.next().value ?? item) : item)),
     parallel,
-    models: config.models,
-    costCeilingUsd: batch.costCeilingUsd(
-      project,
-      chosen.filter((item) => item.state === 'pending'),
-    ),
+    models: Object.fromEntries(rolesOf(pipeline.stages).map((role) => [role, config.models[role]])),
+    costCeilingUsd: costCeiling(project, pipeline, chosen),
+    groups,
+    notes: [...notes, ...cycles.map(cycleNote)],
   };
 }
 
+/** Each item with the first stage that it has not done yet. */
+async function collect(project: Project, { stages }: Pipeline, ids: readonly ItemId[] | 'all'): Promise<Staged[]> {
+  const [first, ...later] = stages;
+  let staged: Staged[] = (await first.collect(project, ids)).map((item) => ({ item, stage: first }));
+  for (const stage of later) {
+    const passed = staged.filter(({ item }) => item.state === 'done').map(({ item }) => item.id);
+    const next = new Map((await stage.collect(project, passed)).map((item) => [item.id, item]));
+    staged = staged.map((entry) => {
+      const item = entry.item.state === 'done' ? next.get(entry.item.id) : undefined;
+      return item === undefined ? entry : { item, stage };
+    });
+  }
+  return staged;
+}
+
+function noteOf({ id, error }: CollectedItem): string {
+  const words = error && wordingOf(error.problem);
+  return `${id} is left out. ${words?.message ?? ''} ${words?.hint ?? ''}`.trimEnd();
+}
+
+/** What is still ahead of each item counts: the stage that it is at, and those after it, within one bound for both. */
+function costCeiling(project: Project, { stages }: Pipeline, chosen: readonly Staged[]): number | null {
+  const { maxCostUsd, maxCostPerItemUsd } = project.config.bounds;
+  const items = chosen.filter(({ item }) => item.state === 'pending').length;
+  const perItems = maxCostPerItemUsd === null ? Number.POSITIVE_INFINITY : items * maxCostPerItemUsd;
+  const bound = Math.min(maxCostUsd ?? Number.POSITIVE_INFINITY, perItems);
+  let total = 0;
+  for (const [index, stage] of stages.entries()) {
+    const reached = new Set(stages.slice(0, index + 1));
+    const pending = chosen.filter((entry) => reached.has(entry.stage) && entry.item.state === 'pending');
+    if (pending.length === 0) continue;
+    const cost = stage.costCeilingUsd(
+      project,
+      pending.map(({ item }) => item),
+    );
+    if (cost === null) return Number.isFinite(bound) ? bound : null;
+    total += cost;
+  }
+  return Math.min(total, bound);
+}
+
 /** Listed once: asking for each of ten thousand items would cost more than all the rest. */
-async function checkpointsOf({ paths }: Project, { workflow }: Batch): Promise<string[]> {
+async function checkpointsOf({ paths }: Project, workflow: WorkflowName): Promise<string[]> {
   const folder = dirname(paths.checkpoint(workflow, 'x' as ItemId));
   return readdir(folder).catch(() => []);
 }
@@ -46,11 +109,12 @@ async function checkpointsOf({ paths }: Project, { workflow }: Batch): Promise<s
 function planItem(
   item: CollectedItem,
   { paths }: Project,
-  { workflow }: Batch,
+  workflow: WorkflowName,
   checkpoints: ReadonlySet<string>,
 ): PlannedItem {
-  const { id, title, error } = item;
-  const plain = { id, title, error, fromStep: null, reusedSteps: 0 };
+  const { id, title, error, files = [], after = [] } = item;
+  const plain = { id, title, workflow, error, files, after, exclusive: files, fromStep: null, reusedSteps: 0 };
+  if (item.state === 'not-ready') return { ...plain, state: 'unreadable' };
   if (item.state !== 'pending') return { ...plain, state: item.state };
   if (!checkpoints.has(`${workflow}-${id}.db`)) return { ...plain, state: 'new' };
   const view = inspectJournal(paths.checkpoint(workflow, id));

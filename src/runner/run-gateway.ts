@@ -1,22 +1,26 @@
 import { systemClock } from '../core/clock.ts';
-import type { Config } from '../core/config.ts';
+import type { Config, Role } from '../core/config.ts';
 import type { ItemEvent, RunEvent } from '../core/events.ts';
 import { VENDORS, type VendorKey, type VendorName } from '../core/keys.ts';
-import { parseModelSpec } from '../core/model-spec.ts';
+import { specOf, vendorOf } from '../core/model-spec.ts';
 import { Secret } from '../core/secret.ts';
 import type { GatewayEvent } from '../gateway/events.ts';
 import { createCredentialPool } from '../gateway/pool.ts';
 import type { Pool, PoolEvent } from '../gateway/port.ts';
 import { type Gateway, startGateway } from '../gateway/server.ts';
+import { noteCall, type TraceRequest } from '../gateway/traced-call.ts';
 import { writeFileAtomic } from '../workspace/atomic-file.ts';
 import type { Project } from '../workspace/project.ts';
 
 export interface RunGatewayOptions {
   project: Project;
+  /** Who takes part in the run. */
+  roles: readonly Role[];
   emitRun: (event: RunEvent) => void;
   emitItem: (id: string, event: ItemEvent) => void;
   /** Whether more items may be started has to be looked at again. */
   onChange: () => void;
+  traceRequest: TraceRequest;
 }
 
 /** What a worker may know: where to ask and its own token, never a key. */
@@ -45,9 +49,9 @@ const LONGEST_SILENCE_MS = 10_000;
 
 /** Null where no role is played by a vendor's model: then there is nothing to pass on. */
 export async function openRunGateway(options: RunGatewayOptions): Promise<RunGateway | null> {
-  const { project, emitRun, emitItem, onChange } = options;
+  const { project, roles, emitRun, emitItem, onChange } = options;
   const { config, paths } = project;
-  const vendors = vendorsOf(config);
+  const vendors = vendorsOf(config, roles);
   if (vendors.length === 0) return null;
   const exhausted = new Set<VendorName>();
   const waiting = new Map<string, number>();
@@ -65,7 +69,9 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     if (change !== 0) waiting.set(item, Math.max(0, (waiting.get(item) ?? 0) + change));
     const told = itemEvent(event);
     if (told !== null) emitItem(item, told);
-    if (event.type === 'gateway-call') onChange();
+    if (event.type !== 'gateway-call') return;
+    noteCall(event);
+    onChange();
   };
 
   const pool: Pool = createCredentialPool({
@@ -84,6 +90,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     budget: config.bounds,
     clock: systemClock,
     onEvent: onGateway,
+    traceRequest: options.traceRequest,
     bounds: {
       earlyHeadersMs: silenceMs,
       keepAliveMs: silenceMs,
@@ -122,8 +129,8 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
   };
 }
 
-function vendorsOf(config: Config): VendorName[] {
-  const used = new Set(Object.values(config.models).map((text) => parseModelSpec(text).provider));
+function vendorsOf(config: Config, roles: readonly Role[]): VendorName[] {
+  const used = new Set(roles.map((role) => vendorOf(specOf(role, config.models[role]))));
   return VENDORS.filter((vendor) => used.has(vendor));
 }
 

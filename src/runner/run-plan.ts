@@ -1,27 +1,37 @@
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ItemEnd, ParallelCoordinator } from '../coordinator/coordinator.ts';
 import { acquireLock } from '../coordinator/lock.ts';
 import type { AgentosError } from '../core/errors.ts';
 import type { AgentosEvent, ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
 import { exitCodeOf } from '../core/exit-code.ts';
-import { parseItemId } from '../core/ids.ts';
-import { labelOf } from '../core/paths.ts';
-import type { Plan, PlannedItem } from '../core/plan.ts';
-import { countsOf, createTally, type ItemTally, retryCommandOf, type Summary } from '../core/summary.ts';
+import type { ItemId } from '../core/ids.ts';
+import { cycleNote, type Plan } from '../core/plan.ts';
+import {
+  countsOf,
+  createTally,
+  type ItemSummary,
+  type ItemTally,
+  retryCommandOf,
+  type Summary,
+} from '../core/summary.ts';
 import type { People } from '../output/people.ts';
 import { openRunFiles } from '../output/run-files.ts';
+import type { RunTrace } from '../telemetry/run-trace.ts';
 import { writeFileAtomic } from '../workspace/atomic-file.ts';
 import { packageRoot } from '../workspace/package-root.ts';
 import type { Project } from '../workspace/project.ts';
 import { prepareStateFolder } from '../workspace/state-folder.ts';
-import type { Batch } from './batch.ts';
+import { type Pipeline, rolesOf } from './batch.ts';
+import { keptOf } from './kept.ts';
 import { openRunGateway, type RunGateway } from './run-gateway.ts';
 import { runIdOf, runRecord, summaryOf } from './run-record.ts';
+import { openTrace } from './run-tracing.ts';
+import { createSequel } from './sequel.ts';
+import { endedAlready, goesOnWith, isOpen, type StagedItem, stagedItem, stagesAhead } from './stages.ts';
 
 export interface RunOptions {
   project: Project;
-  batch: Batch;
+  pipeline: Pipeline;
   plan: Plan;
   haltAfter: number | null;
   /** What the command line said, for `resume`. */
@@ -51,35 +61,58 @@ const DIED: ReadonlySet<string> = new Set(['worker-crashed', 'item-stalled']);
 
 /** The parent's composition root: records the run, hands its items to the coordinator, and sums up. */
 export async function runPlan(options: RunOptions): Promise<Summary> {
-  const { project, batch, plan, subscribers, interrupt } = options;
+  const trace = await openTrace(options);
+  try {
+    return await trace.within(() => runTraced(options, trace));
+  } finally {
+    await trace.close({ exitCode: null, giveUp: options.interrupt.now });
+  }
+}
+
+async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary> {
+  const { project, pipeline, plan, subscribers, interrupt } = options;
   const { paths, config, mask } = project;
-  const { workflow } = batch;
   const startedAt = new Date();
-  const warnings = plan.items.some((item) => item.state === 'new' || item.state === 'resumed')
-    ? batch.requirements(project)
-    : [];
+  const open = plan.items.filter(isOpen);
+  const ahead = stagesAhead(pipeline, open);
+  const warnings = await Promise.all(ahead.map((stage) => stage.requirements(project)));
 
   await prepareStateFolder(paths.base);
   const runId = runIdOf(startedAt, paths.base);
   const runPaths = paths.run(runId);
-  await writeFileAtomic(runPaths.record, `${mask(JSON.stringify(runRecord(options, runId, startedAt), null, 2))}\n`);
+  await writeFileAtomic(
+    runPaths.record,
+    `${mask(JSON.stringify(runRecord(options, runId, startedAt, trace.context), null, 2))}\n`,
+  );
   const files = openRunFiles(runPaths, mask, (text) => {
     for (const subscriber of subscribers) subscriber({ at: now(), type: 'warning', text });
   });
-  const idOf = new Map(plan.items.map(({ id }) => [labelOf(workflow, id), id]));
+  /** Every stage of every item, by key and by label. */
+  const staged = new Map<string, StagedItem>();
+  for (const { id } of plan.items) {
+    for (const { workflow } of pipeline.stages) {
+      const item = stagedItem(workflow, id);
+      staged.set(item.key, item);
+      staged.set(item.label, item);
+    }
+  }
   const prefixer = options.prefixer((label, _stream, line) => {
-    const id = idOf.get(label);
-    if (id !== undefined) files.printed(workflow, id, line);
+    const item = staged.get(label);
+    if (item !== undefined) files.printed(item.workflow, item.id, line);
   });
   const tallies = new Map<string, ItemTally>(plan.items.map((item) => [item.id, createTally(item.title)]));
   let gateway: RunGateway | null = null;
   const publish = (event: AgentosEvent): void => {
     files.subscriber(event);
+    trace.subscriber(event);
     for (const subscriber of subscribers) subscriber(event);
   };
   const emitRun = (event: RunEvent): void => publish({ at: now(), ...event });
-  const emitItem = (id: string, event: ItemEvent): void => {
-    const full = { at: now(), item: id, workflow, ...event };
+  const current = new Map<string, StagedItem>(
+    plan.items.map(({ id, workflow }) => [id, stagedItem(workflow, id)] as const),
+  );
+  const emitStage = ({ id, workflow }: StagedItem, event: ItemEvent): void => {
+    const full = { at: now(), item: id, workflow, ...event, ...goesOnWith(pipeline, workflow, event) };
     if (event.type === 'step-finished' && event.replayed) gateway?.addSpent(id, event.costUsd ?? 0);
     // A retry asks anew, unless its worker died with the answer on its way.
     if (event.type === 'item-retrying' && !DIED.has(event.error.problem.code)) gateway?.forget(id);
@@ -87,24 +120,46 @@ export async function runPlan(options: RunOptions): Promise<Summary> {
     tallies.get(id)?.add(full);
     publish(full);
   };
+  const byKey = (key: string): StagedItem => {
+    const item = staged.get(key);
+    if (item === undefined) throw new TypeError(`${key} is not part of the run`);
+    return item;
+  };
 
   emitRun({
     type: 'run-started',
     runId,
-    workflow,
+    workflow: plan.workflow,
     items: plan.items.map((item) => item.id),
     parallel: plan.parallel,
     models: plan.models,
+    groups: plan.groups,
   });
-  for (const text of warnings) emitRun({ type: 'warning', text });
+  const warned = new Set<string>();
+  const warn = (text: string): void => {
+    if (!warned.has(text)) emitRun({ type: 'warning', text });
+    warned.add(text);
+  };
+  for (const text of [...plan.notes, ...warnings.flat(), ...trace.warnings]) warn(text);
+  trace.onProblem((text) => emitRun({ type: 'warning', text }));
 
-  gateway = await openRunGateway({ project, emitRun, emitItem, onChange: () => coordinator.poke() });
+  gateway = await openRunGateway({
+    project,
+    roles: rolesOf(ahead),
+    emitRun,
+    emitItem: (id, event) => {
+      const item = current.get(id);
+      if (item !== undefined) emitStage(item, event);
+    },
+    onChange: () => coordinator.poke(),
+    traceRequest: (request, work) => trace.request(request, work),
+  });
   const coordinator = new ParallelCoordinator({
-    task: batch.task,
+    task: pipeline.stages[0].task,
     parallel: plan.parallel,
     worker: {
       script: join(packageRoot(), 'dist', 'worker.js'),
-      env: project.childEnv,
+      env: { ...project.childEnv, ...trace.environment },
       cwd: paths.repository,
       compileCache: join(paths.base, 'compile-cache'),
     },
@@ -113,19 +168,22 @@ export async function runPlan(options: RunOptions): Promise<Summary> {
     idleTimeoutMs: config.bounds.idleTimeoutMs,
     globalTimeoutMs: config.bounds.globalTimeoutMs,
     haltAfter: options.haltAfter,
-    onEvent: emitItem,
+    onEvent: (key, event) => emitStage(byKey(key), event),
     onHalt: ({ failures, cause }) =>
       emitRun({ type: 'warning', text: `${failures} failure(s), the last one ${cause}: nothing new is started.` }),
-    claim: (id) => {
-      const lock = acquireLock(paths.lock(workflow, parseItemId(id)), { workflow, id }, now());
+    claim: (key) => {
+      const { workflow, id } = byKey(key);
+      const lock = acquireLock(paths.lock(workflow, id), { workflow, id }, now());
       return () => lock.release();
     },
-    isWaiting: (id) => gateway?.isWaiting(id) ?? false,
+    isWaiting: (key) => gateway?.isWaiting(byKey(key).id) ?? false,
     mayStart: () => gateway?.hasQuota() ?? true,
-    attachOutput: (id, { stdout, stderr }) => prefixer.attach(labelOf(workflow, parseItemId(id)), stdout, stderr),
+    attachOutput: (key, { stdout, stderr }) => prefixer.attach(byKey(key).label, stdout, stderr),
+    nameOf: (key) => byKey(key).id,
+    traceAttempt: (key, attempt) => trace.attempt(byKey(key), attempt),
     runTag: runId,
   });
-  coordinator.warmUp(plan.items.filter((item) => item.state === 'new' || item.state === 'resumed').length);
+  coordinator.warmUp(open.length);
   const onInterrupt = (): void => {
     emitRun({ type: 'interrupted', signal: interrupt.by() ?? 'SIGINT' });
     coordinator.stop(interrupt.polite.reason as AgentosError);
@@ -134,66 +192,63 @@ export async function runPlan(options: RunOptions): Promise<Summary> {
   interrupt.now.addEventListener('abort', () => coordinator.kill(), { once: true });
   if (interrupt.polite.aborted) onInterrupt();
 
-  const ends = new Map<string, ItemEnd>();
+  const ends = new Map<string, ItemEnd[]>();
+  const record = (id: string, end: Omit<ItemEnd, 'id'>): void => {
+    ends.set(id, [...(ends.get(id) ?? []), { ...end, id }]);
+  };
   for (const item of plan.items) {
-    const end = await endedAlready(item, project, batch);
+    const end = await endedAlready(item, project, pipeline);
     if (end === null) continue;
-    ends.set(item.id, end);
-    emitItem(item.id, { type: 'item-finished', ...end });
+    record(item.id, end);
+    emitStage(stagedItem(item.workflow, item.id), { type: 'item-finished', ...end });
   }
-  const open = plan.items.filter((item) => !ends.has(item.id));
-  const coordinated = open.map(({ id }) => ({
-    id,
-    checkpoint: paths.checkpoint(workflow, id),
-    input: () => batch.input(project, gateway?.access(id) ?? null),
-  }));
+  const stageOptions = { project, plan, pipeline, accessOf: (id: ItemId) => gateway?.access(id) ?? null };
+  const sequel = createSequel({
+    ...stageOptions,
+    staged: byKey,
+    onStage: (item) => current.set(item.id, item),
+    onCycle: (ids) => warn(cycleNote(ids)),
+  });
   try {
-    for (const end of await coordinator.run(coordinated)) ends.set(end.id, end);
+    for (const end of await coordinator.run(sequel.first(), { next: (end) => sequel.next(end) }))
+      record(byKey(end.id).id, end);
+    for (const { item, end } of sequel.neverStarted()) {
+      record(item.id, end);
+      emitStage(item, { type: 'item-finished', ...end });
+    }
   } finally {
     await gateway?.close();
   }
 
   const finishedAt = new Date();
-  const items = plan.items.flatMap((item) => {
-    const end = ends.get(item.id);
-    const tally = tallies.get(item.id);
-    return end && tally ? [summaryOf(end, tally, paths.repository)] : [];
-  });
+  const items: ItemSummary[] = [];
+  for (const { id } of plan.items) {
+    const reached = ends.get(id) ?? [];
+    const tally = tallies.get(id);
+    if (reached.length === 0 || !tally) continue;
+    const kept = ahead.some(({ workflow }) => workflow === 'implement') ? await keptOf(project, id) : null;
+    items.push(summaryOf(reached, tally, paths.repository, kept));
+  }
   const exitCode = exitCodeOf(
     items.map((item) => item.status),
     interrupt.by(),
   );
   const summary: Summary = {
     runId,
-    workflow,
+    workflow: plan.workflow,
     startedAt: startedAt.toISOString(),
     finishedAt: finishedAt.toISOString(),
     parallel: plan.parallel,
     exitCode,
     counts: countsOf(items),
-    retryCommand: retryCommandOf(workflow, items, options.retryFlags),
+    retryCommand: retryCommandOf(plan.workflow, items, options.retryFlags),
     items,
   };
+  await trace.close({ exitCode, giveUp: interrupt.now });
   emitRun({ type: 'run-finished', runId, exitCode, durationMs: finishedAt.getTime() - startedAt.getTime() });
   files.close();
   await writeFileAtomic(runPaths.summary, mask(`${JSON.stringify(summary, null, 2)}\n`));
   return summary;
-}
-
-/** What needs no worker: an item that is done, and one that can't be read. */
-async function endedAlready(item: PlannedItem, { paths }: Project, { workflow }: Batch): Promise<ItemEnd | null> {
-  const plain = { id: item.id, attempts: 0, durationMs: 0, reason: null, error: item.error, outputs: [] };
-  if (item.state === 'unreadable') return { ...plain, status: 'failed' };
-  if (item.state !== 'done') return null;
-  // A run that was killed between its last file and the end of its journal leaves a checkpoint that nobody needs.
-  for (const suffix of ['', '-wal', '-shm'])
-    await rm(`${paths.checkpoint(workflow, item.id)}${suffix}`, { force: true });
-  return {
-    ...plain,
-    status: 'skipped',
-    reason: 'approved already, for what the issue says now',
-    outputs: [paths.lld(item.id)],
-  };
 }
 
 function now(): string {

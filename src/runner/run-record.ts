@@ -1,26 +1,39 @@
-import { relative } from 'node:path';
+import { isAbsolute, relative } from 'node:path';
 import type { ItemEnd } from '../coordinator/coordinator.ts';
 import { sha256 } from '../core/hash.ts';
-import type { ItemSummary, ItemTally } from '../core/summary.ts';
+import type { ItemSummary, ItemTally, Kept } from '../core/summary.ts';
+import type { SpanContext } from '../core/traceparent.ts';
 import { wordingOf } from '../core/wording.ts';
 import type { RunOptions } from './run-plan.ts';
 
-/** What `summary.json` says of an item. */
-export function summaryOf(end: ItemEnd, tally: ItemTally, repository: string): ItemSummary {
-  const { id, status, reason, attempts, durationMs, error } = end;
+/** What `summary.json` says of an item: the last stage that it reached tells how it ended. */
+export function summaryOf(
+  ends: readonly ItemEnd[],
+  tally: ItemTally,
+  repository: string,
+  kept: Kept | null,
+): ItemSummary {
+  const last = ends.at(-1);
+  if (last === undefined) throw new TypeError('an item without an end');
+  const { id, status, reason, error } = last;
   const words = error && wordingOf(error.problem);
+  const sum = (of: (end: ItemEnd) => number): number => ends.reduce((total, end) => total + of(end), 0);
   return {
     id,
     title: tally.title,
     status,
     reason,
-    attempts,
+    attempts: sum((end) => end.attempts),
     steps: tally.steps,
-    durationMs,
+    durationMs: sum((end) => end.durationMs),
     usage: tally.usage,
     costUsd: tally.costUsd,
     error: error && words ? { code: error.problem.code, message: words.message, hint: words.hint } : null,
-    outputs: end.outputs.map((path) => relative(repository, path)),
+    // What the item came to first. What is on a branch has no place in the checkout.
+    outputs: ends
+      .toReversed()
+      .flatMap((end) => end.outputs.map((path) => (isAbsolute(path) ? relative(repository, path) : path))),
+    kept,
   };
 }
 
@@ -29,8 +42,9 @@ export function runRecord(
   { project, plan, request, resumes, version }: RunOptions,
   runId: string,
   startedAt: Date,
+  trace: SpanContext | null,
 ): unknown {
-  const { models, bounds } = project.config;
+  const { bounds } = project.config;
   return {
     runId,
     workflow: plan.workflow,
@@ -38,13 +52,15 @@ export function runRecord(
     pid: process.pid,
     version,
     resumes,
+    trace,
     parallel: plan.parallel,
-    models,
+    models: plan.models,
     bounds,
     request,
-    items: plan.items.map(({ id, title, state, fromStep, reusedSteps }) => ({
+    items: plan.items.map(({ id, title, workflow, state, fromStep, reusedSteps }) => ({
       id,
       title,
+      workflow,
       state,
       fromStep,
       reusedSteps,

@@ -2,7 +2,13 @@ import { flushCompileCache } from 'node:module';
 import { systemClock } from '../core/clock.ts';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
+import type { WorkflowName } from '../core/paths.ts';
+import { parseTraceparent } from '../core/traceparent.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
+import { capturesContent } from '../telemetry/settings.ts';
+import { tracedJournal } from '../telemetry/traced-journal.ts';
+import { below } from '../telemetry/tracer.ts';
+import { createWorkerSpans } from '../telemetry/worker-spans.ts';
 import {
   type FromWorker,
   type ItemStart,
@@ -12,7 +18,7 @@ import {
   type ToWorker,
 } from './protocol.ts';
 import { stoppableJournal } from './stoppable-journal.ts';
-import type { Task } from './task.ts';
+import type { Task, TaskContext } from './task.ts';
 
 /*
  * The child's composition root: one item at a time, told by the parent over IPC.
@@ -46,6 +52,14 @@ function heartbeat(): void {
   post({ type: 'alive' });
 }
 
+const spans = createWorkerSpans((records) => post({ type: 'spans', spans: records }), capturesContent(process.env));
+
+/** Below the span that the parent began for the attempt, where it did. */
+function inTrace<T>({ traceparent }: ItemStart, work: () => T): T {
+  const attempt = parseTraceparent(traceparent);
+  return attempt === null ? work() : below(spans, attempt, work);
+}
+
 interface Running {
   stop: AbortController;
   abort: AbortController;
@@ -61,19 +75,30 @@ let modelSteps = 0;
 
 function emit(event: ItemEvent): void {
   post({ type: 'event', event });
-  if (event.type !== 'step-started') return;
+  if (event.type !== 'step-started' || event.model === null) return;
   modelSteps += 1;
   // A long wait begins: what the last document left behind goes before it, not at some time during it.
   if (modelSteps > 1) globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
 async function loadTask(reference: TaskReference): Promise<Task> {
-  if ('builtIn' in reference) return (await import('./lld-task.ts')).lldTask;
+  if ('builtIn' in reference) return loadBuiltIn(reference.builtIn);
   if ('userTask' in reference) return (await import('./user-task.ts')).loadUserTask(reference.userTask);
   const module: Record<string, unknown> = await import(reference.module);
   const task = module[reference.export];
   if (typeof task === 'function') return task as Task;
   throw new AgentosError({ code: 'task-missing', module: reference.module, export: reference.export });
+}
+
+async function loadBuiltIn(workflow: WorkflowName): Promise<Task> {
+  switch (workflow) {
+    case 'lld':
+      return (await import('./lld-task.ts')).lldTask;
+    case 'issue':
+      return (await import('./issue-task.ts')).issueTask;
+    case 'implement':
+      return (await import('./implement-task.ts')).implementTask;
+  }
 }
 
 async function runItem(item: ItemStart): Promise<void> {
@@ -85,17 +110,18 @@ async function runItem(item: ItemStart): Promise<void> {
     const task = await loadTask(item.task);
     const journal = openSqliteJournal(item.checkpoint, { clock: systemClock });
     try {
-      const result = await task({
+      const context: TaskContext = {
         id: item.id,
         attempt: item.attempt,
         input: item.input,
-        journal: stoppableJournal(journal, stop.signal),
+        journal: stoppableJournal(tracedJournal(journal), stop.signal),
         signal: abort.signal,
         emit,
         heartbeat,
         group: (leader, ended) => post({ type: 'group', leader, ended }),
-      });
-      if (result.status === 'succeeded') journal.remove();
+      };
+      const result = await inTrace(item, () => task(context));
+      if (result.status !== 'discuss') journal.remove();
       outcome = { result };
     } finally {
       journal.close();
@@ -104,6 +130,7 @@ async function runItem(item: ItemStart): Promise<void> {
     outcome = { error: toErrorRecord(error) };
   }
   running = null;
+  spans.flush();
   await drained();
   keepCompiledCode();
   await send({ type: 'ended', outcome, rssBytes: process.memoryUsage.rss() });
@@ -155,6 +182,7 @@ const onFatal = (error: unknown): void => {
     problem: { code: 'worker-crashed', detail, exitCode: null, signal: null },
     retry: 'transient',
   };
+  spans.flush();
   void send({ type: 'ended', outcome: { error: record }, rssBytes: 0 }).then(() => process.exit(70));
 };
 process.on('uncaughtException', onFatal);

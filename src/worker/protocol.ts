@@ -1,5 +1,7 @@
 import type { ErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
+import type { WorkflowName } from '../core/paths.ts';
+import type { SpanRecord } from '../telemetry/span.ts';
 
 /** A module's URL and the name of its export, since a function can't cross processes. */
 export interface ExportReference {
@@ -8,7 +10,7 @@ export interface ExportReference {
 }
 
 /** What a worker runs: one of ours by name, an export with the contract of `Task`, or one with that of `BatchTask`. */
-export type TaskReference = { builtIn: 'lld' } | ExportReference | { userTask: ExportReference };
+export type TaskReference = { builtIn: WorkflowName } | ExportReference | { userTask: ExportReference };
 
 export interface ItemStart {
   task: TaskReference;
@@ -18,11 +20,13 @@ export interface ItemStart {
   checkpoint: string;
   /** For the task; JSON. */
   input: unknown;
+  /** The span that this attempt is; absent: nothing is traced. */
+  traceparent?: string;
 }
 
 /** How a task ends when it does not fail. */
 export interface TaskResult {
-  status: 'succeeded' | 'discuss';
+  status: 'succeeded' | 'discuss' | 'skipped';
   reason: string | null;
   /** Files that it made, for the summary. */
   outputs: string[];
@@ -45,6 +49,8 @@ export type FromWorker =
   | { type: 'event'; event: ItemEvent }
   /** A sign of life without news, e.g. a chunk of an answer. */
   | { type: 'alive' }
+  /** Spans that began or ended; all of an item come before its `ended`. */
+  | { type: 'spans'; spans: SpanRecord[] }
   /** A process group began or ended. */
   | { type: 'group'; leader: number; ended: boolean }
   | { type: 'ended'; outcome: { result: TaskResult } | { error: ErrorRecord }; rssBytes: number };

@@ -53,9 +53,12 @@ export async function readLldFile(path: string): Promise<LldFile | null> {
   };
 }
 
+/** What is implemented was approved before. */
+const APPROVED: ReadonlySet<string | null> = new Set(['approved', 'implemented']);
+
 /** Approved, for what the issue says now, and not edited since. */
 export function isApprovedFor(lld: LldFile, issue: Issue): boolean {
-  return lld.status === 'approved' && lld.untouched && lld.issueHash === issue.hash;
+  return APPROVED.has(lld.status) && lld.untouched && lld.issueHash === issue.hash;
 }
 
 /**

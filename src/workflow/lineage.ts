@@ -11,16 +11,32 @@ export async function nextVersionNumber(directory: string): Promise<number> {
   return Math.max(0, ...numbers) + 1;
 }
 
+export function versionName(number: number, kind: VersionKind): string {
+  return `${String(number).padStart(3, '0')}-${kind}.md`;
+}
+
 export interface Lineage {
   /** Numbers follow the order of calls, so that a resumed item writes the same files again, with the same content. */
   add(kind: VersionKind, text: string): Promise<void>;
 }
 
-export function createLineage(directory: string, firstNumber: number, onWritten: (path: string) => void): Lineage {
+/** One whose next number can be told before it is used. */
+export interface NumberedLineage extends Lineage {
+  readonly nextNumber: number;
+}
+
+export function createLineage(
+  directory: string,
+  firstNumber: number,
+  onWritten: (path: string) => void,
+): NumberedLineage {
   let number = firstNumber;
   return {
+    get nextNumber() {
+      return number;
+    },
     async add(kind, text) {
-      const path = join(directory, `${String(number).padStart(3, '0')}-${kind}.md`);
+      const path = join(directory, versionName(number, kind));
       number += 1;
       const content = text.endsWith('\n') ? text : `${text}\n`;
       if ((await readFile(path, 'utf8').catch(() => null)) === content) return;

@@ -9,10 +9,10 @@ import type { PromptPart, Provider } from '../provider/port.ts';
 
 type CallRole = 'drafter' | 'reviewer';
 
-export interface ModelCall {
+export interface ModelCall<R extends CallRole = CallRole> {
   /** The step's name: `draft`, `review-2`. */
   step: string;
-  role: CallRole;
+  role: R;
   system: string;
   parts: PromptPart[];
   material: Material;
@@ -25,23 +25,30 @@ export interface Budget {
   costOf(spec: string, usage: Usage): number | null;
 }
 
-export interface ModelCallerOptions {
+export interface ModelCallerOptions<R extends CallRole = CallRole> {
   journal: Journal;
-  providers: Record<CallRole, Provider>;
+  /** Who plays the roles that are asked for. */
+  providers: Record<R, Provider>;
   budget: Budget;
   emit: (event: ItemEvent) => void;
   onProgress: () => void;
   signal: AbortSignal;
   clock: Clock;
+  /** Told of every answer, also of one that is taken from the journal. */
+  onAnswer?: (answer: StoredAnswer) => void;
 }
 
-interface StoredAnswer {
+export interface StoredAnswer {
   text: string;
   costUsd: number | null;
+  usage: Usage;
+  metered: boolean;
 }
 
 /** A paid call as one durable step: the stored answer if there is one, else one call, stored before anyone sees it. */
-export function createModelCaller(options: ModelCallerOptions): (call: ModelCall) => Promise<string> {
+export function createModelCaller<R extends CallRole = CallRole>(
+  options: ModelCallerOptions<R>,
+): (call: ModelCall<R>) => Promise<string> {
   const { journal, providers, budget, emit, onProgress, signal, clock } = options;
 
   return async (call) => {
@@ -80,10 +87,11 @@ export function createModelCaller(options: ModelCallerOptions): (call: ModelCall
             { retry: 'transient' },
           );
         }
-        return { text: reply.text, costUsd };
+        return { text: reply.text, costUsd, usage: reply.usage, metered: reply.metered };
       },
     );
     emit({ type: 'step-finished', step, replayed, costUsd: value.costUsd, durationMs: clock.now() - startedAt });
+    options.onAnswer?.(value);
     return value.text;
   };
 }

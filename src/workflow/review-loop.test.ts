@@ -2,9 +2,14 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LLD_42 } from '../../test/fixtures/lld/lld-42.ts';
 import { review } from '../../test/support/models.ts';
+import { type Decision, type DecisionKind, decisionOf } from '../governance/decision.ts';
+import { documentForm } from '../governance/document-form.ts';
+import { openFindings } from '../governance/ledger.ts';
 import { checkLld } from '../governance/lld/checks.ts';
+import { LLD_FORM } from '../governance/lld/form.ts';
 import { isTrustworthy, readReview } from '../governance/review/reader.ts';
-import { type LoopOutcome, reviewLoop } from './review-loop.ts';
+import type { OpenPoint } from './discussing.ts';
+import { type LoopOutcome, type ReviewInput, reviewLoop } from './review-loop.ts';
 
 const CLEAN = LLD_42;
 const BROKEN = CLEAN.replace('| REQ-2 |', '| REQ-9 |');
@@ -34,10 +39,22 @@ interface Played {
   outcome: LoopOutcome;
   calls: { repair: number; review: number; reviewAgain: number; revise: number; reviseAgain: number };
   lastReview: string;
+  points: OpenPoint[];
+  inputs: ReviewInput[];
+  /** What each revision was asked for with. */
+  reviseReviews: string[];
 }
 
-/** Plays the loop with models that answer whatever the two lists say, over and over. */
-async function play(drafts: string[], reviews: string[], maxRounds: number): Promise<Played> {
+/** Plays the loop with models that answer whatever the two lists say, over and over, and a person who answers once each. */
+async function play(
+  drafts: string[],
+  reviews: string[],
+  maxRounds: number,
+  decisions: readonly Decision[] = [],
+): Promise<Played> {
+  const points: OpenPoint[] = [];
+  const inputs: ReviewInput[] = [];
+  const reviseReviews: string[] = [];
   const calls = { repair: 0, review: 0, reviewAgain: 0, revise: 0, reviseAgain: 0 };
   let drafted = 0;
   let reviewed = 0;
@@ -52,39 +69,72 @@ async function play(drafts: string[], reviews: string[], maxRounds: number): Pro
     return Promise.resolve(answer());
   };
   const outcome = await reviewLoop(nextDraft(), {
+    form: LLD_FORM,
     ask: {
       repair: count('repair', nextDraft),
-      review: count('review', nextReview),
+      review: (input) => {
+        inputs.push(input);
+        return count('review', nextReview)();
+      },
       reviewAgain: count('reviewAgain', nextReview),
-      revise: count('revise', nextDraft),
+      revise: (_draft, text) => {
+        reviseReviews.push(text);
+        return count('revise', nextDraft)();
+      },
       reviseAgain: count('reviseAgain', nextDraft),
     },
     check: (draft) => ({ findings: checkLld(draft, { issueId: '42' }).findings, coverage: '' }),
     lineage: { add: () => Promise.resolve() },
     emit: () => undefined,
     maxRounds,
+    decide: (point) => Promise.resolve(decisions[points.push(point) - 1] ?? null),
   });
-  return { outcome, calls, lastReview };
+  return { outcome, calls, lastReview, points, inputs, reviseReviews };
 }
 
-test('whatever the models answer, the loop ends within its bounds and approves only what a readable review approved', async () => {
+function decision(kind: DecisionKind, text: string | null = null): Decision {
+  const said = kind === 'revise' ? { reason: null, change: text ?? 'Use integers.' } : { reason: text, change: null };
+  return decisionOf({
+    kind,
+    ...said,
+    by: 'Ada',
+    at: '2026-01-02T03:04:05.000Z',
+    id: '42',
+    title: 'Add',
+    asked: 'Why?',
+  });
+}
+
+test('whatever models and people answer, the loop ends within its bounds and approves only what passes the checks and was approved', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.constantFrom(...DRAFTS), { minLength: 1, maxLength: 6 }),
       fc.array(fc.constantFrom(...REVIEWS), { minLength: 1, maxLength: 6 }),
       fc.integer({ min: 1, max: 4 }),
-      async (drafts, reviews, maxRounds) => {
-        const { outcome, calls, lastReview } = await play(drafts, reviews, maxRounds);
-        expect(outcome.rounds).toBeLessThanOrEqual(maxRounds);
-        expect(calls.review).toBeLessThanOrEqual(maxRounds);
-        expect(calls.reviewAgain).toBeLessThanOrEqual(maxRounds);
-        expect(calls.repair).toBeLessThanOrEqual(2 * maxRounds);
-        expect(calls.revise).toBeLessThan(maxRounds + 1);
+      fc.array(fc.constantFrom('approve', 'revise', 'revise', 'drop'), { maxLength: 3 }),
+      async (drafts, reviews, maxRounds, kinds) => {
+        const said = kinds.map((kind) => decision(kind));
+        const { outcome, calls, lastReview, points, inputs } = await play(drafts, reviews, maxRounds, said);
+        // Each change that a person asks for grants as many rounds again, and one more where a revision was refused.
+        const changes = outcome.decisions.filter(({ kind }) => kind === 'revise').length;
+        const bound = (1 + changes) * maxRounds;
+        expect(outcome.rounds).toBeLessThanOrEqual(bound + changes);
+        expect(calls.review).toBeLessThanOrEqual(bound);
+        expect(calls.reviewAgain).toBeLessThanOrEqual(bound);
+        expect(calls.repair).toBeLessThanOrEqual(2 * (bound + 1));
+        expect(calls.revise).toBeLessThanOrEqual(bound + changes);
         expect(calls.reviseAgain).toBeLessThanOrEqual(calls.revise);
+        for (const { round, maxRounds: announced } of inputs) expect(round).toBeLessThanOrEqual(announced);
+        expect(points.length).toBeLessThanOrEqual(outcome.decisions.length + 1);
+        const lastWord = outcome.decisions.at(-1)?.kind;
+        expect(outcome.verdict === 'DROPPED').toBe(lastWord === 'drop');
         if (outcome.verdict !== 'APPROVED') return;
-        const last = readReview(lastReview);
-        expect(last.verdict).toBe('APPROVED');
-        expect(isTrustworthy(last)).toBe(true);
+        if (lastWord !== 'approve') {
+          const last = readReview(lastReview);
+          expect(last.verdict).toBe('APPROVED');
+          expect(isTrustworthy(last)).toBe(true);
+        }
+        expect(openFindings(outcome.ledger)).toEqual([]);
         expect(
           checkLld(outcome.text, { issueId: '42' }).findings.filter(({ severity }) => severity === 'error'),
         ).toEqual([]);
@@ -103,4 +153,121 @@ test('a REVISE that names no finding still leads to a revision', async () => {
   );
   expect(outcome.verdict).toBe('APPROVED');
   expect(calls).toMatchObject({ review: 2, revise: 1 });
+});
+
+const DISCUSSES = REVIEWS[5] ?? '';
+const OBJECTS = REVIEWS[3] ?? '';
+const APPROVES = REVIEWS[0] ?? '';
+const REVISED = CLEAN.replace('no state.', 'no state at all.');
+
+test('where nobody has decided the person is asked once, with all there is to know, and it ends in DISCUSS', async () => {
+  const { outcome, points } = await play([CLEAN], [DISCUSSES], 3);
+  expect(outcome).toMatchObject({ verdict: 'DISCUSS', reason: 'the reviewer asks: Who pays?', decisions: [] });
+  expect(points).toEqual([
+    { reason: 'the reviewer asks: Who pays?', text: CLEAN, review: DISCUSSES, obstacle: null, openQuestions: [] },
+  ]);
+});
+
+test('an approval by a person withdraws what is open, in the person’s name', async () => {
+  const { outcome, calls } = await play([CLEAN], [OBJECTS], 1, [decision('approve', 'Known and small.')]);
+  expect(outcome).toMatchObject({ verdict: 'APPROVED', rounds: 1, text: CLEAN });
+  expect(outcome.ledger.findings[0]).toMatchObject({
+    tier: 1,
+    state: 'withdrawn',
+    reason: 'approved by Ada: Known and small.',
+  });
+  expect(calls).toMatchObject({ review: 1, revise: 0 });
+});
+
+test('an approval of a draft that fails the checks is not taken', async () => {
+  const { outcome, points } = await play([BROKEN], [APPROVES], 2, [decision('approve')]);
+  expect(points[0]?.obstacle).toContain('requirement-uncovered');
+  expect(outcome).toMatchObject({ verdict: 'DISCUSS', decisions: [] });
+});
+
+test('what a person asks for goes to the drafter as the review, beside what was open, and the rounds begin anew', async () => {
+  const said = decision('revise', 'Use integers.');
+  const { outcome, inputs, reviseReviews } = await play([CLEAN, REVISED], [OBJECTS, APPROVES], 1, [said]);
+  expect(reviseReviews).toEqual([said.document]);
+  expect(inputs.map(({ round, maxRounds }) => [round, maxRounds])).toEqual([
+    [1, 1],
+    [2, 2],
+  ]);
+  expect(inputs[1]).toMatchObject({ draft: REVISED, previous: CLEAN });
+  expect(openFindings(inputs[1]?.ledger ?? { findings: [] }).map(({ text }) => text)).toEqual([
+    expect.stringContaining('Unbounded cache'),
+    'Use integers.',
+  ]);
+  expect(outcome).toMatchObject({ verdict: 'APPROVED', rounds: 2, text: REVISED, decisions: [said] });
+});
+
+test('a draft that never passed the checks is no version that a reviewer has seen', async () => {
+  const { inputs } = await play([BROKEN, BROKEN, BROKEN, CLEAN], [APPROVES], 2, [decision('revise')]);
+  expect(inputs).toMatchObject([{ draft: CLEAN, previous: null, round: 2, maxRounds: 3 }]);
+});
+
+test('a person whose change is refused is asked again, and the next change has a round of its own', async () => {
+  const said = [decision('revise', 'First.'), decision('revise', 'Second.')];
+  const drafts = [CLEAN, SHRUNK, SHRUNK, REVISED];
+  const { outcome, points, inputs, reviseReviews } = await play(drafts, [DISCUSSES, APPROVES], 3, said);
+  expect(points.map(({ reason }) => reason)).toEqual([
+    'the reviewer asks: Who pays?',
+    expect.stringContaining('the revision was not acceptable'),
+  ]);
+  expect(reviseReviews).toEqual(said.map(({ document }) => document));
+  expect(inputs.map(({ round }) => round)).toEqual([1, 3]);
+  expect(outcome).toMatchObject({ verdict: 'APPROVED', rounds: 3, text: REVISED });
+});
+
+test('a dropped document ends as dropped, whatever it is like', async () => {
+  const said = decision('drop', 'Not now.');
+  expect((await play([BROKEN], [APPROVES], 1, [said])).outcome).toMatchObject({ verdict: 'DROPPED', decision: said });
+});
+
+const NOTE_FORM = documentForm({
+  name: 'a note',
+  sections: ['Wish', 'Criteria'],
+  entrySections: ['Criteria'],
+  aliases: [['Criteria', /\bcriteri(?:a|on)\b/i]],
+  lastNumber: Number.POSITIVE_INFINITY,
+  isTitle: ({ level, text }) => level === 1 && text.startsWith('Note'),
+});
+const NOTE = '# Note: tea\n\n## Wish\nTea at five, in the blue cups, every day.\n\n## Criteria\n- Hot\n- In a cup\n';
+
+/** A document of another form, whose first revision is one reply and whose second another. */
+async function playNote(replies: [string, string]): Promise<{ outcome: LoopOutcome; rejected: string[] }> {
+  const reviews = [review({ verdict: 'REVISE', tier2: ['**Vague:** the criteria name no temperature.'] }), REVIEWS[0]];
+  const rejected: string[] = [];
+  const next = async (): Promise<string> => reviews.shift() ?? '';
+  const outcome = await reviewLoop(NOTE, {
+    form: NOTE_FORM,
+    ask: {
+      repair: next,
+      review: next,
+      reviewAgain: next,
+      revise: async () => replies[0],
+      reviseAgain: async () => replies[1],
+    },
+    check: () => ({ findings: [], coverage: '' }),
+    lineage: { add: () => Promise.resolve() },
+    emit: (event) => void (event.type === 'reply-rejected' && rejected.push(event.reason)),
+    maxRounds: 3,
+  });
+  return { outcome, rejected };
+}
+
+test('a document of another form goes the same way, and its own sections are what a revision may not lose', async () => {
+  const better = NOTE.replace('- Hot', '- 80 degrees or more');
+  const { outcome, rejected } = await playNote([
+    `Here you are:\n\n${better.replace(/## Wish\n.*\n\n/, '')}`,
+    `Here you are:\n\n${better}\nLet me know what you think.`,
+  ]);
+  expect(rejected).toEqual([expect.stringContaining('drops the section "Wish"')]);
+  expect(outcome).toMatchObject({ verdict: 'APPROVED', rounds: 2, text: better });
+});
+
+test('a reply that holds no heading of the document is no revision of it', async () => {
+  const { outcome, rejected } = await playNote(['## Proposed Changes\nNothing of a note.', 'Sorry.']);
+  expect(rejected[0]).toContain('no heading of a note');
+  expect(outcome).toMatchObject({ verdict: 'DISCUSS', text: NOTE });
 });

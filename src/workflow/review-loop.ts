@@ -1,21 +1,25 @@
 import type { ItemEvent } from '../core/events.ts';
-import { emptyLedger, type Ledger, openFindings, recordReview, stuck } from '../governance/ledger.ts';
-import type { LldFinding } from '../governance/lld/checks.ts';
+import { type Decision, describeDecision } from '../governance/decision.ts';
+import type { DocumentFinding } from '../governance/document-finding.ts';
+import type { DocumentForm } from '../governance/document-form.ts';
+import { emptyLedger, type Ledger, openFindings } from '../governance/ledger.ts';
 import { foldResolvedQuestions, openQuestions } from '../governance/lld/fold-questions.ts';
 import { reviseDraft } from '../governance/lld/revision.ts';
-import { isTrustworthy, type Review, readReview } from '../governance/review/reader.ts';
+import { type AskPerson, discuss, type LoopEnding } from './discussing.ts';
 import type { Lineage } from './lineage.ts';
+import { endingOf, type ReadReview, type ReviewEnding, readableReview } from './reviewing.ts';
 
 const MAX_REPAIRS_PER_ROUND = 2;
 
 export interface CheckResult {
-  findings: LldFinding[];
+  findings: DocumentFinding[];
+  /** What covers what, as the reviewer is shown it; empty where the document has nothing of the kind. */
   coverage: string;
 }
 
 /** The paid questions of the loop. Each is one durable step; `round` and `attempt` are part of its name. */
 export interface LoopQuestions {
-  repair(draft: string, findings: LldFinding[], round: number, attempt: number): Promise<string>;
+  repair(draft: string, findings: DocumentFinding[], round: number, attempt: number): Promise<string>;
   review(input: ReviewInput): Promise<string>;
   reviewAgain(input: ReviewInput, earlier: string, problems: string[]): Promise<string>;
   revise(draft: string, review: string, ledger: Ledger, round: number): Promise<string>;
@@ -34,83 +38,116 @@ export interface ReviewInput {
   previous: string | null;
   ledger: Ledger;
   round: number;
-  checks: LldFinding[];
+  checks: DocumentFinding[];
   coverage: string;
+  /** The last round that there may be, as far as is known in this one. */
+  maxRounds: number;
 }
 
 export interface LoopOptions {
+  form: DocumentForm;
   ask: LoopQuestions;
   check: (draft: string) => CheckResult;
   lineage: Lineage;
   emit: (event: ItemEvent) => void;
   maxRounds: number;
+  /** Without it nobody is asked, and what can't be decided ends in DISCUSS at once. */
+  decide?: AskPerson;
 }
 
-export type LoopOutcome = { text: string; rounds: number; ledger: Ledger } & (
-  | { verdict: 'APPROVED' }
-  | { verdict: 'DISCUSS'; reason: string }
-);
+export type LoopOutcome = {
+  text: string;
+  rounds: number;
+  ledger: Ledger;
+  /** What people decided on the way. */
+  decisions: Decision[];
+} & LoopEnding;
 
 /**
- * Draft → check → review → revise, until it ends. Each way round costs one of `maxRounds`, and each has at most two
- * repairs, one repeated review and one repeated revision, so the number of calls is bounded whatever the models answer:
+ * A Markdown document of any form: draft → check → review → revise, until it ends. Each way round costs one of
+ * `maxRounds`, and each has at most two repairs, one repeated review and one repeated revision, so the number of calls is
+ * bounded whatever the models answer:
  *
- *   checking  – errors → repair (at most twice) → checking; still errors → DISCUSS; none → reviewing
- *   reviewing – not readable, or it contradicts itself → asked once more; still so → DISCUSS
- *               APPROVED, no open question → APPROVED;  DISCUSS → DISCUSS
- *               REVISE: the same finding twice on an unchanged draft, or the last round → DISCUSS; else revising
- *   revising  – the reply drops or shrinks text that no finding names → asked once more; still so → DISCUSS; else checking
+ *   checking  – errors → repair (at most twice) → checking; still errors → asking; none → reviewing
+ *   reviewing – not readable, or it contradicts itself → asked once more; still so → asking
+ *               APPROVED, no open question → APPROVED;  DISCUSS → asking
+ *               REVISE: the same finding twice on an unchanged draft, or the last round → asking; else revising
+ *   revising  – the reply drops or shrinks text that no finding names → asked once more; still so → asking; else checking
+ *   asking    – nobody has decided → DISCUSS;  a person approves → APPROVED, unless the checks fail;  drops → DROPPED
+ *               a person asks for a change → revising, with as many further rounds as there were in the beginning
  */
 export async function reviewLoop(firstDraft: string, options: LoopOptions): Promise<LoopOutcome> {
-  const { lineage, maxRounds } = options;
+  const { lineage, decide: ask } = options;
+  const decisions: Decision[] = [];
+  let { maxRounds } = options;
   let draft = firstDraft;
   let previous: string | null = null;
   let ledger = emptyLedger;
   await lineage.add('draft', draft);
 
   for (let round = 1; ; round++) {
-    const discuss = (reason: string): LoopOutcome => ({
-      verdict: 'DISCUSS',
-      reason,
-      text: draft,
-      rounds: round,
-      ledger,
-    });
-
     const checked = await repairUntilClean(draft, round, options);
+    const { findings: checks, coverage } = checked;
     draft = checked.draft;
-    const errors = checked.findings.filter((finding) => finding.severity === 'error');
-    if (errors.length > 0) {
-      return discuss(`the draft still fails the mechanical checks: ${errors.map(describeFinding).join('; ')}`);
+    const obstacle = obstacleOf(checks);
+    let review = '';
+    let ending: ReviewEnding | null = obstacle === null ? null : { verdict: 'DISCUSS', reason: obstacle };
+    const reviewed = draft;
+    if (obstacle === null) {
+      const read = await reviewDraft({ draft, previous, ledger, round, checks, coverage, maxRounds }, options);
+      ({ draft, ledger, text: review } = read);
+      ending = endingOf(read, { round, maxRounds });
     }
 
-    const input: ReviewInput = { draft, previous, ledger, round, checks: checked.findings, coverage: checked.coverage };
-    const { review, text: reviewText, objections, ...read } = await readableReview(input, options);
-    draft = read.draft;
-    if (objections.length > 0) return discuss(`the review can't be acted on: ${objections.join('; ')}`);
-
-    ledger = read.ledger;
-    if (review.verdict === 'APPROVED') return { verdict: 'APPROVED', text: draft, rounds: round, ledger };
-    if (review.verdict === 'DISCUSS') return discuss(reasonToDiscuss(review));
-
-    const repeated = stuck(ledger);
-    if (repeated.length > 0) return discuss(`${repeated.join(', ')} stayed open although nothing was changed for it`);
-    if (round >= maxRounds) {
-      return discuss(`${openFindings(ledger).length} finding(s) still open after ${round} review round(s)`);
+    for (let isRevised = false; ; isRevised = true) {
+      if (ending?.verdict === 'APPROVED') return { ...ending, text: draft, rounds: round, ledger, decisions };
+      if (ending !== null) {
+        const { reason } = ending;
+        const point = { reason, text: draft, review, obstacle, openQuestions: openQuestions(draft) };
+        const discussed = await discuss(point, { ledger, round, ask });
+        ({ ledger } = discussed);
+        const { decision } = discussed;
+        if (decision !== null) decisions.push(decision);
+        if (decision?.kind === 'approve') draft = withAnswers(draft, decision);
+        if (discussed.ending !== null) return { ...discussed.ending, text: draft, rounds: round, ledger, decisions };
+        // A revision that was refused has used up its round.
+        if (isRevised) round += 1;
+        maxRounds = round + options.maxRounds;
+        review = decision?.document ?? review;
+      }
+      const revised = await revise(draft, review, ledger, round, options);
+      if (revised.ok) {
+        // What failed the checks, no reviewer has seen.
+        if (obstacle === null) previous = reviewed;
+        draft = revised.text;
+        break;
+      }
+      ending = { verdict: 'DISCUSS', reason: `the revision was not acceptable: ${revised.reason}` };
     }
-
-    const revised = await revise(draft, reviewText, ledger, round, options);
-    if (!revised.ok) return discuss(`the revision was not acceptable: ${revised.reason}`);
-    previous = input.draft;
-    draft = revised.text;
     await lineage.add('draft', draft);
   }
+}
+
+/** Whoever approves a text with open questions has answered them. */
+function withAnswers(draft: string, decision: Decision): string {
+  const answer = describeDecision(decision);
+  return foldResolvedQuestions(
+    draft,
+    openQuestions(draft).map((question) => ({ question, answer })),
+  ).text;
+}
+
+function obstacleOf(checks: readonly DocumentFinding[]): string | null {
+  const errors = checks.filter((finding) => finding.severity === 'error');
+  return errors.length === 0
+    ? null
+    : `the draft still fails the mechanical checks: ${errors.map(describeFinding).join('; ')}`;
 }
 
 async function repairUntilClean(
   start: string,
   round: number,
-  { ask, check, lineage, emit }: LoopOptions,
+  { form, ask, check, lineage, emit }: LoopOptions,
 ): Promise<{ draft: string } & CheckResult> {
   let draft = start;
   for (let attempt = 1; ; attempt++) {
@@ -127,65 +164,34 @@ async function repairUntilClean(
     if (errors.length === 0 || attempt > MAX_REPAIRS_PER_ROUND) return { draft, ...result };
     const reply = await ask.repair(draft, errors, round, attempt);
     // What the checks found may be anywhere, so no section is protected from a repair; a lost one is found by the checks.
-    const repaired = reviseDraft(draft, reply, { named: null });
+    const repaired = reviseDraft(draft, reply, { named: null, form });
     if (repaired.ok) draft = repaired.text;
     else emit({ type: 'reply-rejected', step: `repair-${round}-${attempt}`, reason: repaired.reason });
     await lineage.add('draft', draft);
   }
 }
 
-/** A review as it was read, with what it makes of the draft and of the ledger. */
-interface ReadReview {
-  review: Review;
-  text: string;
-  /** With the answers to its open questions folded in. */
-  draft: string;
-  ledger: Ledger;
-  /** Why it can't be acted on. */
-  objections: string[];
-}
-
-async function readableReview(input: ReviewInput, { ask, lineage, emit }: LoopOptions): Promise<ReadReview> {
-  const read = async (text: string, draft: string): Promise<ReadReview> => {
-    await lineage.add('verdict', text);
-    const result = judge(text, draft, input);
-    const count = (tier: number): number => result.review.findings.filter((finding) => finding.tier === tier).length;
-    const tiers: [number, number, number] = [count(1), count(2), count(3)];
-    const { verdict } = result.review;
-    emit({ type: 'review-read', round: input.round, verdict, tiers, problems: result.objections });
-    return result;
-  };
-  const first = await read(await ask.review(input), input.draft);
-  if (first.objections.length === 0) return first;
-  // What the first one answered is answered, also if the second doesn't repeat it.
-  return read(await ask.reviewAgain(input, first.text, first.objections), first.draft);
-}
-
-/** An approval is contradicted by an open question that nobody answered, and by a blocking finding that is still open. */
-function judge(
-  text: string,
-  before: string,
-  { ledger: earlier, previous, draft: reviewed, round }: ReviewInput,
-): ReadReview {
-  const review = readReview(text);
-  const draft = foldResolvedQuestions(before, review.openQuestions).text;
-  const ledger = recordReview(earlier, review, { round, draftChanged: previous === null || previous !== reviewed });
-  const objections = isTrustworthy(review) ? [] : review.problems.map((problem) => problem.message);
-  if (review.verdict === 'APPROVED') {
-    const blocking = openFindings(ledger).filter((finding) => finding.tier === 1);
-    objections.push(
-      ...openQuestions(draft).map((question) => `APPROVED, but nobody answered the open question "${question}"`),
-      ...blocking.map(({ id, text: finding }) => `APPROVED, but ${id} is still open: ${finding.split('\n')[0]}`),
-    );
-  }
-  return { review, text, draft, ledger, objections };
-}
-
-function reasonToDiscuss(review: Review): string {
-  const questions = review.questionsForOrchestrator;
-  return questions.length > 0
-    ? `the reviewer asks: ${questions.join(' / ')}`
-    : 'the reviewer asks for a person’s decision';
+/** One review, and the draft with the answers to its open questions in it. */
+async function reviewDraft(
+  input: ReviewInput,
+  { ask, lineage, emit }: LoopOptions,
+): Promise<ReadReview & { draft: string }> {
+  // What a review answered is answered, also if the one that is asked for again doesn't repeat it.
+  let draft = input.draft;
+  const read = await readableReview({
+    round: input.round,
+    ledger: input.ledger,
+    changed: input.previous !== input.draft,
+    ask: () => ask.review(input),
+    askAgain: (earlier, problems) => ask.reviewAgain(input, earlier, problems),
+    take: (review) => {
+      draft = foldResolvedQuestions(draft, review.openQuestions).text;
+      return openQuestions(draft).map((question) => `APPROVED, but nobody answered the open question "${question}"`);
+    },
+    onReview: (text) => lineage.add('verdict', text),
+    emit,
+  });
+  return { ...read, draft };
 }
 
 type Revised = { ok: true; text: string } | { ok: false; reason: string };
@@ -195,21 +201,20 @@ async function revise(
   review: string,
   ledger: Ledger,
   round: number,
-  { ask, emit }: LoopOptions,
+  { form, ask, emit }: LoopOptions,
 ): Promise<Revised> {
   // Suggestions may be taken up too. A REVISE that names nothing leaves the drafter free.
   const named = openFindings(ledger).length === 0 ? null : ledger.findings.map((finding) => finding.text);
   const reply = await ask.revise(draft, review, ledger, round);
-  const first = reviseDraft(draft, reply, { named });
+  const first = reviseDraft(draft, reply, { named, form });
   if (first.ok) return first;
   emit({ type: 'reply-rejected', step: `revise-${round}`, reason: first.reason });
-  const second = reviseDraft(draft, await ask.reviseAgain(draft, review, ledger, round, reply, first.reason), {
-    named,
-  });
+  const again = await ask.reviseAgain(draft, review, ledger, round, reply, first.reason);
+  const second = reviseDraft(draft, again, { named, form });
   if (!second.ok) emit({ type: 'reply-rejected', step: `revise-${round}-again`, reason: second.reason });
   return second;
 }
 
-export function describeFinding({ rule, line, message }: LldFinding): string {
+export function describeFinding({ rule, line, message }: DocumentFinding): string {
   return `${rule} (line ${line}): ${message}`;
 }

@@ -1,9 +1,10 @@
 import { access, constants, readdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { Role } from '../core/config.ts';
 import { type Problem, systemCode, toErrorRecord } from '../core/errors.ts';
 import { isItemId } from '../core/ids.ts';
-import { keyVariables, VENDORS, withoutSecrets } from '../core/keys.ts';
-import { parseModelSpec } from '../core/model-spec.ts';
+import { keyVariables, withoutSecrets } from '../core/keys.ts';
+import { specOf, vendorOf } from '../core/model-spec.ts';
 import { createGit } from './git.ts';
 import { openProject, type Project, type ProjectOptions } from './project.ts';
 import { loadPrompts } from './prompt-overrides.ts';
@@ -134,9 +135,8 @@ async function prompts({ paths }: Project): Promise<Examined> {
 function models({ config }: Project): Examined[] {
   return Object.entries(config.models).map(([role, text]) => {
     try {
-      const spec = parseModelSpec(text);
-      const vendor = VENDORS.find((name) => name === spec.provider);
-      if (vendor === undefined) return { name: role, state: 'ok', found: text, todo: null };
+      const vendor = vendorOf(specOf(role as Role, text));
+      if (vendor === null) return { name: role, state: 'ok', found: text, todo: null };
       if (vendor === 'openai-compatible' && config.endpoints[vendor] === undefined) {
         const todo = 'Set endpoints.openai-compatible in agentos.yaml, e.g. http://127.0.0.1:11434/v1';
         return { name: role, state: 'bad', found: `${text}: no address of its server`, todo };

@@ -1,33 +1,59 @@
 import { spawn } from 'node:child_process';
 import { AgentosError, systemCode } from '../core/errors.ts';
+import { traced, withTraceparent } from '../telemetry/tracer.ts';
 
 const TIMEOUT_MS = 60_000;
 const LARGEST_OUTPUT_BYTES = 256 * 1024 * 1024;
 
+export interface GitRunOptions {
+  input?: string | Buffer;
+  /** On top of what git sees anyway. */
+  env?: Readonly<Record<string, string>>;
+  /** Default: a minute. */
+  timeoutMs?: number;
+  /** Enough is enough: git is ended when it has printed this much, and that is the answer. */
+  atMostBytes?: number;
+}
+
 export interface Git {
   readonly directory: string;
-  run(args: string[], options?: { input?: string }): Promise<Buffer>;
-  text(args: string[]): Promise<string>;
+  run(args: string[], options?: GitRunOptions): Promise<Buffer>;
+  text(args: string[], options?: GitRunOptions): Promise<string>;
+}
+
+/** Which repository, whose files and which index, said outright: git then never looks around for them. */
+export interface GitBinding {
+  gitDir: string;
+  workTree: string;
+  indexFile: string;
 }
 
 /**
  * Git in one directory. Every call is bounded in time, never asks a question, takes no optional lock (so that it can't
  * disturb the user's own git), and sees only the environment it is given.
  */
-export function createGit(directory: string, env: Record<string, string>): Git {
-  const environment = { ...withoutLocation(env), GIT_OPTIONAL_LOCKS: '0', GIT_TERMINAL_PROMPT: '0', LC_ALL: 'C' };
+export function createGit(directory: string, env: Record<string, string>, binding?: GitBinding): Git {
+  const place: Record<string, string> = binding
+    ? { GIT_DIR: binding.gitDir, GIT_WORK_TREE: binding.workTree, GIT_INDEX_FILE: binding.indexFile }
+    : {};
+  const always = { GIT_OPTIONAL_LOCKS: '0', GIT_TERMINAL_PROMPT: '0', LC_ALL: 'C' };
+  const environment = { ...withoutLocation(env), ...place, ...always };
 
-  function run(args: string[], options: { input?: string } = {}): Promise<Buffer> {
+  const run = (args: string[], options: GitRunOptions = {}): Promise<Buffer> =>
+    traced(`git ${verbOf(args)}`, {}, () => runGit(args, options));
+
+  function runGit(args: string[], options: GitRunOptions): Promise<Buffer> {
+    const atMostBytes = options.atMostBytes ?? Number.POSITIVE_INFINITY;
     const failed = (exitCode: number | null, detail: string, cause?: unknown): AgentosError =>
       new AgentosError({ code: 'git-failed', command: `git ${args.join(' ')}`, exitCode, detail }, { cause });
     return new Promise((resolve, reject) => {
       const child = spawn('git', ['-c', 'core.quotePath=false', ...args], {
         cwd: directory,
-        env: environment,
+        env: withTraceparent({ ...environment, ...options.env }),
         stdio: ['pipe', 'pipe', 'pipe'],
       });
       // A timer of our own: the one of spawn goes on for its whole time when there is no such program.
-      const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS);
+      const timer = setTimeout(() => child.kill('SIGKILL'), options.timeoutMs ?? TIMEOUT_MS);
       const out: Buffer[] = [];
       let size = 0;
       let errors = '';
@@ -35,6 +61,7 @@ export function createGit(directory: string, env: Record<string, string>): Git {
         size += chunk.length;
         if (size > LARGEST_OUTPUT_BYTES) child.kill('SIGKILL');
         else out.push(chunk);
+        if (size >= atMostBytes) child.kill('SIGKILL');
       });
       child.stderr.on('data', (chunk: Buffer) => {
         if (errors.length < 4_000) errors += chunk.toString('utf8');
@@ -51,13 +78,20 @@ export function createGit(directory: string, env: Record<string, string>): Git {
       });
       child.on('close', (code, signal) => {
         clearTimeout(timer);
-        if (code === 0) resolve(Buffer.concat(out));
+        if (code === 0 || size >= atMostBytes) resolve(Buffer.concat(out));
         else reject(failed(code, errors.trim().split('\n')[0] || `ended by ${signal ?? 'an unknown cause'}`));
       });
     });
   }
 
-  return { directory, run, text: async (args) => (await run(args)).toString('utf8').trimEnd() };
+  return { directory, run, text: async (args, options) => (await run(args, options)).toString('utf8').trimEnd() };
+}
+
+/** What git is asked to do, without the settings in front of it. */
+function verbOf(args: readonly string[]): string {
+  let at = 0;
+  while (args[at] === '-c') at += 2;
+  return args[at] ?? '';
 }
 
 /** Set in hooks, these would send every call to another repository than the directory it runs in. */

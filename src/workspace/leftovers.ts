@@ -4,9 +4,12 @@ import { systemCode } from '../core/errors.ts';
 /** Every worker carries it in its environment, and so does all that it starts, even what left its process group. */
 export const WORKER_TAG = 'AGENTOS_WORKER';
 
-/** Ends what carries a tag that begins so. Works where there is a /proc; elsewhere process groups have to do. */
-export async function endLeftovers(tagPrefix: string): Promise<void> {
-  const wanted = Buffer.from(`${WORKER_TAG}=${tagPrefix}`);
+/**
+ * Ends what carries a tag that begins so, in this variable. Works where there is a /proc; elsewhere process groups have
+ * to do.
+ */
+export async function endLeftovers(tagPrefix: string, variable: string = WORKER_TAG): Promise<void> {
+  const wanted = Buffer.from(`${variable}=${tagPrefix}`);
   const names = await readdir('/proc').catch(() => [] as string[]);
   const pids = names.map(Number).filter((pid) => Number.isInteger(pid) && pid !== process.pid);
   await Promise.all(

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { parseItemId } from '../core/ids.ts';
 import { type Paths, pathsOf } from '../core/paths.ts';
-import { newestLog, readRun, runIds, runUnderWay } from './run-history.ts';
+import { newestLogs, readRun, runIds, runUnderWay } from './run-history.ts';
 
 const ID = parseItemId('42');
 /** No process has it: numbers of processes are below 2^22. */
@@ -76,6 +76,17 @@ test('an item that ended is no longer under way, though its run goes on', async 
   expect(await runUnderWay(paths, parseItemId('43'))).toBe('r1');
 });
 
+test('an item of a pipeline that ended one stage is not done: it is at the next one', async () => {
+  const stage = { ...ended, workflow: 'lld', goesOnWith: 'implement' };
+  const paths = await pathsWith({ r1: { events: [{ ...begun, workflow: 'lld' }, stage] } });
+  expect(await readRun(paths, 'r1')).toMatchObject({
+    items: [{ status: 'running', workflow: 'implement', step: null }, {}],
+  });
+  expect(await runUnderWay(paths, ID)).toBe('r1');
+  const killed = await pathsWith({ r1: { pid: NOBODY, events: [begun, stage] } });
+  expect(await readRun(killed, 'r1')).toMatchObject({ items: [{ status: 'interrupted' }, {}] });
+});
+
 test('a finished run is told by its summary', async () => {
   const summary = { finishedAt: 'later', items: [{ id: '42', status: 'failed', costUsd: 0.5 }] };
   const paths = await pathsWith({ r1: { pid: NOBODY, events: [begun], summary } });
@@ -96,13 +107,20 @@ test('runs are listed newest first; one without a record is not read', async () 
 test('without a state folder there are no runs', async () => {
   const paths = pathsOf('/nonexistent', '/nonexistent/.agentos');
   expect(await runIds(paths)).toEqual([]);
-  expect(await newestLog(paths, ID, null)).toBeNull();
+  expect(await newestLogs(paths, ID, null)).toBeNull();
 });
 
 test('the newest log of an item is found, or that of one run', async () => {
   const paths = await pathsWith({ r1: { log: 'old' }, r2: { log: 'new' }, r3: {} });
-  expect((await newestLog(paths, ID, null))?.runId).toBe('r2');
-  expect((await newestLog(paths, ID, 'r1'))?.runId).toBe('r1');
-  expect(await newestLog(paths, ID, 'r3')).toBeNull();
-  expect(await newestLog(paths, parseItemId('2'), null)).toBeNull();
+  expect((await newestLogs(paths, ID, null))?.runId).toBe('r2');
+  expect((await newestLogs(paths, ID, 'r1'))?.runId).toBe('r1');
+  expect(await newestLogs(paths, ID, 'r3')).toBeNull();
+  expect(await newestLogs(paths, parseItemId('2'), null)).toBeNull();
+});
+
+test('a pipeline has a log for each stage, in the order of the stages', async () => {
+  const paths = await pathsWith({ r1: { log: 'designed' } });
+  const run = paths.run('r1');
+  await writeFile(run.log('implement', ID), 'implemented');
+  expect((await newestLogs(paths, ID, null))?.files).toEqual([run.log('lld', ID), run.log('implement', ID)]);
 });

@@ -1,23 +1,25 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { systemCode } from '../core/errors.ts';
+import { type LastRun, systemCode } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
-import type { Paths } from '../core/paths.ts';
+import { type Paths, PIPELINES, type PipelineName, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
 
 const recordSchema = z.object({
   runId: z.string(),
-  workflow: z.literal('lld'),
+  workflow: z.enum(PIPELINES),
   startedAt: z.string(),
   pid: z.int(),
-  items: z.array(z.object({ id: z.string(), title: z.string() })),
+  items: z.array(z.object({ id: z.string(), title: z.string(), workflow: z.enum(WORKFLOWS).optional() })),
 });
 
 const eventSchema = z.looseObject({
   type: z.string(),
   item: z.string().optional(),
+  workflow: z.enum(WORKFLOWS).optional().catch(undefined),
   step: z.string().optional(),
   status: z.string().optional(),
+  goesOnWith: z.enum(WORKFLOWS).optional().catch(undefined),
 });
 
 const summarySchema = z.looseObject({
@@ -28,10 +30,20 @@ const summarySchema = z.looseObject({
 
 export interface RunHistory {
   runId: string;
-  workflow: 'lld';
+  workflow: PipelineName;
   startedAt: string;
   state: 'running' | 'finished' | 'interrupted';
-  items: { id: string; title: string; status: string; step: string | null; costUsd: number | null }[];
+  items: PastItem[];
+}
+
+interface PastItem {
+  id: string;
+  title: string;
+  /** Where it is, or ended; null in the record of an older version. */
+  workflow: WorkflowName | null;
+  status: string;
+  step: string | null;
+  costUsd: number | null;
 }
 
 /** Run folders, newest first. */
@@ -58,13 +70,14 @@ export async function readRun(paths: Paths, runId: string): Promise<RunHistory |
     workflow,
     startedAt,
     state,
-    items: items.map(({ id, title }) => {
+    items: items.map(({ id, title, workflow: first }) => {
       const done = summary.success ? summary.data.items.find((item) => item.id === id) : undefined;
       const progress = seen.get(id);
       const unfinished = progress === undefined ? 'waiting' : state === 'running' ? 'running' : 'interrupted';
       return {
         id,
         title,
+        workflow: progress?.workflow ?? first ?? null,
         status: done?.status ?? progress?.status ?? unfinished,
         step: progress?.step ?? null,
         costUsd: done?.costUsd ?? null,
@@ -85,30 +98,51 @@ export async function runUnderWay(paths: Paths, id: ItemId): Promise<string | nu
   return null;
 }
 
-/** The log of an item in one run, or the newest in any. */
-export async function newestLog(
-  paths: Paths,
-  id: ItemId,
-  inRun: string | null,
-): Promise<{ runId: string; file: string } | null> {
-  for (const runId of inRun === null ? await runIds(paths) : [inRun]) {
-    const file = paths.run(runId).log('lld', id);
-    if (existsSync(file)) return { runId, file };
+const MOST_LOOKED_AT = 50;
+
+/** What the newest run with this item says of it; null where none of the latest runs has it. */
+export async function lastRunOf(paths: Paths, id: ItemId): Promise<LastRun | null> {
+  for (const runId of (await runIds(paths)).slice(0, MOST_LOOKED_AT)) {
+    const run = await readRun(paths, runId);
+    const item = run?.items.find((candidate) => candidate.id === id);
+    if (run && item) return { runId, workflow: run.workflow, status: item.status, step: item.step };
   }
   return null;
 }
 
-async function readProgress(file: string): Promise<Map<string, { step: string | null; status: string | null }>> {
-  const progress = new Map<string, { step: string | null; status: string | null }>();
+/** The logs of an item in one run, or in the newest that has any: one for each stage of a pipeline, in their order. */
+export async function newestLogs(
+  paths: Paths,
+  id: ItemId,
+  inRun: string | null,
+): Promise<{ runId: string; files: string[] } | null> {
+  for (const runId of inRun === null ? await runIds(paths) : [inRun]) {
+    const files = WORKFLOWS.map((workflow) => paths.run(runId).log(workflow, id)).filter((log) => existsSync(log));
+    if (files.length > 0) return { runId, files };
+  }
+  return null;
+}
+
+interface ItemProgress {
+  workflow: WorkflowName | undefined;
+  step: string | null;
+  status: string | null;
+}
+
+async function readProgress(file: string): Promise<Map<string, ItemProgress>> {
+  const progress = new Map<string, ItemProgress>();
   const text = await readFile(file, 'utf8').catch(() => '');
   for (const line of text.split('\n')) {
     const event = eventSchema.safeParse(parseJson(line));
     if (!event.success || event.data.item === undefined) continue;
-    const { item, step, status } = event.data;
-    const known = progress.get(item) ?? { step: null, status: null };
+    const { item, step, status, goesOnWith } = event.data;
+    const known = progress.get(item) ?? { workflow: undefined, step: null, status: null };
+    const isEnd = event.data.type === 'item-finished' && goesOnWith === undefined;
     progress.set(item, {
-      step: step ?? known.step,
-      status: event.data.type === 'item-finished' ? (status ?? null) : known.status,
+      workflow: goesOnWith ?? event.data.workflow ?? known.workflow,
+      // What comes next has not begun a step yet.
+      step: goesOnWith === undefined ? (step ?? known.step) : null,
+      status: isEnd ? (status ?? null) : known.status,
     });
   }
   return progress;

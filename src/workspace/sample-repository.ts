@@ -32,16 +32,10 @@ export async function makeSampleRepository(directory: string, env: Record<string
   const git = createGit(directory, environment);
   await git.run(['init', '--quiet', '--initial-branch=main', '.']);
   await git.run(['add', '--all']);
-  await git.run([
-    '-c',
-    'user.name=agentos demo',
-    '-c',
-    'user.email=demo@localhost',
-    'commit',
-    '--quiet',
-    '-m',
-    'Sample repository',
-  ]);
+  // Its own, so that branches can be committed to where nobody has told git who they are.
+  await git.run(['config', 'user.name', 'agentos demo']);
+  await git.run(['config', 'user.email', 'demo@localhost']);
+  await git.run(['commit', '--quiet', '-m', 'Sample repository']);
 }
 
 async function entriesOf(directory: string): Promise<string[]> {

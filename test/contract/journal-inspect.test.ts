@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
-import { inspectJournal } from '../../src/journal/inspect.ts';
+import { inspectJournal, inspectResults } from '../../src/journal/inspect.ts';
 import type { Journal } from '../../src/journal/port.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
 import { runChild, startChild } from '../support/journal-child-process.ts';
@@ -60,7 +60,38 @@ describe('inspecting a journal', () => {
     const steps = journal.steps();
     journal.close();
     expect(readdirSync(folder)).toEqual(['lld-42.db']);
-    expect(inspectUntouched()).toEqual({ steps, inFlight: ['two'], problem: null });
+    const latest = { id: expect.stringMatching(/^two#/), name: 'two', isFinished: false };
+    expect(inspectUntouched()).toEqual({ steps, inFlight: ['two'], latest, problem: null });
+  });
+
+  it('tells what was started last, also when it had been started before', async () => {
+    const journal = open();
+    const wait = (name: string): Promise<unknown> =>
+      expect(journal.step({ name, inputs: null }, () => Promise.reject(new Error('later')))).rejects.toThrow('later');
+    await wait('one');
+    await journal.step({ name: 'two', inputs: null }, async () => 'text');
+    expect(inspectJournal(file)?.latest).toMatchObject({ name: 'two', isFinished: true });
+    await wait('three');
+    await wait('one');
+    expect(inspectJournal(file)).toMatchObject({
+      inFlight: ['three', 'one'],
+      latest: { name: 'one', isFinished: false },
+    });
+    journal.close();
+  });
+
+  it('gives the results of one step, one for each of its inputs, and writes nothing', async () => {
+    const journal = open();
+    for (const inputs of ['a', 'b']) await journal.step({ name: 'one', inputs }, async () => ({ for: inputs }));
+    await journal.step({ name: 'two', inputs: null }, async () => 'other');
+    journal.close();
+    const before = everything();
+    expect(inspectResults(file, 'one')).toEqual([{ for: 'a' }, { for: 'b' }]);
+    expect(inspectResults(file, 'three')).toEqual([]);
+    expect(inspectResults(join(folder, 'none.db'), 'one')).toEqual([]);
+    expect(everything()).toEqual(before);
+    truncateSync(file, 100);
+    expect(inspectResults(file, 'one')).toEqual([]);
   });
 
   it.each(['in-flight', 'answered'] as const)(
@@ -106,7 +137,7 @@ describe('inspecting a journal', () => {
     const journal = open();
     for (let n = 0; n < 24; n++) {
       await journal.step({ name: `step-${n}`, inputs: null }, async () => 'x'.repeat(n % 3 === 0 ? 1_500_000 : 100));
-      expect(inspectJournal(file)).toEqual({ steps: journal.steps(), inFlight: [], problem: null });
+      expect(inspectJournal(file)).toMatchObject({ steps: journal.steps(), inFlight: [], problem: null });
     }
     journal.close();
   });

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Journal } from '../../src/journal/port.ts';
+import type { SettlingJournal } from '../../src/journal/port.ts';
 import { type ChildTarget, type Moment, readRuns, runChild } from '../support/journal-child-process.ts';
 
 export interface JournalPlace {
   /** Each call claims the journal anew, as another process would. */
-  open(): Journal;
+  open(): SettlingJournal;
   /** For a child process that opens the same journal. */
   child: ChildTarget;
 }
@@ -17,7 +17,7 @@ export function journalRules(backend: string, place: (folder: string) => Journal
   describe(`journal on ${backend}`, () => {
     let folder: string;
     let at: JournalPlace;
-    let opened: Journal[];
+    let opened: SettlingJournal[];
 
     beforeEach(() => {
       folder = mkdtempSync(join(tmpdir(), 'agentos-journal-'));
@@ -29,12 +29,12 @@ export function journalRules(backend: string, place: (folder: string) => Journal
       if (task.result?.state !== 'fail') rmSync(folder, { recursive: true });
     });
 
-    const open = (): Journal => {
+    const open = (): SettlingJournal => {
       const journal = at.open();
       opened.push(journal);
       return journal;
     };
-    const reopen = (journal: Journal): Journal => {
+    const reopen = (journal: SettlingJournal): SettlingJournal => {
       journal.close();
       return open();
     };
@@ -192,6 +192,73 @@ export function journalRules(backend: string, place: (folder: string) => Journal
         });
         expect(runs()).toBe(0);
         expect(open().steps()).toEqual([]);
+      });
+    });
+
+    describe('a step that waits for somebody else’s word', () => {
+      const question = { name: 'decision-1', inputs: { about: 'this' } };
+      const nobody = new Error('nobody has decided');
+      const wait = async (journal: SettlingJournal, key = question): Promise<void> => {
+        await expect(journal.step(key, () => Promise.reject(nobody))).rejects.toBe(nobody);
+      };
+
+      it('is answered by what it was settled with, over restarts, and its function does not run again', async () => {
+        const journal = open();
+        await wait(journal);
+        const other = reopen(journal);
+        expect(other.settle('decision-1', { kind: 'approve' })).toBe(true);
+        expect(other.steps().map((step) => step.name)).toEqual(['decision-1']);
+        const { run, runs } = counted({ kind: 'wrong' });
+        expect(await reopen(other).step(question, run)).toEqual({ value: { kind: 'approve' }, replayed: true });
+        expect(runs()).toBe(0);
+      });
+
+      it('that nobody started, or that has its result, can not be settled', async () => {
+        const journal = open();
+        expect(journal.settle('decision-1', 'too early')).toBe(false);
+        await wait(journal);
+        expect(journal.settle('decision-2', 'another')).toBe(false);
+        expect(journal.settle('decision-1', 'first')).toBe(true);
+        expect(journal.settle('decision-1', 'second')).toBe(false);
+        expect((await journal.step(question, async () => 'wrong')).value).toBe('first');
+      });
+
+      it('with other inputs is another question: the word counts for the one that was started last', async () => {
+        const journal = open();
+        const edited = { name: 'decision-1', inputs: { about: 'that' } };
+        await wait(journal);
+        await wait(journal, edited);
+        await wait(journal);
+        expect(journal.settle('decision-1', 'on this')).toBe(true);
+        expect((await journal.step(question, async () => 'wrong')).value).toBe('on this');
+        await wait(journal, edited);
+      });
+
+      it('keeps the order of finishing, before and after', async () => {
+        const journal = open();
+        await journal.step({ name: 'draft', inputs: null }, async () => 'd');
+        await wait(journal);
+        journal.settle('decision-1', 'go on');
+        await journal.step({ name: 'revise', inputs: null }, async () => 'r');
+        const steps = reopen(journal).steps();
+        expect(steps.map((step) => step.name)).toEqual(['draft', 'decision-1', 'revise']);
+      });
+
+      it('can not be settled by an owner that was taken over, or after the end', async () => {
+        const stale = open();
+        await wait(stale);
+        const owner = open();
+        expect(() => stale.settle('decision-1', 'late')).toThrow(expect.objectContaining({ code: 'journal-fenced' }));
+        await wait(owner);
+        owner.close();
+        expect(() => owner.settle('decision-1', 'x')).toThrow(expect.objectContaining({ code: 'journal-unusable' }));
+      });
+
+      it('is not settled by what JSON can not express', async () => {
+        const journal = open();
+        await wait(journal);
+        expect(() => journal.settle('decision-1', 1n)).toThrow(expect.objectContaining({ code: 'internal' }));
+        await wait(journal);
       });
     });
 

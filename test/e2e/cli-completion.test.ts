@@ -10,6 +10,8 @@ const installed = (shell: string): boolean => spawnSync(shell, ['--version']).er
 
 test('bash completes commands, flags, values and ids, wherever in the repository one stands', async () => {
   const repository = await testRepository({ 7: ISSUE, 72: ISSUE, README: '# No issue', '$(touch hacked)': '# A trap' });
+  for (const path of ['briefs/dark-mode.md', 'briefs/7.md', 'docs/lld/LLD-7.md', 'docs/lld/notes.md'])
+    await repository.write(path, 'Text\n');
   const { code, stdout: completion } = await agentos(['completion', 'bash'], { cwd: repository.home });
   expect(code).toBe(0);
   execFileSync('bash', ['-n'], { input: completion });
@@ -31,6 +33,11 @@ test('bash completes commands, flags, values and ids, wherever in the repository
   expect(complete('lld', '--off')).toEqual(['--offline']);
   expect(complete('lld', '')).toEqual(['7', '72']);
   expect(complete('logs', '72')).toEqual(['72']);
+  expect(complete('run', '')).toEqual(['7', '72']);
+  expect(complete('issue', '')).toEqual(['7', 'dark-mode']);
+  expect(complete('implement', '')).toEqual(['7']);
+  for (const command of ['logs', 'decide']) expect(complete(command, 'd')).toEqual(['dark-mode']);
+  expect(complete('run', '--un')).toEqual(['--until']);
   expect(complete('lld', '--ids', '7')).toEqual(['7', '72']);
   expect(complete('completion', 'z')).toEqual(['zsh']);
   expect(complete('help', 'ch')).toEqual(['check']);
@@ -46,6 +53,10 @@ test.each(['zsh', 'fish'])('the completion for %s knows every command and flag',
   expect(code).toBe(0);
   for (const word of [
     'lld',
+    'issue',
+    'implement',
+    'run',
+    'until',
     'resume',
     'check',
     'status',

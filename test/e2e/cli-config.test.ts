@@ -145,6 +145,7 @@ test('doctor says what is well, what is not, and what to do, and writes nothing'
   expect(checks.filter((check: { state: string }) => check.state === 'bad')).toEqual([
     expect.objectContaining({ name: 'drafter', todo: expect.stringContaining('ANTHROPIC_API_KEY') }),
     expect.objectContaining({ name: 'reviewer', todo: expect.stringContaining('GEMINI_API_KEY') }),
+    expect.objectContaining({ name: 'implementer', todo: expect.stringContaining('ANTHROPIC_API_KEY') }),
   ]);
 
   const file = await agentos(['doctor', '--base-dir', 'issues/1.md'], optionsOf(repository, keys));

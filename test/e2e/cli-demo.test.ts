@@ -14,8 +14,20 @@ test('the demo goes as recorded with exit code 0, keeps to its folder, and can b
   const env = { HOME: home, AGENTOS_HOME: join(cwd, 'elsewhere'), ANTHROPIC_API_KEY: 'sk-ant-0123456789' };
   const first = await agentos(['demo'], { cwd, env });
   expect(first).toMatchObject({ code: 0, stderr: '' });
-  for (const text of ['review 1: REVISE', 'review 2: APPROVED', 'Waiting for a person: 12', 'What to try next'])
+  for (const text of [
+    'review 1: REVISE',
+    'review 2: APPROVED',
+    'Waiting for a person: 12',
+    '[IMPL-7] gate red: fails',
+    '[IMPL-7] gate reverse: holds',
+    '[IMPL-21] gate green: holds',
+    'What to try next',
+  ])
     expect(first.stdout).toContain(text);
+  const branches = ['for-each-ref', '--format=%(refname:short)', 'refs/heads/agentos'];
+  expect(execFileSync('git', branches, { cwd: join(cwd, 'agentos-demo'), encoding: 'utf8' })).toMatch(
+    /^agentos\/21-\S+\nagentos\/7-\S+\n$/,
+  );
   expect(await readdir(join(cwd, 'agentos-demo/docs/lld'))).toEqual(['LLD-21.md', 'LLD-7.md']);
   expect(await readdir(cwd)).toEqual(['agentos-demo', 'home']);
   expect(await readdir(home)).toEqual([]);
@@ -38,7 +50,7 @@ test('what the demo says to try next can be copied and works, also with a space 
     .split('\n')
     .filter((line) => /^ {2}\S/.test(line))
     .map((line) => line.trim());
-  expect(commands).toHaveLength(5);
+  expect(commands).toHaveLength(6);
   for (const command of commands) {
     const shell = ['-c', `${command.replace(/^less /, 'cat ')}; echo "exit $?"`];
     const printed = execFileSync('sh', shell, { cwd, encoding: 'utf8', env: { PATH: process.env['PATH'], HOME: cwd } });

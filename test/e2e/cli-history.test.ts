@@ -48,7 +48,9 @@ test('status shows runs and items, newest first, for people and as JSON', async 
         workflow: 'lld',
         startedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
         state: 'finished',
-        items: [{ id: '42', title: 'Add a number', status: 'succeeded', step: 'review-1', costUsd: 0 }],
+        items: [
+          { id: '42', title: 'Add a number', status: 'succeeded', workflow: 'lld', step: 'review-1', costUsd: 0 },
+        ],
       },
     ],
   });

@@ -48,7 +48,16 @@ async function startFixture(columns: number, rows: number, env: Record<string, s
     item,
     start(ids) {
       order({
-        event: { at: at(), type: 'run-started', runId: 'r', workflow: 'lld', items: ids, parallel: 1, models: {} },
+        event: {
+          at: at(),
+          type: 'run-started',
+          runId: 'r',
+          workflow: 'lld',
+          items: ids,
+          parallel: 1,
+          models: {},
+          groups: [],
+        },
       });
       for (const id of ids.slice(0, 3)) {
         item(id, { type: 'item-started', title: TITLE, attempt: 1, reusedSteps: 0 });

@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import type { Role } from '../../src/core/config.ts';
 import { AgentosError, type Problem, type RetryClass } from '../../src/core/errors.ts';
 import { parseModelSpec, type VendorSpec } from '../../src/core/model-spec.ts';
 import { Secret } from '../../src/core/secret.ts';
-import type { ModelReply, ModelRequest, Role } from '../../src/provider/port.ts';
+import type { ModelReply, ModelRequest } from '../../src/provider/port.ts';
 import { createVendorProvider } from '../../src/provider/vendor.ts';
 import { type Answer, startVendor, type Vendor } from '../support/vendor/index.ts';
 

@@ -7,11 +7,13 @@ import type { ItemId } from '../../src/core/ids.ts';
 import { formatCoverage } from '../../src/governance/coverage.ts';
 import { openFindings } from '../../src/governance/ledger.ts';
 import { checkLld } from '../../src/governance/lld/checks.ts';
+import { LLD_FORM } from '../../src/governance/lld/form.ts';
 import { createPrompts } from '../../src/governance/prompts.ts';
 import { readReview } from '../../src/governance/review/reader.ts';
 import { createOfflineProvider } from '../../src/provider/offline/provider.ts';
 import { createDirectorySource } from '../../src/source/directory.ts';
-import { createLldQuestions } from '../../src/workflow/lld-questions.ts';
+import { createDocumentQuestions } from '../../src/workflow/document-questions.ts';
+import { lldSubject } from '../../src/workflow/lld-questions.ts';
 import { type LoopOutcome, reviewLoop } from '../../src/workflow/review-loop.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../../examples/demo/repository', import.meta.url));
@@ -38,12 +40,9 @@ async function tourOf(
   const events: ItemEvent[] = [];
   const versions: string[] = [];
   const signal = new AbortController().signal;
-  const ask = createLldQuestions({
-    issue,
-    context: '',
-    paths,
-    prompts: createPrompts(new Map()),
-    maxRounds: 3,
+  const prompts = createPrompts(new Map());
+  const ask = createDocumentQuestions(lldSubject({ issue, context: '', paths, prompts }), {
+    prompts,
     call: async ({ step, role, system, parts, material, unusable }) => {
       const { text } = await provider.complete({ role, system, parts, material, stepId: 'draft#1', signal });
       expect(unusable(text)).toBeNull();
@@ -53,6 +52,7 @@ async function tourOf(
     },
   });
   const outcome = await reviewLoop(await ask.draft(), {
+    form: LLD_FORM,
     ask,
     check: (draft) => {
       const { findings, coverage } = checkLld(draft, { issueId: id, tree });

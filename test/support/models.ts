@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROJECT } from './program.ts';
+import { editedIssue, SAMPLE_ISSUE } from './sample-issue.ts';
 import type { Answer, VendorOptions } from './vendor/index.ts';
 
 type Call = Parameters<NonNullable<VendorOptions['script']>>[0];
@@ -72,16 +73,24 @@ ${box('DISCUSS')}
 
 export type Task = 'draft' | 'repair' | 'revise' | 'review';
 
+const REVIEWER = /You\s+review\s+(?:low-level designs|issues|code)/;
+
 /** What a call asks for, told from its prompt as a model would. */
 export function taskOf(call: { system: string; text: string }): Task {
-  if (/review low-level designs/.test(call.system)) return 'review';
+  if (REVIEWER.test(call.system)) return 'review';
   if (/does not pass the mechanical checks/.test(call.text)) return 'repair';
   return /The review asks for changes/.test(call.text) ? 'revise' : 'draft';
 }
 
-/** The id of the issue that a call is about. */
+/** The id of the issue, or the name of the brief, that a call is about. */
 export function issueOf(call: { text: string }): string {
-  return /for issue ([\w-]+), "/.exec(call.text)?.[1] ?? /#([\w-]+)/.exec(call.text)?.[1] ?? '42';
+  const asked = /for (?:issue|the brief) ([\w-]+), "/.exec(call.text)?.[1];
+  return asked ?? /#([\w-]+)/.exec(call.text)?.[1] ?? '42';
+}
+
+/** Whether the document is an issue, made from a brief. */
+function isOfBrief(call: { text: string }): boolean {
+  return /<brief>/.test(call.text);
 }
 
 /** Which review round a call asks for. */
@@ -94,13 +103,15 @@ export type Models = Partial<Record<Task, (call: Call) => Answer | string>>;
 /** A vendor's script from one answer per task; what is not given behaves well. */
 export function script(models: Models = {}): (call: Call) => Answer {
   const defaults: Record<Task, (call: Call) => Answer | string> = {
-    draft: (call) => lldFor(issueOf(call)),
-    repair: (call) => lldFor(issueOf(call)),
+    draft: (call) => (isOfBrief(call) ? SAMPLE_ISSUE : lldFor(issueOf(call))),
+    repair: (call) => (isOfBrief(call) ? SAMPLE_ISSUE : lldFor(issueOf(call))),
     revise: (call) =>
-      lldFor(issueOf(call)).replace(
-        'A pure function, no state.',
-        'A pure function without state, as the review asked.',
-      ),
+      isOfBrief(call)
+        ? editedIssue('After 5 refusals', 'After 5 refusals of the same call')
+        : lldFor(issueOf(call)).replace(
+            'A pure function, no state.',
+            'A pure function without state, as the review asked.',
+          ),
     review: () => review({ verdict: 'APPROVED' }),
   };
   return (call) => {

@@ -5,6 +5,8 @@ interface Entry {
   description: string;
   flags: Flag[];
   values: string[];
+  /** A shell command that lists the items it can be given. */
+  ids: string | null;
 }
 
 interface Flag {
@@ -27,6 +29,7 @@ export function completionScript(shell: 'bash' | 'zsh' | 'fish', program: Comman
       command.name() === 'help'
         ? program.commands.map((other) => other.name())
         : command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
+    ids: idsOf(command.name()),
   }));
   switch (shell) {
     case 'bash':
@@ -38,16 +41,41 @@ export function completionScript(shell: 'bash' | 'zsh' | 'fish', program: Comman
   }
 }
 
+interface ItemFiles {
+  folders: readonly string[];
+  /** In front of the id. */
+  prefix?: string;
+}
+
+/** Where the items of a command are, in the repository. */
+const ITEMS: Readonly<Record<string, ItemFiles>> = {
+  lld: { folders: ['issues'] },
+  issue: { folders: ['briefs'] },
+  implement: { folders: ['docs/lld'], prefix: 'LLD-' },
+  run: { folders: ['issues'] },
+  decide: { folders: ['issues', 'briefs'] },
+  logs: { folders: ['issues', 'briefs'] },
+};
+
+function idsOf(command: string): string | null {
+  const files = ITEMS[command];
+  return files === undefined ? null : listIds(files);
+}
+
 /**
- * Item ids are the files in issues/, wherever in the repository the user stands. Only what is an id is let through: a shell
- * expands the words it is given here, so a file called `$(…).md` would be run.
+ * Lists ids, wherever in the repository the user stands. Only what is an id is let through: a shell expands the words it is
+ * given here, so a file called `$(…).md` would be run.
  */
-const LIST_IDS = `ls "$(git rev-parse --show-toplevel 2>/dev/null)/issues" 2>/dev/null | sed -n 's/^\\([a-zA-Z0-9_-]\\{1,64\\}\\)\\.md$/\\1/p' | grep -vix readme`;
+function listIds({ folders, prefix = '' }: ItemFiles): string {
+  const paths = folders.map((folder) => `"$(git rev-parse --show-toplevel 2>/dev/null)/${folder}"`);
+  const ids = `sed -n 's/^${prefix}\\([a-zA-Z0-9_-]\\{1,64\\}\\)\\.md$/\\1/p'`;
+  return `ls ${paths.join(' ')} 2>/dev/null | ${ids} | grep -vix readme`;
+}
 
 function bash(entries: Entry[]): string {
   const cases = entries
-    .map(({ name, flags, values }) => {
-      const words = takesIds(name) ? `$(${LIST_IDS})` : values.join(' ');
+    .map(({ name, flags, values, ids }) => {
+      const words = ids === null ? values.join(' ') : `$(${ids})`;
       return `    ${name}) flags="${flags.map((flag) => flag.long).join(' ')} --help" words="${words}" ;;`;
     })
     .join('\n');
@@ -80,17 +108,17 @@ function zsh(entries: Entry[]): string {
     text.replaceAll("'", "'\\''").replaceAll(':', '\\:').replaceAll('[', '\\[').replaceAll(']', '\\]');
   const commands = entries.map(({ name, description }) => `    '${name}:${quote(description)}'`).join('\n');
   const cases = entries
-    .map(({ name, flags, values }) => {
+    .map(({ name, flags, values, ids }) => {
       const options = flags.map(
         (flag) => `'${flag.long}[${quote(flag.description)}]${flag.takesValue ? ':value:_default' : ''}'`,
       );
-      const ids = takesIds(name) ? `local -a ids; ids=(\${(f)"$(${LIST_IDS})"}); ` : '';
-      const rest = ids
+      const listed = ids === null ? '' : `local -a ids; ids=(\${(f)"$(${ids})"}); `;
+      const rest = listed
         ? '"*:id:(${ids[*]})"'
         : values.length > 0
           ? `'*:value:(${values.join(' ')})'`
           : `'*:file:_files'`;
-      return `    ${name}) ${ids}_arguments ${[...options, rest].join(' ')} ;;`;
+      return `    ${name}) ${listed}_arguments ${[...options, rest].join(' ')} ;;`;
     })
     .join('\n');
   return `#compdef agentos
@@ -121,7 +149,7 @@ fi
 function fish(entries: Entry[]): string {
   const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
   const lines = ['# fish completion for agentos', 'complete -c agentos -f -n __fish_use_subcommand'];
-  for (const { name, description, flags, values } of entries) {
+  for (const { name, description, flags, values, ids } of entries) {
     const inside = `-n '__fish_seen_subcommand_from ${name}'`;
     lines.push(`complete -c agentos -f -n __fish_use_subcommand -a ${name} -d ${quote(description)}`);
     for (const flag of flags) {
@@ -130,11 +158,7 @@ function fish(entries: Entry[]): string {
       );
     }
     if (values.length > 0) lines.push(`complete -c agentos -f ${inside} -a ${quote(values.join(' '))}`);
-    if (takesIds(name)) lines.push(`complete -c agentos -f ${inside} -a ${quote(`(${LIST_IDS})`)}`);
+    if (ids !== null) lines.push(`complete -c agentos -f ${inside} -a ${quote(`(${ids})`)}`);
   }
   return `${lines.join('\n')}\n`;
-}
-
-function takesIds(name: string): boolean {
-  return name === 'lld' || name === 'logs';
 }

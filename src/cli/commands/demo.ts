@@ -2,46 +2,88 @@ import { existsSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
 import { EXIT } from '../../core/exit-code.ts';
 import { withoutSecrets } from '../../core/keys.ts';
+import { shellWord } from '../../core/shell-word.ts';
+import type { Summary } from '../../core/summary.ts';
 import { createPeople } from '../../output/people.ts';
 import { printSummary } from '../../output/summary.ts';
 import { createTerminal, paint } from '../../output/terminal.ts';
-import { lldBatch } from '../../runner/batch.ts';
+import { type Pipeline, pipelineOf } from '../../runner/batch.ts';
+import { implementBatch } from '../../runner/implement-batch.ts';
+import { lldBatch } from '../../runner/lld-batch.ts';
 import { planBatch } from '../../runner/plan-batch.ts';
-import { runPlan } from '../../runner/run-plan.ts';
+import { type Interruption, runPlan } from '../../runner/run-plan.ts';
+import { branchesBelow } from '../../workspace/branch-files.ts';
+import { createGit } from '../../workspace/git.ts';
 import { packageRoot } from '../../workspace/package-root.ts';
-import { openProject } from '../../workspace/project.ts';
+import { openProject, type Project } from '../../workspace/project.ts';
 import { makeSampleRepository } from '../../workspace/sample-repository.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { version } from '../version.ts';
-
-/** What was recorded. Anything else means that the tour, or the program, is broken. */
-const RECORDED: Record<string, { status: string; told: string }> = {
-  '7': { status: 'succeeded', told: 'the reviewer asked for a change, the draft was revised, then approved' },
-  '12': { status: 'discuss', told: 'the reviewer found a decision that only a person can take' },
-  '21': { status: 'succeeded', told: 'approved at once' },
-};
+import {
+  CODE_INTRODUCTION,
+  CODE_TITLE,
+  codeToLookAt,
+  RECORDED_CODE,
+  RECORDED_DESIGNS,
+  type RecordedEnd,
+  wentAsRecorded,
+} from './demo-tour.ts';
 
 export async function demoCommand({ dir }: { dir: string }): Promise<number> {
   const directory = resolve(dir);
+  const place = relative(process.cwd(), directory) || '.';
   const env = tourEnvironment();
   const terminal = createTerminal(process.stdout, process.env, (text) => text);
   const title = (text: string): void => terminal.line(`\n${paint(terminal, 'bold', text)}`);
+  const interrupt = watchInterrupts();
 
   await makeSampleRepository(directory, env);
   terminal.line(
     'A tour of agentos on a sample repository: no key, no network. The replies of the models are recorded;',
   );
-  terminal.line('the checks, the review loop, the checkpoints and the files are real.');
-  title(`Three issues in ${relative(process.cwd(), directory) || '.'}/issues become low-level designs`);
-  terminal.line('$ agentos lld --all --offline');
-
+  terminal.line('the checks, the review loop, the gates, the checkpoints, the files and the branches are real.');
   const project = await openProject({ cwd: directory, env, flags: { offline: true } });
-  const plan = await planBatch({ project, batch: lldBatch, ids: 'all', parallel: 1 });
+
+  /** Null: as recorded; else the exit code to end with. */
+  const act = async (pipeline: Pipeline, recorded: Record<string, RecordedEnd>): Promise<number | null> => {
+    terminal.line(`$ agentos ${pipeline.name} --all --offline`);
+    const summary = await runTour(project, pipeline, interrupt);
+    printSummary(terminal, summary);
+    if (interrupt.by() !== null) return summary.exitCode;
+    title('What happened');
+    for (const [id, { told }] of Object.entries(recorded)) terminal.line(`  ${id.padEnd(4)}${told}`);
+    if (wentAsRecorded(recorded, summary.items)) return null;
+    terminal.line(paint(terminal, 'red', 'The tour did not go as recorded. Please report it with the lines above.'));
+    return EXIT.failed;
+  };
+  try {
+    title(`Three issues in ${place}/issues become low-level designs`);
+    const designs = await act(pipelineOf(lldBatch), RECORDED_DESIGNS);
+    if (designs !== null) return designs;
+    title(CODE_TITLE);
+    for (const line of CODE_INTRODUCTION) terminal.line(line);
+    const code = await act(pipelineOf(implementBatch), RECORDED_CODE);
+    if (code !== null) return code;
+  } finally {
+    interrupt.dispose();
+  }
+
+  title('What to try next');
+  for (const [command, told] of await nextSteps(place, directory, env)) {
+    terminal.line(`  ${command}`);
+    terminal.line(`      ${paint(terminal, 'dim', told)}`);
+  }
+  terminal.line('In a repository of your own: write issues/1.md, set ANTHROPIC_API_KEY and GEMINI_API_KEY, then:');
+  terminal.line(`  ${ownName()} lld 1 && ${ownName()} implement 1`);
+  return EXIT.ok;
+}
+
+async function runTour(project: Project, pipeline: Pipeline, interrupt: Interruption): Promise<Summary> {
+  const plan = await planBatch({ project, pipeline, ids: 'all', parallel: 1 });
   const people = createPeople({ stream: process.stdout, env: process.env, secrets: [], level: 'normal', live: false });
-  const interrupt = watchInterrupts();
-  const summary = await runPlan({
+  return runPlan({
     project,
-    batch: lldBatch,
+    pipeline,
     plan,
     haltAfter: null,
     request: { parallel: 1, haltAfter: null, config: { offline: true }, all: true },
@@ -51,28 +93,7 @@ export async function demoCommand({ dir }: { dir: string }): Promise<number> {
     subscribers: [people.subscriber],
     prefixer: people.prefixer,
     version,
-  }).finally(() => interrupt.dispose());
-  printSummary(terminal, summary);
-  if (interrupt.by() !== null) return summary.exitCode;
-
-  title('What happened');
-  const ids = Object.keys(RECORDED);
-  for (const id of ids) terminal.line(`  ${id.padEnd(4)}${RECORDED[id]?.told}`);
-  const asRecorded =
-    ids.length === summary.items.length && summary.items.every(({ id, status }) => RECORDED[id]?.status === status);
-  if (!asRecorded) {
-    terminal.line(paint(terminal, 'red', 'The tour did not go as recorded. Please report it with the lines above.'));
-    return EXIT.failed;
-  }
-
-  title('What to try next');
-  for (const [command, told] of nextSteps(relative(process.cwd(), directory) || '.')) {
-    terminal.line(`  ${command}`);
-    terminal.line(`      ${paint(terminal, 'dim', told)}`);
-  }
-  terminal.line('In a repository of your own: write issues/1.md, set ANTHROPIC_API_KEY and GEMINI_API_KEY, then:');
-  terminal.line(`  ${ownName()} lld 1`);
-  return EXIT.ok;
+  });
 }
 
 /** Neither the user's state folder has a part in the tour nor, in a git hook, the repository that GIT_DIR names. */
@@ -81,12 +102,17 @@ function tourEnvironment(): Record<string, string> {
   return Object.fromEntries(all.filter(([name]) => name !== 'AGENTOS_HOME' && !name.startsWith('GIT_')));
 }
 
-function nextSteps(place: string): [command: string, told: string][] {
+async function nextSteps(
+  place: string,
+  directory: string,
+  env: Record<string, string>,
+): Promise<[command: string, told: string][]> {
   const file = (path: string): string => shellWord(join(place, path));
+  const branches = await branchesBelow(createGit(directory, env), 'agentos/7-');
   return [
     [`less ${file('docs/lld/LLD-7.md')}`, 'the approved design, with its review log'],
-    [`ls ${file('docs/lineage/7')}`, 'every version on the way'],
     [`less ${file('docs/lineage/12/003-verdict.md')}`, 'why issue 12 waits for a person'],
+    ...codeToLookAt(`git -C ${shellWord(place)}`, branches[0]?.name ?? 'agentos/7-'),
     [`${ownName()} check ${file('docs/lld/LLD-7.md')}`, 'the mechanical checks and the coverage table'],
     [
       `cd ${shellWord(place)} && ${ownName()} lld --all --offline`,
@@ -100,8 +126,4 @@ function ownName(): string {
   const onPath = (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'agentos')));
   const inCheckout = join(packageRoot(), 'bin', 'agentos');
   return onPath || !existsSync(inCheckout) ? 'agentos' : shellWord(inCheckout);
-}
-
-function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,8 +1,11 @@
+import { toErrorRecord } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { tryKey } from '../../provider/try-key.ts';
+import { detectTests } from '../../testing/detect.ts';
 import { type Examined, examine } from '../../workspace/examination.ts';
+import { missingAgent } from '../../writer/agents/missing-agent.ts';
 import { type PlaceFlags, projectOf } from '../place-flags.ts';
 
 const MARKS = { ok: ['green', 'ok  '], warn: ['yellow', 'note'], bad: ['red', 'BAD '] } as const;
@@ -10,6 +13,7 @@ const MARKS = { ok: ['green', 'ok  '], warn: ['yellow', 'note'], bad: ['red', 'B
 export async function doctorCommand(flags: PlaceFlags & { json?: boolean; keys?: boolean }): Promise<number> {
   const { repo, baseDir, config } = flags;
   const examined = await examine({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags: {} });
+  examined.push(...(await examineImplementing(flags)));
   if (flags.keys) examined.push(...(await examineKeys(flags)));
   const checks = examined.map(({ name, state, found, todo }) => {
     if (typeof found === 'string') return { name, state, detail: found, todo };
@@ -31,6 +35,33 @@ export async function doctorCommand(flags: PlaceFlags & { json?: boolean; keys?:
   return healthy ? EXIT.ok : EXIT.failed;
 }
 
+/** What `implement` needs beside models: a way to run the tests, and the agent's program. Designs need neither. */
+async function examineImplementing(flags: PlaceFlags): Promise<Examined[]> {
+  const project = await projectOf(flags).catch(() => null);
+  if (project === null) return [];
+  const { paths, config, childEnv } = project;
+  const nobody = (): void => undefined;
+  const tests = await detectTests({
+    directory: paths.repository,
+    settings: config.tests,
+    env: childEnv,
+    scratch: paths.base,
+    onLine: nobody,
+    onProgress: nobody,
+    onGroup: nobody,
+  }).then(
+    (suite): Examined => ({ name: 'tests', state: 'ok', found: `${suite.command} (${suite.runner})`, todo: null }),
+    (error: unknown): Examined => ({
+      name: 'tests',
+      state: 'warn',
+      found: toErrorRecord(error).problem,
+      todo: null,
+    }),
+  );
+  const missing = await missingAgent(config.models.implementer, childEnv['PATH']);
+  return missing === null ? [tests] : [tests, { name: 'agent', state: 'warn', found: missing, todo: null }];
+}
+
 /** One cheap call per key, all at the same time. */
 async function examineKeys(flags: PlaceFlags): Promise<Examined[]> {
   const project = await projectOf(flags).catch(() => null);
@@ -47,7 +78,9 @@ async function examineKeys(flags: PlaceFlags): Promise<Examined[]> {
 
 /** Without keys the embedded model can still be tried; what else is missing, it needs too. */
 function advice(checks: { name: string; state: string }[]): string {
-  const onlyModels = checks.every(({ name, state }) => state !== 'bad' || name === 'drafter' || name === 'reviewer');
+  const onlyModels = checks.every(
+    ({ name, state }) => state !== 'bad' || name === 'drafter' || name === 'reviewer' || name === 'implementer',
+  );
   return onlyModels
     ? 'Mend what is BAD, or try it without any key: agentos lld --all --offline'
     : 'Mend what is BAD, then ask again: agentos doctor';

@@ -3,7 +3,7 @@ import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
 import type { Paths } from '../../core/paths.ts';
-import { newestLog, runUnderWay } from '../../workspace/run-history.ts';
+import { newestLogs, runUnderWay } from '../../workspace/run-history.ts';
 import { type PlaceFlags, projectOf } from '../place-flags.ts';
 
 const POLL_MS = 200;
@@ -15,43 +15,60 @@ export async function logsCommand(idText: string, flags: PlaceFlags & { follow?:
   const id = parseItemId(idText);
   const { paths, mask } = await projectOf(flags);
   const follow = flags.follow ?? false;
-  const log = await newestLog(paths, id, follow ? await runToFollow(paths, id) : null);
-  if (log === null) throw new AgentosError({ code: 'log-missing', id });
-  const file = await open(log.file, 'r');
-  try {
-    let position = 0;
-    /** Prints what is new, up to the last whole line: the rest may be half a character, or half a secret. */
-    const print = async (toTheEnd: boolean): Promise<void> => {
-      const { size } = await file.stat();
-      while (position < size && isRead()) {
-        const length = Math.min(LARGEST_PIECE_BYTES, size - position);
-        const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, position);
-        const lines = buffer.lastIndexOf(0x0a, bytesRead - 1) + 1;
-        const end = lines > 0 ? lines : toTheEnd || bytesRead === LARGEST_PIECE_BYTES ? bytesRead : 0;
-        if (end === 0) return;
-        position += end;
-        process.stdout.write(mask(buffer.toString('utf8', 0, end)));
-      }
-    };
-    // Ended is read before the last print, so that what came in between is not missed.
-    while (follow && isRead() && (await runUnderWay(paths, id)) === log.runId) {
-      for (let look = 0; look < LOOKS_PER_QUESTION; look++) {
-        await print(false);
-        await pause();
-      }
+  const logs = await newestLogs(paths, id, follow ? await runToFollow(paths, id) : null);
+  if (logs === null) throw new AgentosError({ code: 'log-missing', id });
+  const { runId } = logs;
+  /** How far each log is printed. */
+  const positions = new Map<string, number>();
+  const printNew = async (toTheEnd: boolean): Promise<void> => {
+    const files = (await newestLogs(paths, id, runId))?.files ?? [];
+    for (const [index, file] of files.entries()) {
+      // A stage has ended when the next one has a log.
+      const isOver = toTheEnd || index < files.length - 1;
+      positions.set(file, await printFrom(file, positions.get(file) ?? 0, { isOver, mask }));
     }
-    await print(true);
+  };
+  // Ended is read before the last print, so that what came in between is not missed.
+  while (follow && isRead() && (await runUnderWay(paths, id)) === runId) {
+    for (let look = 0; look < LOOKS_PER_QUESTION; look++) {
+      await printNew(false);
+      await pause();
+    }
+  }
+  await printNew(true);
+  return EXIT.ok;
+}
+
+/** Prints what is new, up to the last whole line: the rest may be half a character, or half a secret. */
+async function printFrom(
+  path: string,
+  start: number,
+  { isOver, mask }: { isOver: boolean; mask: (text: string) => string },
+): Promise<number> {
+  const file = await open(path, 'r');
+  try {
+    let position = start;
+    const { size } = await file.stat();
+    while (position < size && isRead()) {
+      const length = Math.min(LARGEST_PIECE_BYTES, size - position);
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, position);
+      const lines = buffer.lastIndexOf(0x0a, bytesRead - 1) + 1;
+      const end = lines > 0 ? lines : isOver || bytesRead === LARGEST_PIECE_BYTES ? bytesRead : 0;
+      if (end === 0) break;
+      position += end;
+      process.stdout.write(mask(buffer.toString('utf8', 0, end)));
+    }
+    return position;
   } finally {
     await file.close();
   }
-  return EXIT.ok;
 }
 
 /** The run that works on the item now, once there is a log in it; null when none does. */
 async function runToFollow(paths: Paths, id: ItemId): Promise<string | null> {
   for (;;) {
     const runId = await runUnderWay(paths, id);
-    if (runId === null || (await newestLog(paths, id, runId)) !== null || !isRead()) return runId;
+    if (runId === null || (await newestLogs(paths, id, runId)) !== null || !isRead()) return runId;
     await pause();
   }
 }

@@ -2,18 +2,26 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { AgentosError } from '../../core/errors.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
-import { lldBatch } from '../../runner/batch.ts';
+import { pipelineNamed } from '../../runner/pipelines.ts';
 import { readRun, runIds } from '../../workspace/run-history.ts';
-import { type BatchRequest, parseBatchFlags } from '../batch-flags.ts';
+import { type BatchRequest, parseBatchFlags, retryFlagsOf } from '../batch-flags.ts';
 import { projectOf } from '../place-flags.ts';
 import { runBatchCommand } from '../run-batch-command.ts';
 
+const modelFlags = {
+  drafter: z.string().optional(),
+  reviewer: z.string().optional(),
+  implementer: z.string().optional(),
+  offline: z.boolean().optional(),
+};
+
 const recordSchema = z.object({
-  models: z.object({ drafter: z.string(), reviewer: z.string() }),
+  models: z.record(z.string(), z.string()),
   request: z.object({
+    until: z.enum(['lld', 'implement']).optional(),
     parallel: z.int(),
     haltAfter: z.int().nullable(),
-    config: z.looseObject({}),
+    config: z.looseObject({ ...modelFlags }),
   }),
 });
 
@@ -42,7 +50,11 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
     process.stdout.write(`Nothing to do: every item of ${runId} is done.\n`);
     return 0;
   }
-  return runBatchCommand(lldBatch, requestOf(given, record.data, ids, rawFlags), runId);
+  return runBatchCommand(
+    pipelineNamed(history.workflow, record.data.request.until),
+    requestOf(given, record.data, ids, rawFlags),
+    runId,
+  );
 }
 
 function requestOf(
@@ -54,14 +66,18 @@ function requestOf(
   const flags = z.looseObject({}).parse(rawFlags);
   const parallel = { workers: Math.min(10, request.parallel), asked: Math.min(10, request.parallel) };
   const anew = Object.fromEntries(Object.entries(given.config).filter(([, value]) => value !== undefined));
-  const modelsAgain = given.config.offline
-    ? {}
-    : { drafter: models.drafter, reviewer: models.reviewer, offline: undefined };
+  const modelsAgain = given.config.offline ? {} : { ...models, offline: undefined };
+  // --offline takes every role, so that a retry can't name one beside it.
+  const isMixed = request.config.offline && (given.config.drafter ?? given.config.reviewer ?? given.config.implementer);
+  const said = given.config.offline ? { offline: true } : { ...(isMixed ? models : request.config), ...anew };
+  const { until } = request;
   return {
     ...given,
     ids,
     parallel: 'parallel' in flags ? given.parallel : parallel,
     haltAfter: 'halt' in flags ? given.haltAfter : request.haltAfter,
     config: { ...request.config, ...modelsAgain, ...anew },
+    retryFlags: retryFlagsOf(given.place, said, until),
+    ...(until === undefined ? {} : { until }),
   };
 }

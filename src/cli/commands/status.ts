@@ -29,10 +29,10 @@ export async function statusCommand(run: string | undefined, flags: PlaceFlags &
 function printRun(terminal: ReturnType<typeof createTerminal>, run: RunHistory): void {
   terminal.line(`${paint(terminal, 'bold', run.runId)}  ${run.workflow}  ${run.state}  ${run.startedAt}`);
   const width = run.items.reduce((most, item) => Math.max(most, item.id.length), 0);
-  for (const { id, status, step, title, costUsd } of run.items) {
+  for (const { id, status, workflow, step, title, costUsd } of run.items) {
     const cost = costUsd ? `  $${costUsd.toFixed(4)}` : '';
-    terminal.line(
-      `  ${id.padEnd(width)}  ${status.padEnd(11)}  ${(step ?? '-').padEnd(12)}  ${printable(title)}${cost}`,
-    );
+    // Stages of a pipeline have steps of the same name.
+    const at = run.workflow === 'run' && workflow !== null ? `${workflow} ${step ?? '-'}` : (step ?? '-');
+    terminal.line(`  ${id.padEnd(width)}  ${status.padEnd(11)}  ${at.padEnd(12)}  ${printable(title)}${cost}`);
   }
 }

@@ -37,7 +37,7 @@ describe('readEdits', () => {
   });
 
   it('finds none in a whole document, in prose, or in a lone line of brackets', () => {
-    expect([LLD, 'No changes needed.', 'a\n<<<<<<<\nb'].map(readEdits)).toEqual([null, null, null]);
+    expect([LLD, 'No changes needed.', 'a\n<<<<<<<\nb'].map((reply) => readEdits(reply))).toEqual([null, null, null]);
   });
 
   it('counts an edit that is shown twice once, and none that was only thought of', () => {

@@ -1,4 +1,6 @@
+import type { DocumentForm } from '../document-form.ts';
 import { normaliseText } from '../markdown.ts';
+import { LLD_FORM } from './form.ts';
 import { withoutThinking } from './reply.ts';
 
 /**
@@ -26,8 +28,8 @@ const DIVIDER = /^\s*(={5,9})\s*$/;
 const END = /^\s*>{5,9}\s*(?:replace(?:ment|d)?|updated?|new|after|revised|modified|changed?|end)?\s*:?\s*$/i;
 
 /** The edit blocks of a reply, or null when it has none and is to be read as a whole document. */
-export function readEdits(reply: string): Edit[] | null {
-  const lines = withoutThinking(normaliseText(reply)).split('\n');
+export function readEdits(reply: string, form: DocumentForm = LLD_FORM): Edit[] | null {
+  const lines = withoutThinking(normaliseText(reply), form).split('\n');
   const edits: Edit[] = [];
   for (let at = 0; at < lines.length; at++) {
     const start = START.exec(lines[at] ?? '');

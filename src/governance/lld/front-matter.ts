@@ -13,7 +13,7 @@ export interface FrontMatter {
 const BLOCK = /^---[ \t]*\n([\s\S]*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\n|$)/;
 
 /** `body` below YAML front matter with these fields, in this order. What `readFrontMatter` returns is what was given. */
-export function writeFrontMatter(body: string, fields: Record<string, string | number | boolean>): string {
+export function writeFrontMatter(body: string, fields: Record<string, unknown>): string {
   // Quoted wherever another YAML version would read a string as something else; never a block that spans lines.
   const yaml =
     Object.keys(fields).length === 0 ? '' : stringify(fields, { lineWidth: 0, compat: 'yaml-1.1', blockQuote: false });

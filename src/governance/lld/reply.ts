@@ -1,14 +1,13 @@
+import type { DocumentForm } from '../document-form.ts';
 import { normaliseText } from '../markdown.ts';
 import { closes, type Fence, fenceAt, openFenceAt } from './fences.ts';
-import { isTemplateKey, REVIEW_LOG_KEY, readTitle } from './section-titles.ts';
+import { LLD_FORM } from './form.ts';
+import { REVIEW_LOG_KEY, readTitle } from './section-titles.ts';
 
 export type ReplyDocument = { ok: true; text: string } | { ok: false; reason: string };
 
-const CONTEXT_KEY = readTitle('Context & Goal').key;
 const THINKING = /^[ \t]*<(think|thinking|antthinking|reasoning|analysis|reflection|scratchpad|thoughts?|planning)>/im;
 const HEADING = /^ {0,3}(#{1,6})[ \t]+(\S.*?)(?:[ \t]+#+)?[ \t]*$/;
-const FEATURE_TITLE = /^\W*(?:issue\s+)?#?[\w-]+\]?\s*[-–—:]+\s*feature\b/i;
-const LLD_TITLE = new RegExp(`${FEATURE_TITLE.source}|^\\W*(?:LLD|low[- ]level design)\\b(?!\\s+review)`, 'i');
 const RULE = /^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$/;
 const FAILURE = /^(?:API Error\b|\{"(?:type":\s*"error"|error"))/i;
 
@@ -40,24 +39,27 @@ const CLOSING_WORDS = new RegExp(
 );
 
 /**
- * The LLD in a model's reply: bare, in a fence, between sentences, after its thinking, below front matter of its own
- * (dropped, as the approved document gets ours). What holds no heading of an LLD is no document, whatever it is.
+ * The document in a model's reply: bare, in a fence, between sentences, after its thinking, below front matter of its own
+ * (dropped, as the approved document gets ours). What holds no heading of its form is no document, whatever it is.
  */
-export function documentFromReply(reply: string): ReplyDocument {
-  const text = withoutThinking(normaliseText(reply));
+export function documentFromReply(reply: string, form: DocumentForm = LLD_FORM): ReplyDocument {
+  const text = withoutThinking(normaliseText(reply), form);
   if (/^\s*<(?:!doctype|html|\?xml)\b/i.test(text)) return { ok: false, reason: 'the reply is an HTML page' };
   if (/^\s*\{\s*"(?:error|type"\s*:\s*"error)"/.test(text)) return noDocument('the reply is an error message', text);
 
   const lines = text.split('\n');
-  const anchor = anchorOf(lines);
+  const anchor = anchorOf(lines, form);
   if (anchor === null) {
     return text.trim() === ''
       ? { ok: false, reason: 'the reply is empty' }
-      : noDocument('the reply has no heading of an LLD', text);
+      : noDocument(`the reply has no heading of ${form.name}`, text);
   }
   const outer = openFenceAt(lines, anchor);
-  const start = titleAbove(lines, outer ? outer.line + 1 : 0, anchor);
-  const last = Math.max(anchor, lines.findLastIndex(continuesDocument));
+  const start = titleAbove(lines, { from: outer ? outer.line + 1 : 0, anchor }, form);
+  const last = Math.max(
+    anchor,
+    lines.findLastIndex((line) => continuesDocument(line, form)),
+  );
   const end = documentEnd(lines, { start, last, outer });
   const failure = lines.slice(last).find((line) => FAILURE.test(line));
   if (failure !== undefined) return noDocument('the document breaks off in an error message', failure);
@@ -70,28 +72,28 @@ function noDocument(what: string, text: string): ReplyDocument {
 }
 
 /** Thinking before the document may hold headings of its own. Some models close the tag without ever opening it. */
-export function withoutThinking(text: string): string {
+export function withoutThinking(text: string, form: DocumentForm): string {
   const open = THINKING.exec(text);
   if (open && !/^ {0,3}(?:#|```|~~~)/m.test(text.slice(0, open.index))) {
     const closing = new RegExp(`</${open[1]}>`, 'i').exec(text.slice(open.index));
     if (!closing) return text;
     const end = open.index + closing.index + closing[0].length;
-    return withoutThinking(text.slice(0, open.index) + text.slice(end));
+    return withoutThinking(text.slice(0, open.index) + text.slice(end), form);
   }
   const stray = /^[ \t]*<\/think(?:ing)?>/im.exec(text);
   if (open || !stray) return text;
   const rest = text.slice(stray.index + stray[0].length);
-  return anchorOf(rest.split('\n')) === null ? text : rest;
+  return anchorOf(rest.split('\n'), form) === null ? text : rest;
 }
 
 /** The line of the first section; a section quoted in a preamble is not it as long as there is a first section proper. */
-function anchorOf(lines: string[]): number | null {
+function anchorOf(lines: string[], form: DocumentForm): number | null {
   const keys = lines.map(headingKey);
-  const context = keys.indexOf(CONTEXT_KEY);
-  if (context !== -1) return context;
-  const section = keys.findIndex((key) => key !== null && isTemplateKey(key));
+  const first = keys.indexOf(form.firstKey);
+  if (first !== -1) return first;
+  const section = keys.findIndex((key) => key !== null && form.keys.has(key));
   if (section !== -1) return section;
-  const title = lines.findIndex(isLldTitle);
+  const title = lines.findIndex((line) => isTitle(line, form));
   return title === -1 ? null : title;
 }
 
@@ -100,27 +102,27 @@ function headingKey(line: string): string | null {
   return heading?.[2] === undefined ? null : readTitle(heading[2]).key;
 }
 
-function isLldTitle(line: string): boolean {
-  const [, level, title = ''] = HEADING.exec(line) ?? [];
-  return (level === '#' && LLD_TITLE.test(title)) || (level === '##' && FEATURE_TITLE.test(title));
+function isTitle(line: string, form: DocumentForm): boolean {
+  const [, marks, text] = HEADING.exec(line) ?? [];
+  return marks !== undefined && text !== undefined && form.isTitle({ level: marks.length, text });
 }
 
 /** The nearest title above the first section; without one the document begins with the section. */
-function titleAbove(lines: string[], from: number, anchor: number): number {
+function titleAbove(lines: string[], { from, anchor }: { from: number; anchor: number }, form: DocumentForm): number {
   const above = lines.slice(from, anchor + 1);
-  const title = above.findLastIndex(isLldTitle);
+  const title = above.findLastIndex((line) => isTitle(line, form));
   if (title !== -1) return from + title;
   const first = above.findLastIndex((line) => HEADING.exec(line)?.[1] === '#');
   return first === -1 ? anchor : from + first;
 }
 
-/** Headings that belong to an LLD, not to what a model says about it afterwards. */
-function continuesDocument(line: string): boolean {
+/** Headings that belong to the document, not to what a model says about it afterwards. */
+function continuesDocument(line: string, form: DocumentForm): boolean {
   const heading = HEADING.exec(line);
   if (!heading) return false;
   const title = heading[2] ?? '';
   const { number, key } = readTitle(title);
-  return isTemplateKey(key) || /^appendix\b/i.test(title) || Number.parseInt(number ?? '0', 10) > 12;
+  return form.keys.has(key) || /^appendix\b/i.test(title) || Number.parseInt(number ?? '0', 10) > form.lastNumber;
 }
 
 /**

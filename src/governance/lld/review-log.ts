@@ -26,6 +26,14 @@ export function withReviewLog(draft: string, rows: string): string {
   return `${draft.slice(0, start)}${tableOf(header, given)}${draft.slice(end)}`;
 }
 
+/** The document without its review log, for readers who have no use for it. */
+export function withoutReviewLog(document: string): string {
+  const section = reviewLogOf(document);
+  if (!section) return document;
+  const rest = document.slice(section.end).trim();
+  return `${document.slice(0, section.start).trimEnd()}\n${rest === '' ? '' : `\n${rest}\n`}`;
+}
+
 /** The log is an appendix, so the last heading of that name is meant. */
 function reviewLogOf(draft: string): Section | undefined {
   return flattenSections(sectionsOf(parseMarkdown(draft))).findLast(

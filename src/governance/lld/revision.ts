@@ -1,9 +1,16 @@
+import type { DocumentForm } from '../document-form.ts';
 import { flattenSections, normaliseText, parseMarkdown, sectionsOf } from '../markdown.ts';
 import { applyEdits, readEdits } from './edits.ts';
 import { keepAnswers } from './fold-questions.ts';
+import { LLD_FORM } from './form.ts';
 import { documentFromReply } from './reply.ts';
 import { sectionLosses } from './section-losses.ts';
 import { REVIEW_LOG_KEY, readTitle } from './section-titles.ts';
+
+export interface RevisionOptions {
+  named: string[] | null;
+  form?: DocumentForm;
+}
 
 export type Revision = { ok: true; text: string; changed: boolean } | { ok: false; reason: string };
 
@@ -23,32 +30,38 @@ const UNABLE = /\b(?:can(?:no|['â€™])t|cannot|unable to|error|not able to|won['â
 /**
  * The draft after a drafter's reply: edit blocks, or the whole document in any form that `documentFromReply` knows.
  * `named` are the texts of the open findings; what they don't name must survive. With null any section may be rewritten,
- * but still none of the template's be left out. A reply that says in so many words that nothing is to be changed leaves
+ * but still none of the form's be left out. A reply that says in so many words that nothing is to be changed leaves
  * the draft as it is; any other prose is no revision.
  */
-export function reviseDraft(draft: string, reply: string, options: { named: string[] | null }): Revision {
+export function reviseDraft(draft: string, reply: string, { named, form = LLD_FORM }: RevisionOptions): Revision {
   const current = finished(draft);
-  const edits = readEdits(reply);
+  const limits = { findings: named, form };
+  const edits = readEdits(reply, form);
   if (edits) {
     const applied = applyEdits(current, edits);
-    if (applied.ok) return judged(current, applied.text, options.named);
+    if (applied.ok) return judged(current, applied.text, limits);
     // A whole document may hold such markers as its own text.
-    const whole = wholeDocument(current, reply, options.named);
+    const whole = wholeDocument(current, reply, limits);
     return whole.ok ? whole : applied;
   }
   if (saysNoChange(reply)) return { ok: true, text: current, changed: false };
-  return wholeDocument(current, reply, options.named);
+  return wholeDocument(current, reply, limits);
 }
 
-function wholeDocument(current: string, reply: string, named: string[] | null): Revision {
-  const document = documentFromReply(reply);
-  return document.ok ? judged(current, withLogOf(current, document.text), named) : document;
+interface Limits {
+  findings: string[] | null;
+  form: DocumentForm;
 }
 
-function judged(current: string, revised: string, named: string[] | null): Revision {
+function wholeDocument(current: string, reply: string, limits: Limits): Revision {
+  const document = documentFromReply(reply, limits.form);
+  return document.ok ? judged(current, withLogOf(current, document.text), limits) : document;
+}
+
+function judged(current: string, revised: string, limits: Limits): Revision {
   const text = finished(keepAnswers(current, revised));
   if (sameWords(current, text)) return { ok: true, text: current, changed: false };
-  const losses = sectionLosses(current, text, named);
+  const losses = sectionLosses(current, text, limits);
   if (losses.length > 0) return { ok: false, reason: `the revision loses text of the draft: ${losses.join('; ')}` };
   return { ok: true, text, changed: true };
 }

@@ -1,7 +1,8 @@
 import type { RootContent } from 'mdast';
+import type { DocumentForm } from '../document-form.ts';
 import { flattenSections, parseMarkdown, plainText, type Section, sectionsOf } from '../markdown.ts';
 import { isNamed, isTouched, type NamedPart } from './named-sections.ts';
-import { isTemplateKey, REVIEW_LOG_KEY, readTitle } from './section-titles.ts';
+import { REVIEW_LOG_KEY, readTitle } from './section-titles.ts';
 import { contentWords, overlap } from './word-overlap.ts';
 
 interface Part extends NamedPart {
@@ -13,8 +14,6 @@ interface Part extends NamedPart {
 const LARGE_LOSS = 120;
 /** Below it, half a section may be one word replaced by another. */
 const SMALL_LOSS = 30;
-/** Sections whose list items or table rows are each agreed text: one missing is a loss however long the section is. */
-const ENTRY_SECTIONS = new Set([readTitle('Requirements').key, readTitle('Verification & Testing').key]);
 
 const REMOVAL = /\b(?:remov|delet|drop|renam|merg|fold|consolidat|mov(?:e|ing)\b|combin)/i;
 const EARLIER =
@@ -32,20 +31,25 @@ const ELISION_MARKS = /^(?:(?:[[(<_]|\*(?=\S)).*(?:[\])>*_…]|\.\.\.)|(?:\.\.\.
  * says only that it is unchanged, and one that lost most of its text or agreed entries. Each as a sentence for the
  * drafter. The review log is exempt, as it is written by the program. Without findings (null) every section is named.
  */
-export function sectionLosses(draft: string, revised: string, findings: string[] | null): string[] {
+export function sectionLosses(
+  draft: string,
+  revised: string,
+  { findings, form }: { findings: string[] | null; form: DocumentForm },
+): string[] {
   const draftSections = sectionsOf(parseMarkdown(draft));
   const revisedSections = sectionsOf(parseMarkdown(revised));
-  const before = partsOf(draftSections);
+  const before = partsOf(draftSections, form);
   const pairs = pairedSections(before, flattenSections(revisedSections));
   const isPart = (section: Section) => pairs.some((pair) => pair.after === section);
   const isDraftPart = (section: Section) => before.some((part) => part.section === section);
 
-  const losses = titleOf(draftSections) && !titleOf(revisedSections) ? ['it drops the title'] : [];
+  const losses = titleOf(draftSections, form) && !titleOf(revisedSections, form) ? ['it drops the title'] : [];
   for (const { part, after: match } of pairs) {
     if (part.key === REVIEW_LOG_KEY) continue;
     if (!match) {
-      const asked = !findings || findings.some((finding) => REMOVAL.test(finding) && isNamed(part, before, [finding]));
-      if (isTemplateKey(part.key) || !asked) losses.push(`it drops the section "${part.title}"`);
+      const asked =
+        !findings || findings.some((finding) => REMOVAL.test(finding) && isNamed(part, before, [finding], form));
+      if (form.keys.has(part.key) || !asked) losses.push(`it drops the section "${part.title}"`);
       continue;
     }
     const loss = lossOf({
@@ -53,7 +57,8 @@ export function sectionLosses(draft: string, revised: string, findings: string[]
       text: textOf(part.section, isDraftPart),
       revisedText: textOf(match, isPart),
       revisedEntries: entriesOf(match),
-      named: !findings || isNamed(part, before, findings),
+      named: !findings || isNamed(part, before, findings, form),
+      hasEntries: form.entryKeys.has(part.key),
       findings: findings ?? [],
     });
     if (loss !== null) losses.push(loss);
@@ -69,6 +74,7 @@ function lossOf(change: {
   revisedText: string;
   revisedEntries: string[];
   named: boolean;
+  hasEntries: boolean;
   findings: string[];
 }): string | null {
   const { part, text, revisedText, named, findings } = change;
@@ -87,7 +93,7 @@ function lossOf(change: {
       return `it shortens ${name} from ${text.length} to ${revisedText.length} characters, and no finding names it`;
     }
   }
-  if (!ENTRY_SECTIONS.has(part.key)) return null;
+  if (!change.hasEntries) return null;
   const entries = entriesOf(part.section);
   if (change.revisedEntries.length >= entries.length) return null;
   const kept = change.revisedEntries.map(contentWords);
@@ -98,8 +104,8 @@ function lossOf(change: {
 }
 
 /** Sections down to the third level; what is deeper counts as text of the section around it. */
-function partsOf(sections: Section[]): Part[] {
-  const title = titleOf(sections);
+function partsOf(sections: Section[], form: DocumentForm): Part[] {
+  const title = titleOf(sections, form);
   const walk = (section: Section, around: string | null): Part[] => {
     if (section === title) return section.subsections.flatMap((child) => walk(child, null));
     if (section.depth > 3) return [];
@@ -110,9 +116,9 @@ function partsOf(sections: Section[]): Part[] {
   return sections.flatMap((section) => walk(section, null));
 }
 
-function titleOf(sections: Section[]): Section | undefined {
+function titleOf(sections: Section[], form: DocumentForm): Section | undefined {
   const first = sections[0];
-  return first?.depth === 1 && !isTemplateKey(readTitle(first.title).key) ? first : undefined;
+  return first?.depth === 1 && !form.keys.has(readTitle(first.title).key) ? first : undefined;
 }
 
 /** The same title first, occurrence by occurrence; then a title that was only extended or cut (`Diagram`, `Diagram of States`). */

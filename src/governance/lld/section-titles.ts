@@ -1,28 +1,3 @@
-/** The sections of an LLD as the template names them. Titles are compared by `readTitle(…).key`, never as written. */
-const TEMPLATE_TITLES = [
-  'Context & Goal',
-  'Open Questions',
-  'Proposed Changes',
-  'Files Changed',
-  'Dependencies',
-  'Data Structures',
-  'Function Signatures',
-  'Logic Flow',
-  'Technical Approach',
-  'Architecture Decisions',
-  'Requirements',
-  'Alternatives Considered',
-  'Data & Fixtures',
-  'Diagram',
-  'Security & Safety Considerations',
-  'Performance & Cost Considerations',
-  'Legal & Compliance',
-  'Verification & Testing',
-  'Risks & Mitigations',
-  'Definition of Done',
-  'Review Log',
-];
-
 const NUMBER = /^(?:section\s+|§+\s*)?(\d{1,2}(?:\.\d{1,2})*)(?:[.):]+|\s+|$)\s*[-–—:]?\s*/i;
 const APPENDIX = /^appendix(?:\s+[a-z0-9]{1,2}(?=\s*[-–—:.]))?\s*[-–—:.]*\s+(?=\S)/i;
 const FILLER = new Set(['and', 'the', 'of', 'a', 'an', 'consideration']);
@@ -55,11 +30,5 @@ export function readTitle(title: string): TitleParts {
   return { number: number?.[1] ?? null, key };
 }
 
-const TEMPLATE_KEYS = new Set(TEMPLATE_TITLES.map((title) => readTitle(title).key));
-
 export const REVIEW_LOG_KEY = readTitle('Review Log').key;
 export const OPEN_QUESTIONS_KEY = readTitle('Open Questions').key;
-
-export function isTemplateKey(key: string): boolean {
-  return TEMPLATE_KEYS.has(key);
-}

@@ -210,6 +210,17 @@ describe('settled findings', () => {
     expect(findings(body)).toEqual(['1 Safety: C: unbounded']);
   });
 
+  test.each([
+    'Leak: the handle is never closed.',
+    'The socket is still open when the loop is done.',
+    'Two writers can hold the lock, and the first one is not closed',
+  ])('"%s" names a fault, and no settlement', (text) => {
+    expect(findings(`## Tier 1\n### Safety\n- [ ] ${text}`)).toEqual([`1 Safety: ${text}`]);
+    expect(findings(`## Tier 1\n### Safety\n- [ ] **A:** unbounded\n- [ ] ${text} CLOSED`)).toEqual([
+      '1 Safety: A: unbounded',
+    ]);
+  });
+
   test('ticked boxes are what is wrong when a revision is asked for and nothing else is', () => {
     const body = '## Tier 1\n- [x] Ambiguous test method\n\n## Tier 2\n- [x] Template deviation';
     expect(findings(body)).toEqual(['1 : Ambiguous test method', '2 : Template deviation']);

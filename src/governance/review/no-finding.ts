@@ -27,10 +27,9 @@ const VERDICT_ON_LLD =
 const POINTER = /^(?:(?:see|refer to)\b[^.]{0,70}|as (?:noted|discussed|above|per)\b[^.,;:–—]{0,50})\.?$/i;
 const SETTLED_WORD = '(?:resolved|fixed|settled|addressed|withdrawn|closed|done)';
 const SETTLED_FIRST = new RegExp(`^\\W*${SETTLED_WORD}\\b(?=\\s*(?:$|[:.;,–—()]|- |in\\b|by\\b|since\\b))`, 'i');
-const SETTLED_LAST = new RegExp(
-  `(?:[–—:(\\[]|[.!?~] |- |\\s(?=[A-Z]{4}))\\s*(?:now )?${SETTLED_WORD}[\\s.)\\]✓✅]*$`,
-  'i',
-);
+const SETTLED_LAST = new RegExp(`(?:[–—:(\\[]|[.!?~] |- )\\s*(?:now )?${SETTLED_WORD}[\\s.)\\]✓✅]*$`, 'i');
+/** In capitals it is a mark; "the file is never closed" is what is wrong. */
+const SETTLED_LAST_LOUD = new RegExp(`(?<!\\b(?:NOT|NEVER))\\s${SETTLED_WORD.toUpperCase()}[\\s.)\\]✓✅]*$`);
 const SETTLED_LOUD =
   /(?<!\b(?:NOT|not|be|NOT YET|not yet) )(?<![`"'\w])\b(?:RESOLVED|FIXED|SETTLED|ADDRESSED|WITHDRAWN)\b(?![`"'])/;
 
@@ -73,6 +72,7 @@ export function saysSettled(finding: string): boolean {
     SETTLED_FIRST.test(firstLine) ||
     SETTLED_FIRST.test(afterLead(firstLine)) ||
     SETTLED_LAST.test(firstLine) ||
+    SETTLED_LAST_LOUD.test(firstLine) ||
     SETTLED_LOUD.test(firstLine)
   );
 }

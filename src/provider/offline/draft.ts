@@ -3,35 +3,21 @@ import type { IssueMaterial } from '../../governance/material.ts';
 import { plannedFiles } from './issue-files.ts';
 import { readIssue } from './issue-reading.ts';
 import { renderScaffold } from './scaffold.ts';
-import type { Place } from './scaffold-writer.ts';
+import { withholdUntilClean } from './withholding.ts';
 
-const MOST_PASSES = 4;
-
-/**
- * A scaffold of an LLD from the issue's own words. What the mechanical checks would hold against those words (a retry
- * without a bound, a `TBD`, a path that can't be) is moved into a quotation and asked about, so that the draft passes
- * and nothing is lost in silence. Each pass can only move more words, and the last one moves all of them.
- */
+/** A scaffold of an LLD from the issue's own words; what the mechanical checks would hold against them is asked about. */
 export function draftScaffold(issue: IssueMaterial, paths: readonly string[]): string {
   const { id, title } = issue;
   const files = plannedFiles(issue, paths);
   const namelessFiles = plannedFiles({ ...issue, title: '', body: '' }, paths);
   const content = { ...readIssue(issue), id, title, files, namelessFiles };
   const tree = treeOf(paths);
-  const withheld = new Set<Place>();
-  for (let pass = 1; ; pass++) {
-    const { text, places } = renderScaffold(content, withheld);
-    const errors = checkLld(text, { issueId: issue.id, tree }).findings.filter(({ severity }) => severity === 'error');
-    if (errors.length === 0 || pass === MOST_PASSES) return text;
-    const flagged = errors.flatMap(({ line }) => places.get(line) ?? []);
-    const isStuck = flagged.length === 0 || pass === MOST_PASSES - 1;
-    for (const place of isStuck ? wordsOnly(places) : flagged) withheld.add(place);
-  }
-}
-
-/** Files stay: each row is either right or was flagged itself. */
-function wordsOnly(places: Map<number, Place>): Place[] {
-  return [...places.values()].filter((place) => !place.startsWith('file'));
+  return withholdUntilClean(
+    (withheld) => renderScaffold(content, withheld),
+    (text) => checkLld(text, { issueId: issue.id, tree }).findings,
+    // Files stay: each row is either right or was flagged itself.
+    (place) => place.startsWith('file'),
+  );
 }
 
 function treeOf(paths: readonly string[]): BaseTree {

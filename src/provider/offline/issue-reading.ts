@@ -16,14 +16,17 @@ export interface IssueReading {
 
 const MOST_CRITERIA = 40;
 const MOST_QUESTIONS = 20;
-const CRITERIA_TITLE =
-  /\b(?:acceptance|criteria|criterion|requirement|definition done|done when|checklist|what to build)\b/;
+const CRITERIA_TITLE = /\b(?:acceptance|criteria|criterion|requirement|checklist|what to build)\b/;
+/** Stands in for criteria where there are none; beside them it says what else belongs to a piece of work. */
+const DONE_TITLE = /\b(?:definition (?:of )?done|done when)\b/;
 const NONE = /^\W*(?:none|n\/?a|nothing|no (?:open )?questions?)?\W*$/i;
 /** `AC1:` and the like would be taken for the number of a requirement; the document numbers its own. */
 const LABEL = /^\W*(?:requirement|req|fr|nfr|ac|r)[\s._-]*\d{1,4}(?:\.(?!\d)|[\s):\]*–—-])+\s*/i;
+/** `(S1, R2)` behind a criterion means scenarios and requirements of the issue; the document has its own. */
+const REFERENCES = /\s*\((?:[SR]\d{1,3}(?:[\s,;–-]+|(?=\))))+\)$/;
 
 interface Part {
-  kind: 'criteria' | 'questions' | 'other';
+  kind: 'criteria' | 'done' | 'questions' | 'other';
   nodes: RootContent[];
 }
 
@@ -33,8 +36,8 @@ export function readIssue(issue: IssueMaterial): IssueReading {
   const found = criteriaIn(parts, prose);
   const criteria = found
     .filter((text) => !text.endsWith('?'))
-    .map((text) => text.replace(LABEL, ''))
-    .filter(hasWords);
+    .map((text) => text.replace(LABEL, '').replace(REFERENCES, ''))
+    .filter((text, index, all) => hasWords(text) && all.indexOf(text) === index);
   const asked = parts.filter(({ kind }) => kind === 'questions').flatMap(({ nodes }) => questionsIn(nodes));
   const questions = [...asked, ...found.filter((text) => text.endsWith('?'))].filter(hasWords);
   const isTitleOnly = found.length === 0 || (found.length === 1 && found[0] === issue.title.trim());
@@ -68,17 +71,18 @@ function partsOf(issue: IssueMaterial): Part[] {
 function kindOf(title: string): Part['kind'] {
   const { key } = readTitle(title);
   if (key === OPEN_QUESTIONS_KEY || /\bquestion\b/.test(key)) return 'questions';
-  return CRITERIA_TITLE.test(title.toLowerCase()) || CRITERIA_TITLE.test(key) ? 'criteria' : 'other';
+  const says = (words: RegExp): boolean => words.test(title.toLowerCase()) || words.test(key);
+  return says(CRITERIA_TITLE) ? 'criteria' : says(DONE_TITLE) ? 'done' : 'other';
 }
 
 /** The list under a heading that says so, else checklists, else any list, else sentences. */
 function criteriaIn(parts: Part[], prose: string[]): string[] {
-  const stated = parts.filter(({ kind }) => kind === 'criteria').flatMap(({ nodes }) => nodes);
-  const others = parts.filter(({ kind }) => kind === 'other').flatMap(({ nodes }) => nodes);
+  const nodesOf = (wanted: Part['kind']): RootContent[] =>
+    parts.filter(({ kind }) => kind === wanted).flatMap(({ nodes }) => nodes);
+  const others = nodesOf('other');
   const isChecklist = (list: List): boolean => list.children.some((item) => typeof item.checked === 'boolean');
   const choices = [
-    itemsIn(listsIn(stated)),
-    sentencesIn(stated),
+    ...[nodesOf('criteria'), nodesOf('done')].flatMap((stated) => [itemsIn(listsIn(stated)), sentencesIn(stated)]),
     itemsIn(listsIn(others).filter(isChecklist)),
     itemsIn(listsIn(others)),
     prose,

@@ -25,7 +25,7 @@ export interface ScaffoldWriter {
   finish: () => Scaffold;
 }
 
-export function createScaffoldWriter(withheld: ReadonlySet<Place>): ScaffoldWriter {
+export function createScaffoldWriter(withheld: ReadonlySet<Place>, whose = 'Issue'): ScaffoldWriter {
   const lines: string[] = [];
   const places = new Map<number, Place>();
   const quotations: string[] = [];
@@ -44,7 +44,7 @@ export function createScaffoldWriter(withheld: ReadonlySet<Place>): ScaffoldWrit
     },
     finish() {
       if (quotations.length === 0) return { text: lines.join('\n'), places };
-      const quotation = ['', "### In the Issue's Words", ...quotedBlock(quotations)];
+      const quotation = ['', `### In the ${whose}'s Words`, ...quotedBlock(quotations)];
       const shifted = [...places].map(([line, name]): [number, Place] => [
         line > quotationAt ? line + quotation.length : line,
         name,

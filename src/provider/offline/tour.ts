@@ -2,6 +2,7 @@ import { foldResolvedQuestions } from '../../governance/lld/fold-questions.ts';
 import { reviseDraft } from '../../governance/lld/revision.ts';
 import type { Material } from '../../governance/material.ts';
 import { readReview } from '../../governance/review/reader.ts';
+import { recordedCodeReview } from './code-review.ts';
 import draft7 from './tour/7-draft.md';
 import firstReview7 from './tour/7-review-1.md';
 import secondReview7 from './tour/7-review-2.md';
@@ -43,6 +44,8 @@ const RECORDINGS: Record<string, Recording> = {
  * was recorded for, so that nobody's own design is approved with words about another one.
  */
 export function recordedReply(material: Material): string | null {
+  if (material.task === 'code-review') return recordedCodeReview(material);
+  if ('brief' in material) return null;
   const recording = RECORDINGS[material.issue.hash];
   if (!recording || material.task === 'repair') return null;
   if (material.task === 'draft') return recording.draft;

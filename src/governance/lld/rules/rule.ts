@@ -1,13 +1,7 @@
+import type { DocumentFinding } from '../../document-finding.ts';
 import type { LldDocument } from '../document.ts';
 
-export interface LldFinding {
-  rule: string;
-  /** Only errors hold a draft back; warnings go to the reviewer. */
-  severity: 'error' | 'warning';
-  line: number;
-  /** One line: what is wrong and what to do. */
-  message: string;
-}
+export type LldFinding = DocumentFinding;
 
 /** The repository at the base commit. Paths are relative to its root, with `/` between names. */
 export interface BaseTree {

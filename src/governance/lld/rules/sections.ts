@@ -46,7 +46,8 @@ function empty(lld: LldDocument): LldFinding[] {
     );
 }
 
-function isContent(node: RootContent): boolean {
+/** Whether a node of a section says anything. */
+export function isContent(node: RootContent): boolean {
   if (node.type === 'heading' || node.type === 'thematicBreak' || node.type === 'definition') return false;
   if (node.type === 'html') return node.value.replace(/<!--[\s\S]*?(?:-->|$)/g, '').trim() !== '';
   if (node.type === 'code') return node.value.trim() !== '';

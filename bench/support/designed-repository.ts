@@ -1,0 +1,49 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { parseItemId } from '../../src/core/ids.ts';
+import { createDirectorySource } from '../../src/source/directory.ts';
+import { approvedLld } from '../../src/workflow/approved-lld.ts';
+import { ISSUE, lldFor } from '../../test/support/models.ts';
+
+const IN_A_FOLDER = 50;
+const LINES = 40;
+
+const PACKAGE = '{ "name": "sample", "type": "module", "scripts": { "test": "node --test" } }\n';
+const TEST = `import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { answer } from '../src/main.js';
+
+test('the answer', () => assert.equal(answer, 42));
+`;
+
+/** A repository of so many files, packed as a clone is, whose tests run; with an approved LLD for each id. */
+export async function createDesignedRepository(root: string, files: number, ids: readonly string[]): Promise<void> {
+  const write = async (path: string, text: string): Promise<void> => {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text);
+  };
+  const git = (...args: string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
+  await write('package.json', PACKAGE);
+  await write('src/main.js', 'export const answer = 42;\n');
+  await write('test/main.test.js', TEST);
+  for (let n = 0; n < files - 3; n++) await write(`lib/part-${Math.floor(n / IN_A_FOLDER)}/file-${n}.js`, textOf(n));
+  git('init', '--quiet', '--initial-branch=main', '.');
+  git('config', 'user.name', 'Bench');
+  git('config', 'user.email', 'bench@localhost');
+  git('config', 'gc.auto', '0');
+  git('add', '--all');
+  git('commit', '--quiet', '-m', 'Start');
+  git('repack', '-a', '-d', '--quiet');
+  const baseCommit = git('rev-parse', 'HEAD');
+  for (const id of ids) {
+    await write(`issues/${id}.md`, ISSUE);
+    const issue = await createDirectorySource(join(root, 'issues')).read(parseItemId(id));
+    const by = { drafter: 'command:x', reviewer: 'command:y', modelInvolved: true, rounds: 1, baseCommit };
+    await write(`docs/lld/LLD-${id}.md`, approvedLld(lldFor(id), issue, by));
+  }
+}
+
+function textOf(n: number): string {
+  return Array.from({ length: LINES }, (_, line) => `export const value${line} = ${n * LINES + line};\n`).join('');
+}

@@ -1,0 +1,56 @@
+import { AgentosError } from '../../core/errors.ts';
+import { EXIT } from '../../core/exit-code.ts';
+import { parseItemId } from '../../core/ids.ts';
+import { describeDecision } from '../../governance/decision.ts';
+import { createTerminal, printable } from '../../output/terminal.ts';
+import { decide, type Word } from '../../runner/decide.ts';
+import { lastRunOf, runIds } from '../../workspace/run-history.ts';
+import { type PlaceFlags, projectOf } from '../place-flags.ts';
+
+export interface DecideFlags extends PlaceFlags {
+  approve?: boolean;
+  revise?: string;
+  drop?: boolean;
+  reason?: string;
+  json?: boolean;
+}
+
+/** A person's word on an item that waits; the next run goes on from there. */
+export async function decideCommand(idText: string, flags: DecideFlags): Promise<number> {
+  const id = parseItemId(idText);
+  const word = wordOf(idText, flags);
+  const project = await projectOf(flags);
+  const { paths, mask } = project;
+  const { workflow, decision, lineage } = await decide(project, id, word);
+  const last = await lastRunOf(paths, id);
+  const isNewest = last === null || (await runIds(paths))[0] === last.runId;
+  const next = isNewest ? 'agentos resume' : `agentos resume ${last.runId}`;
+  if (flags.json) {
+    const { by, at, reason } = decision;
+    const facts = { workflow, id, decision: decision.kind, by, at, reason, lineage, next };
+    process.stdout.write(`${mask(JSON.stringify(facts))}\n`);
+    return EXIT.ok;
+  }
+  const terminal = createTerminal(process.stdout, process.env, mask);
+  terminal.line(`${workflow} ${id} is ${printable(describeDecision(decision))}`);
+  terminal.line(`Recorded in ${lineage}`);
+  terminal.line(`Go on with: ${next}  (or: agentos ${workflow} ${id}, with the models and flags of that run)`);
+  return EXIT.ok;
+}
+
+function wordOf(id: string, { approve, revise, drop, reason }: DecideFlags): Word {
+  const words = (text: string | undefined): string | null => text?.trim() || null;
+  const given = [approve, revise !== undefined, drop].filter((one) => one === true).length;
+  const usage = (problem: string): AgentosError =>
+    new AgentosError({
+      code: 'usage',
+      reason: problem,
+      hint: `agentos decide ${id} --approve | --revise "what to change" | --drop   [--reason "why"]`,
+    });
+  if (given === 0) throw usage('Say what you decide: --approve, --revise or --drop.');
+  if (given > 1) throw usage('--approve, --revise and --drop exclude each other.');
+  if (revise === undefined) return { kind: approve ? 'approve' : 'drop', reason: words(reason), change: null };
+  const change = words(revise);
+  if (change === null) throw usage('--revise needs words: what is to be changed?');
+  return { kind: 'revise', reason: words(reason), change };
+}

@@ -1,0 +1,8 @@
+import { pipelineOf } from '../../runner/batch.ts';
+import { implementBatch } from '../../runner/implement-batch.ts';
+import { parseBatchFlags } from '../batch-flags.ts';
+import { runBatchCommand } from '../run-batch-command.ts';
+
+export async function implementCommand(positional: string[], rawFlags: unknown): Promise<number> {
+  return runBatchCommand(pipelineOf(implementBatch), parseBatchFlags('implement', positional, rawFlags));
+}

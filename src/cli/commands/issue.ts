@@ -1,0 +1,8 @@
+import { pipelineOf } from '../../runner/batch.ts';
+import { issueBatch } from '../../runner/issue-batch.ts';
+import { parseBatchFlags } from '../batch-flags.ts';
+import { runBatchCommand } from '../run-batch-command.ts';
+
+export async function issueCommand(positional: string[], rawFlags: unknown): Promise<number> {
+  return runBatchCommand(pipelineOf(issueBatch), parseBatchFlags('issue', positional, rawFlags));
+}

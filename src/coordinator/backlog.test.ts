@@ -1,0 +1,322 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ItemStatus } from '../core/events.ts';
+import { Backlog, PATIENCE, type Queued } from './backlog.ts';
+
+interface Rules {
+  keys?: string;
+  after?: string;
+}
+
+const words = (text = ''): string[] => text.split(' ').filter((word) => word !== '');
+
+function item(id: string, { keys, after }: Rules = {}): Queued {
+  return { id, exclusive: words(keys), after: words(after) };
+}
+
+function backlogOf(...items: Queued[]): Backlog<Queued> {
+  const backlog = new Backlog<Queued>();
+  backlog.add(items);
+  return backlog;
+}
+
+/** Starts all that may start now. */
+function startAll(backlog: Backlog<Queued>): string[] {
+  const started: string[] = [];
+  for (let next = backlog.next(); next !== null; next = backlog.next()) started.push(next.id);
+  return started;
+}
+
+function hopeless(backlog: Backlog<Queued>): string[] {
+  return backlog.takeHopeless().map(({ item: { id }, on, status }) => `${id}: ${on} ${status}`);
+}
+
+test('items that nothing holds up start in the order in which they came', () => {
+  const backlog = backlogOf(item('b'), item('a'));
+  backlog.add([item('c')]);
+  expect(backlog.size).toBe(3);
+  expect(startAll(backlog)).toEqual(['b', 'a', 'c']);
+  expect([backlog.size, backlog.next()]).toEqual([0, null]);
+});
+
+test('an item without any rules needs none of the fields', () => {
+  const backlog = new Backlog<Queued>();
+  backlog.add([{ id: 'plain' }]);
+  expect(backlog.next()).toEqual({ id: 'plain' });
+});
+
+describe('exclusive keys', () => {
+  test('who shares one waits until the other has ended, however that was, and others pass it', () => {
+    const backlog = backlogOf(item('1', { keys: 'a b' }), item('2', { keys: 'b c' }), item('3', { keys: 'd' }));
+    expect(startAll(backlog)).toEqual(['1', '3']);
+    backlog.end('3', 'succeeded');
+    expect(startAll(backlog)).toEqual([]);
+    backlog.end('1', 'failed');
+    expect(startAll(backlog)).toEqual(['2']);
+  });
+
+  test('who was passed over goes first as soon as it can', () => {
+    const backlog = backlogOf(
+      item('1', { keys: 'a' }),
+      item('2', { keys: 'a' }),
+      item('3', { keys: 'b' }),
+      item('4', { keys: 'b' }),
+    );
+    expect(startAll(backlog)).toEqual(['1', '3']);
+    backlog.end('3', 'succeeded');
+    backlog.end('1', 'succeeded');
+    expect(backlog.next()?.id).toBe('2');
+    expect(backlog.next()?.id).toBe('4');
+  });
+
+  test('an item that never finds all its keys free at once gets them after some time, and holds up nobody else', () => {
+    const backlog = backlogOf(item('left-0', { keys: 'a' }), item('right-0', { keys: 'b' }));
+    startAll(backlog);
+    backlog.add([item('both', { keys: 'a b' })]);
+    for (let round = 1; round <= PATIENCE / 2; round++) {
+      for (const [side, keys] of [
+        ['left', 'a'],
+        ['right', 'b'],
+      ] as const) {
+        backlog.add([item(`${side}-${round}`, { keys })]);
+        backlog.end(`${side}-${round - 1}`, 'succeeded');
+        expect(startAll(backlog)).toEqual([`${side}-${round}`]);
+      }
+    }
+    backlog.add([item('left', { keys: 'a' }), item('other', { keys: 'c' })]);
+    backlog.end(`left-${PATIENCE / 2}`, 'succeeded');
+    expect(startAll(backlog)).toEqual(['other']);
+    backlog.end(`right-${PATIENCE / 2}`, 'succeeded');
+    expect(startAll(backlog)).toEqual(['both']);
+    backlog.end('both', 'succeeded');
+    expect(startAll(backlog)).toEqual(['left']);
+  });
+});
+
+describe('after', () => {
+  test.each(['succeeded', 'skipped'] as const)('an item starts when what it comes after has %s', (status) => {
+    const backlog = backlogOf(item('2', { after: '1' }), item('1'));
+    expect(startAll(backlog)).toEqual(['1']);
+    backlog.end('1', status);
+    expect(startAll(backlog)).toEqual(['2']);
+  });
+
+  test('all of them have to have ended', () => {
+    const backlog = backlogOf(item('1'), item('2'), item('3', { after: '1 2' }));
+    expect(startAll(backlog)).toEqual(['1', '2']);
+    backlog.end('2', 'succeeded');
+    expect(startAll(backlog)).toEqual([]);
+    backlog.end('1', 'succeeded');
+    expect(startAll(backlog)).toEqual(['3']);
+  });
+
+  test('an id that nobody has holds nothing up, and neither does the own one', () => {
+    expect(startAll(backlogOf(item('1', { after: 'gone 1' })))).toEqual(['1']);
+  });
+
+  test('who goes ahead starts before those that came earlier, in the order among themselves', () => {
+    const backlog = backlogOf(item('1', { keys: 'a' }), item('2'), item('3'));
+    expect(backlog.next()?.id).toBe('1');
+    backlog.add([item('4', { keys: 'a' }), item('5')], { ahead: true });
+    backlog.add([item('6')], { ahead: true });
+    expect(startAll(backlog)).toEqual(['5', '6', '2', '3']);
+    backlog.end('1', 'succeeded');
+    expect(startAll(backlog)).toEqual(['4']);
+    expect(backlog.size).toBe(0);
+  });
+
+  test('one who joins later is waited for by who has not started yet', () => {
+    const backlog = backlogOf(item('1', { keys: 'a' }), item('2', { keys: 'a', after: 'late' }));
+    expect(startAll(backlog)).toEqual(['1']);
+    backlog.add([item('late')]);
+    backlog.end('1', 'succeeded');
+    expect(startAll(backlog)).toEqual(['late']);
+    backlog.end('late', 'succeeded');
+    expect(startAll(backlog)).toEqual(['2']);
+  });
+
+  test.each(['failed', 'discuss', 'cancelled', 'timed-out', 'over-budget', 'stalled', 'crashed', 'paused'] as const)(
+    'when it ends as %s, who waits for it can never start',
+    (status: ItemStatus) => {
+      const backlog = backlogOf(item('1'), item('2', { after: '1' }));
+      startAll(backlog);
+      backlog.end('1', status);
+      expect(hopeless(backlog)).toEqual([`2: 1 ${status}`]);
+      expect([backlog.size, backlog.next(), hopeless(backlog)]).toEqual([0, null, []]);
+    },
+  );
+
+  test('nor can those who wait for these, each told once', () => {
+    const backlog = backlogOf(
+      item('1'),
+      item('4', { after: '3 2' }),
+      item('3', { after: '2' }),
+      item('2', { after: '1' }),
+      item('5'),
+    );
+    expect(startAll(backlog)).toEqual(['1', '5']);
+    backlog.end('1', 'failed');
+    expect(hopeless(backlog)).toEqual(['2: 1 failed', '4: 2 cancelled', '3: 2 cancelled']);
+  });
+
+  test('one who joins when it is too late is hopeless at once', () => {
+    const backlog = backlogOf(item('1'));
+    startAll(backlog);
+    backlog.end('1', 'failed');
+    backlog.add([item('3', { after: '2' }), item('2', { after: '1' })]);
+    expect(hopeless(backlog)).toEqual(['2: 1 failed', '3: 2 cancelled']);
+  });
+
+  test('a cycle begins with its first item; who waits for the cycle still does', () => {
+    const backlog = backlogOf(
+      item('0', { after: '2' }),
+      item('1', { after: '2' }),
+      item('2', { after: '3' }),
+      item('3', { after: '1' }),
+    );
+    const order: string[] = [];
+    for (let next = backlog.next(); next !== null; next = backlog.next()) {
+      order.push(next.id);
+      backlog.end(next.id, 'succeeded');
+    }
+    expect(order).toEqual(['1', '3', '2', '0']);
+  });
+
+  test('a cycle that a late item closes is broken when nothing else is left', () => {
+    const backlog = backlogOf(item('0'), item('1', { after: '0 late' }));
+    startAll(backlog);
+    backlog.add([item('late', { after: '1' }), item('other')]);
+    backlog.end('0', 'succeeded');
+    expect(startAll(backlog)).toEqual(['other']);
+    backlog.end('other', 'succeeded');
+    expect(startAll(backlog)).toEqual(['1']);
+    backlog.end('1', 'succeeded');
+    expect(startAll(backlog)).toEqual(['late']);
+  });
+});
+
+test('what is abandoned does not start, and takes those with it that join later for its sake', () => {
+  const backlog = backlogOf(item('1'), item('2'), item('3', { after: '1' }));
+  expect(backlog.next()?.id).toBe('1');
+  expect(backlog.abandon().map(({ id }) => id)).toEqual(['2', '3']);
+  expect([backlog.size, backlog.next()]).toEqual([0, null]);
+  backlog.add([item('4', { after: '2' })]);
+  expect(hopeless(backlog)).toEqual(['4: 2 cancelled']);
+});
+
+test('an id can be given only once, whatever became of its first owner', () => {
+  const backlog = backlogOf(item('ended'), item('under-way'), item('waiting', { after: 'under-way' }));
+  backlog.next();
+  backlog.next();
+  backlog.end('ended', 'succeeded');
+  for (const id of ['ended', 'under-way', 'waiting']) expect(() => backlog.add([item(id)])).toThrow(id);
+  expect(() => backlog.add([item('twice'), item('twice')])).toThrow('twice');
+});
+
+test('any items, with whatever rules, come to exactly one end each, and never against a rule', () => {
+  const rules = fc.record({
+    keys: fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 3 }),
+    after: fc.array(fc.integer({ min: 0, max: 14 }).map(String), { maxLength: 2 }),
+    status: fc.constantFrom<ItemStatus>('succeeded', 'succeeded', 'succeeded', 'skipped', 'failed', 'discuss'),
+    joins: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(
+      fc.array(rules, { maxLength: 14 }),
+      fc.integer({ min: 1, max: 4 }),
+      fc.infiniteStream(fc.nat(3)),
+      (given, limit, which) => {
+        const all = given.map((rule, index) => ({ id: `${index}`, ...rule, exclusive: rule.keys }));
+        const byId = new Map(all.map((one) => [one.id, one]));
+        const later = all.filter(({ joins }) => joins);
+        const backlog = new Backlog<(typeof all)[number]>();
+        backlog.add(all.filter(({ joins }) => !joins));
+        const joined = new Set(all.filter(({ joins }) => !joins).map(({ id }) => id));
+        const ends = new Map<string, ItemStatus>();
+        const running: (typeof all)[number][] = [];
+        const end = (id: string, status: ItemStatus): void => {
+          expect(ends.has(id)).toBe(false);
+          ends.set(id, status);
+        };
+        /** Whether it waits for itself by way of others; those may have been started against a rule. */
+        const inCycle = (id: string): boolean => {
+          const seen = new Set<string>();
+          const reach = (from: string): boolean =>
+            (byId.get(from)?.after ?? []).some(
+              (other) => other === id || (!seen.has(other) && seen.add(other) && reach(other)),
+            );
+          return reach(id);
+        };
+
+        for (;;) {
+          while (running.length < limit) {
+            const next = backlog.next();
+            if (next === null) break;
+            for (const other of running) expect(other.keys.filter((key) => next.keys.includes(key))).toEqual([]);
+            const unmet = next.after.filter((id) => joined.has(id) && !/succeeded|skipped/.test(ends.get(id) ?? ''));
+            if (!inCycle(next.id)) expect(unmet).toEqual([]);
+            running.push(next);
+          }
+          for (const { item: lost } of backlog.takeHopeless()) end(lost.id, 'cancelled');
+          const [ended] = running.splice(which.next().value % Math.max(1, running.length), 1);
+          if (ended === undefined) {
+            const [joiner] = later.splice(0, 1);
+            if (joiner === undefined) break;
+            backlog.add([joiner]);
+            joined.add(joiner.id);
+            continue;
+          }
+          backlog.end(ended.id, ended.status);
+          end(ended.id, ended.status);
+          const [joiner] = later.splice(0, 1);
+          if (joiner) {
+            backlog.add([joiner]);
+            joined.add(joiner.id);
+          }
+        }
+        for (const { item: lost } of backlog.takeHopeless()) end(lost.id, 'cancelled');
+        expect([...ends.keys()].toSorted()).toEqual(all.map(({ id }) => id).toSorted());
+        expect(backlog.size).toBe(0);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test('nobody is overtaken without end by those who want the same', () => {
+  const keys = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 4 });
+  fc.assert(
+    fc.property(fc.array(keys, { minLength: 40, maxLength: 80 }), fc.infiniteStream(fc.nat(3)), (given, which) => {
+      const all = given.map((exclusive, index) => ({ id: `${index}`, exclusive }));
+      const backlog = new Backlog<(typeof all)[number]>();
+      backlog.add(all);
+      const waiting = new Map(all.map((one) => [one, 0]));
+      const running: typeof all = [];
+      while (waiting.size > 0) {
+        for (let next = backlog.next(); next !== null; next = backlog.next()) {
+          running.push(next);
+          waiting.delete(next);
+          for (const [other, times] of waiting) {
+            const isOvertaken =
+              Number(other.id) < Number(next.id) && other.exclusive.some((key) => next.exclusive.includes(key));
+            if (isOvertaken) waiting.set(other, times + 1);
+          }
+        }
+        const [ended] = running.splice(which.next().value % Math.max(1, running.length), 1);
+        if (ended) backlog.end(ended.id, 'succeeded');
+        expect(Math.max(0, ...waiting.values())).toBeLessThanOrEqual(PATIENCE);
+      }
+    }),
+  );
+});
+
+test('thousands of items that all want the same key are worked off', { timeout: 20_000 }, () => {
+  const backlog = backlogOf(...Array.from({ length: 4_000 }, (_, index) => item(`${index}`, { keys: 'package.json' })));
+  let count = 0;
+  for (let next = backlog.next(); next !== null; next = backlog.next()) {
+    expect(backlog.next()).toBeNull();
+    backlog.end(next.id, 'succeeded');
+    count += 1;
+  }
+  expect(count).toBe(4_000);
+});

@@ -1,0 +1,220 @@
+import { writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Behaviour } from '../../test/support/coordinated-task.ts';
+import { AgentosError } from '../core/errors.ts';
+import { type CoordinatedItem, type CoordinatorOptions, type ItemEnd, ParallelCoordinator } from './coordinator.ts';
+
+const TASKS = new URL('../../test/support/coordinated-task.ts', import.meta.url).href;
+
+type Item = Pick<CoordinatedItem, 'id' | 'task' | 'exclusive' | 'after'> & Behaviour;
+
+interface Place {
+  coordinator: ParallelCoordinator;
+  item: (given: Item) => CoordinatedItem;
+  /** `+id` when an item begins, `-id` at its end, in order. */
+  course: string[];
+  file: (name: string) => string;
+  /** Lets go on who waits for it. */
+  open: (name: string) => void;
+}
+
+/** Real workers, run from their source. */
+async function place(options: Partial<CoordinatorOptions> = {}): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), 'agentos-coordinator-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const course: string[] = [];
+  const file = (name: string): string => join(folder, name);
+  return {
+    course,
+    file,
+    open: (name) => writeFileSync(file(name), ''),
+    item: ({ id, task, exclusive, after, ...behaviour }) => ({
+      id,
+      checkpoint: file(`${id}.db`),
+      input: { ...behaviour, ...(behaviour.waitsFor && { waitsFor: file(behaviour.waitsFor) }) },
+      ...(task && { task }),
+      ...(exclusive && { exclusive }),
+      ...(after && { after }),
+    }),
+    coordinator: new ParallelCoordinator({
+      task: { module: TASKS, export: 'behaveTask' },
+      parallel: 2,
+      worker: {
+        script: join(import.meta.dirname, '..', 'worker', 'main.ts'),
+        env: { PATH: process.env['PATH'] ?? '' },
+        cwd: folder,
+        compileCache: null,
+      },
+      maxRetries: 1,
+      timeoutMs: 60_000,
+      idleTimeoutMs: 60_000,
+      globalTimeoutMs: null,
+      haltAfter: Number.POSITIVE_INFINITY,
+      runTag: `test-${folder.slice(-6)}`,
+      random: () => 0,
+      claim: (id) => {
+        course.push(`+${id}`);
+        return () => course.push(`-${id}`);
+      },
+      onEvent: () => undefined,
+      ...options,
+    }),
+  };
+}
+
+const statuses = (ends: readonly ItemEnd[]): string[] => ends.map(({ id, status }) => `${id} ${status}`);
+
+test('an item with a task of its own gets that one, in a worker that was warmed for the other', async () => {
+  const { coordinator, item } = await place({ parallel: 1 });
+  const task = { module: TASKS, export: 'otherTask' };
+  const ends = await coordinator.run([item({ id: 'usual' }), item({ id: 'own', task }), item({ id: 'again' })]);
+  expect(ends.map(({ reason }) => reason)).toEqual(['the usual task', 'the other task', 'the usual task']);
+});
+
+test('items that share a key are never under way together, and others don’t wait for them', async () => {
+  const { coordinator, item, course, open } = await place({
+    onEvent: (id, { type }) => type === 'item-finished' && id === 'free' && open('free-has-ended'),
+  });
+  const ends = await coordinator.run([
+    item({ id: 'first', exclusive: ['a'], waitsFor: 'free-has-ended' }),
+    item({ id: 'second', exclusive: ['b', 'a'] }),
+    item({ id: 'free', exclusive: ['c'] }),
+  ]);
+  expect(statuses(ends)).toEqual(['first succeeded', 'second succeeded', 'free succeeded']);
+  expect(course).toEqual(['+first', '+free', '-free', '-first', '+second', '-second']);
+});
+
+test('a key stays taken between two attempts', async () => {
+  const { coordinator, item, course } = await place({
+    onEvent: (_id, { type }) => type === 'item-retrying' && coordinator.poke(),
+  });
+  const ends = await coordinator.run([
+    item({ id: 'flaky', exclusive: ['a'], failsTimes: 1 }),
+    item({ id: 'second', exclusive: ['a'] }),
+  ]);
+  expect(ends.map(({ attempts }) => attempts)).toEqual([2, 1]);
+  expect(course).toEqual(['+flaky', '-flaky', '+second', '-second']);
+});
+
+test('what comes after another starts when that has succeeded, though it was given first', async () => {
+  const { coordinator, item, course } = await place();
+  const ends = await coordinator.run([
+    item({ id: 'after', after: ['before', 'not-in-this-run'] }),
+    item({ id: 'before' }),
+  ]);
+  expect(statuses(ends)).toEqual(['after succeeded', 'before succeeded']);
+  expect(course).toEqual(['+before', '-before', '+after', '-after']);
+});
+
+test('who waits for what ended otherwise is cancelled, with those who wait for it, and says why', async () => {
+  const events: string[] = [];
+  const { coordinator, item, course } = await place({
+    onEvent: (id, event) => event.type === 'item-finished' && events.push(`${id} ${event.status}`),
+  });
+  const ends = await coordinator.run([
+    item({ id: '42', ends: 'failed' }),
+    item({ id: '43', after: ['42'] }),
+    item({ id: '44', after: ['43'] }),
+    item({ id: '45', ends: 'discuss' }),
+    item({ id: '46', after: ['45'] }),
+  ]);
+  expect(ends.filter(({ status }) => status === 'cancelled')).toMatchObject([
+    { id: '43', attempts: 0, error: null, reason: 'not started: it depends on 42, which ended as failed' },
+    { id: '44', attempts: 0, error: null, reason: 'not started: it depends on 43, which ended as cancelled' },
+    { id: '46', attempts: 0, error: null, reason: 'not started: it depends on 45, which ended as discuss' },
+  ]);
+  expect(events.toSorted()).toEqual(statuses(ends).toSorted());
+  expect(course.filter((entry) => entry.startsWith('+')).toSorted()).toEqual(['+42', '+45']);
+});
+
+test('items that depend on each other all end, the first one first', async () => {
+  const { coordinator, item, course } = await place();
+  const ends = await coordinator.run([item({ id: '1', after: ['2'] }), item({ id: '2', after: ['1'] })]);
+  expect(statuses(ends)).toEqual(['1 succeeded', '2 succeeded']);
+  expect(course).toEqual(['+1', '-1', '+2', '-2']);
+});
+
+test('what joins at an item’s end is worked off ahead of those that wait, and follows in the result', async () => {
+  const { coordinator, item, course } = await place({ parallel: 1 });
+  const ends = await coordinator.run([item({ id: '1' }), item({ id: '2' })], {
+    next: ({ id, status }) =>
+      status === 'succeeded' && id.length < 3 ? [item({ id: `${id}+`, exclusive: ['one-at-a-time'] })] : [],
+  });
+  expect(statuses(ends)).toEqual([
+    '1 succeeded',
+    '2 succeeded',
+    '1+ succeeded',
+    '1++ succeeded',
+    '2+ succeeded',
+    '2++ succeeded',
+  ]);
+  expect(course.filter((entry) => entry.startsWith('+'))).toEqual(['+1', '+1+', '+1++', '+2', '+2+', '+2++']);
+});
+
+test('the run does not end while something joins, even when a subscriber pokes it at the last end', async () => {
+  const at = await place({ onEvent: (_id, { type }) => type === 'item-finished' && at.coordinator.poke() });
+  const ends = await at.coordinator.run([at.item({ id: '1' })], {
+    next: ({ id }) => (id === '1' ? [at.item({ id: '2' })] : []),
+  });
+  expect(statuses(ends)).toEqual(['1 succeeded', '2 succeeded']);
+});
+
+test('a halt and a stop hold for what joins', async () => {
+  const halted = await place({ parallel: 1, haltAfter: 1 });
+  const join = (at: Place) => ({
+    next: ({ id }: ItemEnd) => (id.length < 2 ? [at.item({ id: `${id}+`, after: [] })] : []),
+  });
+  const afterHalt = await halted.coordinator.run([halted.item({ id: '1', ends: 'failed' })], join(halted));
+  expect(afterHalt).toMatchObject([
+    { id: '1', status: 'failed' },
+    { id: '1+', status: 'cancelled', attempts: 0, reason: 'not started', error: { problem: { code: 'halted' } } },
+  ]);
+
+  const reason = new AgentosError({ code: 'interrupted', signal: 'SIGINT' });
+  const stopped = await place({
+    onEvent: (_id, { type }) => type === 'item-finished' && stopped.coordinator.stop(reason),
+  });
+  const afterStop = await stopped.coordinator.run(
+    [stopped.item({ id: '1' }), stopped.item({ id: '2', after: ['1'] })],
+    join(stopped),
+  );
+  expect(statuses(afterStop)).toEqual(['1 succeeded', '2 cancelled', '1+ cancelled', '2+ cancelled']);
+  expect(afterStop.slice(1).map(({ error }) => error?.problem.code)).toEqual(Array(3).fill('interrupted'));
+});
+
+test('an item whose delay is over, but that has no worker again yet, ends with a stop', async () => {
+  const reason = new AgentosError({ code: 'interrupted', signal: 'SIGINT' });
+  const at = await place({
+    parallel: 1,
+    claim: (id) => {
+      if (id === 'long') setImmediate(() => at.coordinator.stop(reason));
+      return () => undefined;
+    },
+    clock: {
+      now: () => Date.now(),
+      // Another item takes the worker meanwhile, and the delay is over at once.
+      sleep: async () => at.coordinator.poke(),
+    },
+  });
+  const ends = await at.coordinator.run([
+    at.item({ id: 'flaky', failsTimes: 1 }),
+    at.item({ id: 'long', waitsFor: 'never' }),
+  ]);
+  expect(ends).toMatchObject([
+    { id: 'flaky', status: 'cancelled', attempts: 1 },
+    { id: 'long', status: 'cancelled', attempts: 1 },
+  ]);
+});
+
+test('an id that is known already is refused, and nothing is left behind', async () => {
+  const twice = await place();
+  await expect(twice.coordinator.run([twice.item({ id: '1' }), twice.item({ id: '1' })])).rejects.toThrow('the id 1');
+  const again = await place();
+  const run = again.coordinator.run([again.item({ id: '1' }), again.item({ id: '2', waitsFor: 'never' })], {
+    next: () => [again.item({ id: '1' })],
+  });
+  await expect(run).rejects.toThrow('the id 1');
+});

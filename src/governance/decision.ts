@@ -1,0 +1,94 @@
+import { type Ledger, openFindings, raise, withdraw } from './ledger.ts';
+
+export type DecisionKind = 'approve' | 'revise' | 'drop';
+
+/** A person's word on an item that waits for one. Plain data: it is stored as JSON. */
+export interface Decision {
+  kind: DecisionKind;
+  by: string;
+  /** ISO. */
+  at: string;
+  reason: string | null;
+  /** What to change; null unless the kind is `revise`. */
+  change: string | null;
+  /** The decision in the form of a review: for the lineage, and for whoever has to make the change. */
+  document: string;
+}
+
+export interface DecisionFacts extends Omit<Decision, 'document'> {
+  id: string;
+  title: string;
+  /** Why a person was asked. */
+  asked: string;
+}
+
+const WORDS: Record<DecisionKind, { done: string; box: string; meaning: string }> = {
+  approve: { done: 'approved', box: 'APPROVED', meaning: 'As it stands, by a person' },
+  revise: { done: 'sent back', box: 'REVISE', meaning: 'Make the change that a person asks for' },
+  drop: { done: 'dropped', box: 'DROPPED', meaning: 'Not to be done' },
+};
+const KINDS = ['approve', 'revise', 'drop'] as const;
+
+export function decisionOf({ id, title, asked, ...facts }: DecisionFacts): Decision {
+  const { kind, by, at, reason, change } = facts;
+  const boxes = KINDS.map((one) => `[${one === kind ? 'x' : ' '}] **${WORDS[one].box}** - ${WORDS[one].meaning}`);
+  const document = [
+    `# Decision: ${id} - ${oneLine(title)}`,
+    '',
+    '## Identity Confirmation',
+    `${oneLine(by)}, a person, on ${at}.`,
+    '',
+    '## Why a person was asked',
+    quoted(asked),
+    '',
+    ...(reason === null ? [] : ['## Review Summary', quoted(reason), '']),
+    ...(change === null
+      ? []
+      : ['## Tier 1: BLOCKING Issues', '- [ ] **A person asks for this change:**', '', indented(quoted(change)), '']),
+    '## Verdict',
+    ...boxes,
+    '',
+  ].join('\n');
+  return { ...facts, document };
+}
+
+/** "approved by Ada <ada@example.org>: the risk is known" */
+export function describeDecision({ kind, by, reason, change }: Decision): string {
+  const why = reason ?? change;
+  return `${WORDS[kind].done} by ${by}${why === null ? '' : `: ${oneLine(why)}`}`;
+}
+
+/** An approval gives up what is still open; a change that is asked for is one more finding, and settles none. */
+export function recordDecision(ledger: Ledger, decision: Decision, round: number): Ledger {
+  const { kind, change } = decision;
+  if (kind === 'approve') {
+    const because = describeDecision(decision);
+    return openFindings(ledger).reduce((left, finding) => withdraw(left, finding.id, because), ledger);
+  }
+  return change === null ? ledger : raise(ledger, { tier: 1, area: 'Asked for by a person', text: change }, round);
+}
+
+/** Rows for the review log. */
+export function decisionRows(decisions: readonly Decision[]): [finding: string, answer: string][] {
+  return decisions.map((decision) => {
+    const answer = describeDecision(decision);
+    return [`Decision of a person, ${decision.at}`, `${answer.charAt(0).toUpperCase()}${answer.slice(1)}`];
+  });
+}
+
+/** What stands in a quotation can't be taken for a verdict, a heading or a finding of the document itself. */
+function quoted(text: string): string {
+  return text
+    .trim()
+    .split(/\r\n?|\n/)
+    .map((line) => `> ${line}`.trimEnd())
+    .join('\n');
+}
+
+function indented(text: string): string {
+  return text.replace(/^/gm, '  ');
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
+}

@@ -1,0 +1,92 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { boundedDiff, changesBetween } from './diff-view.ts';
+
+/** What git prints for a repository that had the first files and has the second ones. */
+function gitDiff(before: Record<string, string>, after: Record<string, string>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'agentos-diff-'));
+  const git = (...args: string[]): string =>
+    execFileSync('git', ['-c', 'core.quotepath=true', '-c', 'init.defaultBranch=main', ...args], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+  const write = (files: Record<string, string>): void => {
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), text);
+    }
+  };
+  git('init', '-q');
+  write(before);
+  git('add', '-A');
+  const tree = git('write-tree').trim();
+  for (const path of Object.keys(before)) if (!(path in after)) rmSync(join(folder, path));
+  write(after);
+  git('add', '-A');
+  const diff = git('diff', '--cached', tree);
+  rmSync(folder, { recursive: true });
+  return diff;
+}
+
+const lines = (word: string, count: number): string =>
+  Array.from({ length: count }, (_, index) => `${word} ${index}\n`).join('');
+
+test('a diff that fits is shown as it is, an empty one in words', () => {
+  const diff = gitDiff({ a: 'one\n' }, { a: 'two\n' });
+  expect(boundedDiff(diff, 10_000)).toBe(diff);
+  expect(boundedDiff('\n', 10_000)).toBe('Nothing was changed.');
+});
+
+test('files that do not fit are named, and later ones that fit are shown', () => {
+  const diff = gitDiff(
+    { 'gone away.txt': lines('gone', 900), 'bin.dat': 'a\0b' },
+    {
+      'bin.dat': 'a\0c',
+      'lock.json': lines('lock', 3_000),
+      'süß.txt': lines('sweet', 900),
+      'z.ts': 'export const z = 1;\n+++ b/not-a-path\ndiff --git in the text\n',
+    },
+  );
+  const shown = boundedDiff(diff, 1_500);
+  expect(shown.length).toBeLessThan(2_000);
+  expect(shown).toContain('+export const z = 1;');
+  expect(shown).toContain('Binary files a/bin.dat and b/bin.dat differ');
+  expect(shown).not.toContain('+lock 1');
+  expect(shown).toContain('Left out: gone away.txt, lock.json, s\\303\\274\\303\\237.txt.');
+});
+
+test('a single file that is too long is shown as far as there is room, in whole lines', () => {
+  const shown = boundedDiff(gitDiff({}, { 'long.txt': lines('word', 2_000), 'other.txt': lines('x', 2_000) }), 5_000);
+  expect(shown.length).toBeLessThan(5_300);
+  expect(shown).toMatch(/\+word \d+\n\[the rest of long\.txt is left out\]/);
+  expect(shown).toContain('Shown in part: long.txt. Left out: other.txt.');
+});
+
+test('what changed since the last round is told file by file', () => {
+  const base = { 'a.ts': lines('a', 30), 'b.ts': 'b\n', 'd.ts': 'd\n' };
+  const before = gitDiff(base, { ...base, 'a.ts': `${lines('a', 30)}first\n`, 'b.ts': 'B\n', 'd.ts': 'D\n' });
+  const after = gitDiff(base, { ...base, 'a.ts': `${lines('a', 30)}second\n`, 'b.ts': 'B\n', 'c.ts': 'c\n' });
+  const changes = changesBetween(before, after, 10_000);
+  expect(changes).toContain('The same as in the last round: b.ts');
+  expect(changes).toContain('-+first');
+  expect(changes).toContain('++second');
+  expect(changes).toMatch(/c\.ts\nis new since the last round/);
+  expect(changes).toMatch(/d\.ts\nis as it was before the change/);
+  expect(changes).not.toContain('index ');
+});
+
+test('the same change is no change, wherever its lines have moved to', () => {
+  const before = gitDiff({ a: lines('a', 20) }, { a: `${lines('a', 20)}new\n` });
+  const moved = before.replace(/^index .*$/m, 'index 1234567..89abcde 100644').replace(/@@ -\d+/, '@@ -99');
+  expect(moved).not.toBe(before);
+  expect(changesBetween(before, moved, 10_000)).toBe('None: the change is the same as in the last round.');
+});
+
+test('a file that was written anew is not compared line by line', () => {
+  const before = gitDiff({}, { a: lines('old', 3_000) });
+  const after = gitDiff({}, { a: lines('new', 3_000) });
+  expect(changesBetween(before, after, 10_000)).toContain('was written anew');
+});

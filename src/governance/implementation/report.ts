@@ -1,0 +1,247 @@
+import type { GatePolicy } from '../../core/config.ts';
+import type { GateEvidence, GateName } from '../../core/gate.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../core/money.ts';
+import { formatReviewLog, type Ledger } from '../ledger.ts';
+import { writeFrontMatter } from '../lld/front-matter.ts';
+import { bulletsOf, gateTable } from './gate-lines.ts';
+import { asCode, asText, tableOf } from './markdown-text.ts';
+
+export interface ChangedFile {
+  path: string;
+  change: 'added' | 'modified' | 'deleted';
+  isTest: boolean;
+  /** Whether the LLD names it. */
+  planned: boolean;
+  /** Null for a file that has no lines. */
+  linesAdded: number | null;
+  linesRemoved: number | null;
+}
+
+/** A scenario of the LLD with the names of the tests that are for it. */
+export interface ScenarioTests {
+  id: string;
+  scenario: string;
+  tests: readonly string[];
+}
+
+export interface FrozenFile {
+  path: string;
+  sha256: string;
+}
+
+export interface CoverageFacts {
+  /** Percent, and who asks for it; null: nobody does. */
+  target: { percent: number; from: string } | null;
+  /** The changed files that the test runner knows; null: it gives no coverage. */
+  files: readonly { file: string; lines: number; covered: number; missed: readonly number[] }[] | null;
+}
+
+export interface ReviewFacts {
+  rounds: number;
+  verdict: string;
+  ledger: Ledger;
+}
+
+/** What one role used. */
+export interface Spending {
+  role: string;
+  model: string;
+  calls: number;
+  usage: Usage;
+  /** False where nobody can tell what it used. */
+  metered: boolean;
+  /** Null: the price is not known. */
+  costUsd: number | null;
+}
+
+export interface ReportFacts {
+  id: string;
+  title: string;
+  /** The hash of the LLD's body as it was approved. */
+  lldHash: string;
+  branch: string;
+  baseCommit: string;
+  /** Null where there is no such commit. */
+  testsCommit: string | null;
+  codeCommit: string | null;
+  implementer: string;
+  reviewer: string;
+  policy: GatePolicy;
+  changes: readonly ChangedFile[];
+  gates: readonly GateEvidence[];
+  scenarios: readonly ScenarioTests[];
+  frozen: readonly FrozenFile[];
+  coverage: CoverageFacts;
+  /** Null: the change was not reviewed. */
+  review: ReviewFacts | null;
+  /** What was undone, and what else a person should know. Plain text, one line each. */
+  notices: readonly string[];
+  spending: readonly Spending[];
+  /** Left out unless given: then two runs over the same answers write the same report. */
+  generatedAt?: string;
+}
+
+/** `docs/reports/<id>.md`: what was done for an LLD, and how the engine knows that it holds. */
+export function writeReport(facts: ReportFacts): string {
+  const { id, title } = facts;
+  const body = [
+    `# Implementation Report: ${asText(id)} - ${asText(title)}`,
+    ...section('What changed', whatChanged(facts.changes)),
+    ...section('Gates', gates(facts)),
+    ...section('Coverage', coverage(facts.coverage)),
+    ...section('Review', review(facts)),
+    ...section('What was undone or noticed', facts.notices.length === 0 ? ['Nothing.'] : [bulletsOf(facts.notices)]),
+    ...section('Cost', cost(facts.spending)),
+  ].join('\n\n');
+  return writeFrontMatter(`${body}\n`, frontMatter(facts));
+}
+
+function section(title: string, blocks: string[]): string[] {
+  return [`## ${title}`, ...blocks];
+}
+
+function frontMatter(facts: ReportFacts): Record<string, string | number> {
+  const { testsCommit, codeCommit, generatedAt } = facts;
+  const total = totalCost(facts.spending);
+  return {
+    issue: /^[1-9]\d{0,14}$/.test(facts.id) ? Number(facts.id) : facts.id,
+    title: facts.title,
+    status: 'implemented',
+    lldHash: facts.lldHash,
+    branch: facts.branch,
+    baseCommit: facts.baseCommit,
+    ...(testsCommit === null ? {} : { testsCommit }),
+    ...(codeCommit === null ? {} : { codeCommit }),
+    implementer: facts.implementer,
+    reviewer: facts.reviewer,
+    policy: facts.policy,
+    costUsd: total === null ? 'not known' : Number(total.toFixed(6)),
+    ...(generatedAt === undefined ? {} : { generated: generatedAt }),
+  };
+}
+
+function whatChanged(changes: readonly ChangedFile[]): string[] {
+  if (changes.length === 0) return ['Nothing.'];
+  const lines = (sign: string, count: number | null): string => (count === null ? '' : `${sign}${count}`);
+  const rows = changes.map(({ path, change, isTest, planned, linesAdded, linesRemoved }) => [
+    asCode(path),
+    change,
+    isTest ? 'test' : 'code',
+    lines('+', linesAdded),
+    lines('-', linesRemoved),
+    planned ? 'yes' : '**no**',
+  ]);
+  return [tableOf(['File', 'Change', 'Kind', 'Lines added', 'Lines removed', 'In the LLD'], rows)];
+}
+
+function gates({ gates: all, policy, scenarios, frozen }: ReportFacts): string[] {
+  if (all.length === 0) return [`No gate was checked: the policy is \`${policy}\`.`];
+  return [
+    `Policy: \`${policy}\`.`,
+    gateTable(all),
+    ...all.flatMap((gate) => {
+      const details = detailsOf(gate, scenarios, frozen);
+      return details.length === 0 ? [] : [`### ${HEADINGS[gate.gate]}`, ...details];
+    }),
+  ];
+}
+
+const HEADINGS: Record<GateName, string> = {
+  tests: 'Tests: every scenario has one',
+  red: 'Red: they fail before the code',
+  frozen: 'Frozen: they stay as they were',
+  green: 'Green: they pass, and so does what passed before',
+  coverage: 'Coverage: they run through what changed',
+  reverse: 'Reverse: they fail without the code',
+};
+
+function detailsOf(
+  { gate, details, problems }: GateEvidence,
+  scenarios: readonly ScenarioTests[],
+  frozen: readonly FrozenFile[],
+): string[] {
+  const blocks = problems.length === 0 ? [] : ['Problems:', bulletsOf(problems)];
+  if (gate === 'tests' && scenarios.length > 0) {
+    const rows = scenarios.map(({ id, scenario, tests }) => [
+      asText(id),
+      asText(scenario),
+      tests.map((test) => asCode(test)).join('<br>'),
+    ]);
+    return [...blocks, tableOf(['Scenario', 'What', 'Tests'], rows)];
+  }
+  if (gate === 'frozen' && frozen.length > 0) {
+    const rows = frozen.map(({ path, sha256 }) => [asCode(path), asCode(sha256)]);
+    return [...blocks, tableOf(['File', 'sha256'], rows)];
+  }
+  // The files stand in the section on coverage.
+  if (gate === 'coverage' || details.length === 0) return blocks;
+  return [...blocks, bulletsOf(details)];
+}
+
+const MOST_MISSED = 30;
+
+function coverage({ target, files }: CoverageFacts): string[] {
+  const asked = target === null ? 'No target.' : `Target: ${target.percent} %, from the ${asText(target.from)}.`;
+  if (files === null) return [`${asked} The test runner gave no coverage.`];
+  if (files.length === 0) return [`${asked} No changed file has lines to cover.`];
+  const rows = files.map(({ file, lines, covered, missed }) => {
+    const more = missed.length > MOST_MISSED ? `, … (${missed.length} in all)` : '';
+    return [
+      asCode(file),
+      String(lines),
+      String(covered),
+      percentOf(covered, lines),
+      `${missed.slice(0, MOST_MISSED).join(', ')}${more}`,
+    ];
+  });
+  const lines = files.reduce((sum, file) => sum + file.lines, 0);
+  const covered = files.reduce((sum, file) => sum + file.covered, 0);
+  rows.push(['all', String(lines), String(covered), percentOf(covered, lines), '']);
+  return [asked, tableOf(['File', 'Lines', 'Covered', 'Percent', 'Lines not covered'], rows)];
+}
+
+/** Rounded down: what is not wholly covered never shows as 100. */
+function percentOf(covered: number, lines: number): string {
+  return lines === 0 ? '' : `${Math.floor((covered / lines) * 1_000) / 10} %`;
+}
+
+function review({ review: facts, reviewer }: ReportFacts): string[] {
+  if (facts === null) return ['The change was not reviewed.'];
+  return [
+    `${asText(facts.verdict)} by ${asCode(reviewer)} after ${facts.rounds} round(s).`,
+    formatReviewLog(facts.ledger),
+  ];
+}
+
+function cost(spending: readonly Spending[]): string[] {
+  const row = ({ role, model, calls, usage, metered, costUsd }: Spending): string[] => [
+    asText(role),
+    asCode(model),
+    String(calls),
+    metered ? String(usage.inputTokens) : 'not known',
+    metered ? String(usage.outputTokens) : 'not known',
+    usdOf(costUsd),
+  ];
+  const total: Spending = {
+    role: 'all',
+    model: '',
+    calls: spending.reduce((sum, { calls }) => sum + calls, 0),
+    usage: spending.reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE),
+    metered: spending.every(({ metered }) => metered),
+    costUsd: totalCost(spending),
+  };
+  const header = ['Role', 'Model', 'Calls', 'Input tokens', 'Output tokens', 'USD'];
+  return [tableOf(header, [...spending.map(row), row(total)])];
+}
+
+/** One price that nobody knows makes the sum unknown. */
+function totalCost(spending: readonly Spending[]): number | null {
+  return spending.reduce<number | null>(
+    (sum, { costUsd }) => (sum === null || costUsd === null ? null : sum + costUsd),
+    0,
+  );
+}
+
+function usdOf(costUsd: number | null): string {
+  return costUsd === null ? 'not known' : costUsd.toFixed(4);
+}

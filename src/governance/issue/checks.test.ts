@@ -1,0 +1,209 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { editedIssue, issueWithSection, SAMPLE_ISSUE } from '../../../test/support/sample-issue.ts';
+import template from '../issue-template.md';
+import { checkIssue } from './checks.ts';
+
+function found(text: string): string[] {
+  return checkIssue(text).findings.map(({ rule, severity }) => `${severity} ${rule}`);
+}
+
+function withoutSection(title: string): string {
+  return issueWithSection(title, '').replace(`## ${title}\n\n`, '');
+}
+
+function numbered(count: number, line: (number: number) => string): string {
+  return Array.from({ length: count }, (_, index) => line(index + 1)).join('\n');
+}
+
+test('the sample passes, with every requirement covered', () => {
+  const { findings, coverage } = checkIssue(SAMPLE_ISSUE);
+  expect(findings).toEqual([]);
+  expect(coverage).toMatchObject({ covered: 2, total: 2, percent: 100 });
+  expect(coverage.rows[1]).toMatchObject({ requirement: '2', scenarios: ['AC2'] });
+});
+
+test('front matter, CRLF and a byte-order mark change nothing', () => {
+  expect(found(`\uFEFF---\nbrief: quota\n---\n\n${SAMPLE_ISSUE}`.replaceAll('\n', '\r\n'))).toEqual([]);
+});
+
+describe('one thing broken gives exactly its finding', () => {
+  test.each<[string, string, string[]]>([
+    ['no title', editedIssue('# Retry calls that met a quota\n', ''), ['error title']],
+    ['a title without end', editedIssue('met a quota\n', `met a quota ${'x '.repeat(120)}\n`), ['warning title']],
+    ['no user story', withoutSection('User Story'), ['error section-missing']],
+    ['no objective', withoutSection('Objective'), ['error section-missing']],
+    ['no definition of done', withoutSection('Definition of Done'), ['error section-missing']],
+    ['nothing out of scope', withoutSection('Out of Scope'), ['error section-missing']],
+    ['an empty objective', issueWithSection('Objective', ''), ['error section-empty']],
+    ['an objective of comments', issueWithSection('Objective', '<!-- later -->'), ['error section-empty']],
+    ['empty scenarios', issueWithSection('Scenarios of Use', ''), ['error section-empty']],
+    ['a section twice', `${SAMPLE_ISSUE}\n## Objective\nAgain.\n`, ['warning section-repeated']],
+    [
+      'sections out of order',
+      `${withoutSection('Objective')}\n## Objective\nThe batch ends.\n`,
+      ['warning section-order'],
+    ],
+    ['a story that is none', issueWithSection('User Story', 'Calls fail.'), ['warning user-story']],
+    [
+      'scenarios without numbers',
+      issueWithSection('Scenarios of Use', '- Quota comes back.\n- It stays away.'),
+      ['error scenario-none'],
+    ],
+    [
+      'a scenario number twice',
+      editedIssue('**S2 –', '**S1 –'),
+      ['error scenario-duplicate', 'error criterion-unknown-reference'],
+    ],
+    ['a scenario without a criterion', editedIssue('(S2, R2)', '(R2)'), ['error scenario-uncovered']],
+    ['a requirement without a criterion', editedIssue('(S2, R2)', '(S2)'), ['error requirement-uncovered']],
+    [
+      'a criterion for a scenario that is not there',
+      editedIssue('(S2, R2)', '(S2, S7, R2)'),
+      ['error criterion-unknown-reference'],
+    ],
+    [
+      'a criterion that settles nothing',
+      editedIssue('(S2, R2)', '(S2, R2)\n- [ ] The log has 1 line.'),
+      ['warning criterion-unlinked'],
+    ],
+    [
+      'requirements without numbers',
+      issueWithSection('Requirements', '- Calls are made again.'),
+      ['error requirement-none'],
+    ],
+    ['criteria that are prose', issueWithSection('Acceptance Criteria', 'It is tested.'), ['error criterion-none']],
+    [
+      'a vague criterion',
+      editedIssue('With 429 for ever, the vendor sees 6 calls and the exit code is 75.', 'It works as expected.'),
+      ['error criterion-vague'],
+    ],
+    [
+      'a criterion that says nothing but its references',
+      editedIssue('With 429 for ever, the vendor sees 6 calls and the exit code is 75.', ''),
+      ['error criterion-vague'],
+    ],
+    [
+      'text of the template',
+      editedIssue('Calls', '{{a statement}}', SAMPLE_ISSUE.replace('Retry calls', 'Calls')),
+      ['error template-text'],
+    ],
+    [
+      'a hint of the template',
+      editedIssue(
+        '## Requirements\n',
+        '## Requirements\n<!-- Numbered in one sequence: what must hold, not how it is built. -->\n',
+      ),
+      ['warning template-text'],
+    ],
+    ['TBD alone', issueWithSection('Objective', 'TBD'), ['error template-text']],
+    ['TBD in a sentence', editedIssue('After 5 refusals', 'After TBD refusals'), ['error undecided']],
+    ['an open question', issueWithSection('Open Questions', '- [ ] Is TBD a number?'), ['warning open-question']],
+    ['many requirements', manyRequirements(13), ['warning issue-size']],
+    ['too many requirements', manyRequirements(21), ['error issue-size']],
+    ['many words', issueWithSection('Objective', 'The batch ends. '.repeat(600)), ['warning issue-size']],
+    ['too many words', issueWithSection('Objective', 'The batch ends. '.repeat(1_500)), ['error issue-size']],
+  ])('%s', (_, text, expected) => {
+    expect(text).not.toBe(SAMPLE_ISSUE);
+    expect(found(text)).toEqual(expected);
+  });
+});
+
+function manyRequirements(count: number): string {
+  const requirements = issueWithSection(
+    'Requirements',
+    numbered(count, (number) => `${number}. Call ${number} waits.`),
+  );
+  return editedIssue('(S2, R2)', `(S2, R1-R${count})`, requirements);
+}
+
+describe('other ways to write the same', () => {
+  test.each<[string, string]>([
+    ['no open questions', withoutSection('Open Questions')],
+    ['all headings on one level', SAMPLE_ISSUE.replaceAll('## ', '# ')],
+    ['scenarios as a numbered list', SAMPLE_ISSUE.replaceAll(/- \*\*S(\d) – /g, '$1. **')],
+    ['scenarios as headings', SAMPLE_ISSUE.replaceAll(/- \*\*S(\d) – ([^:]+):\*\*/g, '### Scenario $1: $2\n\n')],
+    [
+      'a table of scenarios',
+      issueWithSection('Scenarios of Use', '| ID | Scenario |\n|---|---|\n| S1 | Quota back |\n| S2 | Quota away |'),
+    ],
+    [
+      'criteria grouped by scenario',
+      issueWithSection(
+        'Acceptance Criteria',
+        '### S1\n- [ ] The vendor sees 2 calls. (R1)\n### S2\n- [ ] The vendor sees 6 calls. (R2)',
+      ),
+    ],
+    [
+      'criteria below their scenario',
+      issueWithSection(
+        'Acceptance Criteria',
+        '- S1:\n  - The vendor sees 2 calls. (R1)\n- S2:\n  - The vendor sees 6 calls. (R2)',
+      ),
+    ],
+    [
+      'a table of criteria',
+      issueWithSection(
+        'Acceptance Criteria',
+        '| # | Criterion | Scenarios | Requirements |\n|---|---|---|---|\n| 1 | 2 calls | S1 | 1 |\n| 2 | 6 calls | 2 | REQ-2 |',
+      ),
+    ],
+    [
+      'references in front',
+      issueWithSection(
+        'Acceptance Criteria',
+        '- [ ] **AC1 (S1, R1):** The vendor sees 2 calls.\n- [ ] S2, R2: The vendor sees 6 calls.',
+      ),
+    ],
+    [
+      'other names of sections',
+      SAMPLE_ISSUE.replace('Scenarios of Use', 'Usage Scenarios').replace('## Out of Scope', '## 6. Non-Goals'),
+    ],
+  ])('%s', (_, text) => {
+    expect(text).not.toBe(SAMPLE_ISSUE);
+    expect(found(text)).toEqual([]);
+  });
+});
+
+test('an issue that is called like one of its sections keeps its title', () => {
+  expect(found(editedIssue('# Retry calls that met a quota', '# Requirements'))).toEqual([]);
+});
+
+test('the template itself is held back', () => {
+  expect(new Set(found(template))).toContain('error template-text');
+});
+
+test('findings are in document order, on one line each, and say what to do', () => {
+  const broken = editedIssue(
+    '(S2, R2)',
+    '(R9)',
+    editedIssue('After 5', 'After TBD', issueWithSection('Objective', '')),
+  );
+  const { findings } = checkIssue(broken);
+  expect(findings.map(({ rule }) => rule)).toEqual([
+    'section-empty',
+    'scenario-uncovered',
+    'requirement-uncovered',
+    'undecided',
+    'criterion-unknown-reference',
+  ]);
+  for (const { message } of findings) expect(message).toMatch(/^[^\n]+: [^\n]+\.$/);
+});
+
+test('damaged documents are checked without an exception', () => {
+  const lines = SAMPLE_ISSUE.split('\n');
+  fc.assert(
+    fc.property(
+      fc.array(fc.nat(lines.length - 1), { maxLength: 20 }),
+      fc.nat(SAMPLE_ISSUE.length),
+      fc.string(),
+      (dropped, at, noise) => {
+        const kept = lines.filter((_, index) => !dropped.includes(index)).join('\n');
+        const text = `${kept.slice(0, at)}${noise}${kept.slice(at)}`;
+        const { findings } = checkIssue(text);
+        expect(findings.every(({ line }) => line >= 1 && line <= text.split('\n').length + 1)).toBe(true);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});

@@ -1,0 +1,9 @@
+/**
+ * Material goes in tags, so that a document with headings of its own can't be taken for a part of the prompt. The tag is
+ * made longer where the text holds its end: nobody can write their way out of it.
+ */
+export function tagged(tag: string, text: string): string {
+  let name = tag;
+  while (text.includes(`</${name}>`)) name += '-';
+  return `<${name}>\n${text.trim()}\n</${name}>`;
+}

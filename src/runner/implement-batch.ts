@@ -1,0 +1,59 @@
+import { relative, sep } from 'node:path';
+import { AgentosError } from '../core/errors.ts';
+import type { ItemId } from '../core/ids.ts';
+import { implementCostCeilingUsd } from '../core/plan.ts';
+import { requireModels } from '../provider/require-models.ts';
+import { createDirectorySource } from '../source/directory.ts';
+import { implementBacklog } from '../workflow/implement-backlog.ts';
+import { branchesBelow, readAt } from '../workspace/branch-files.ts';
+import { createGit } from '../workspace/git.ts';
+import type { Project } from '../workspace/project.ts';
+import { missingAgent } from '../writer/agents/missing-agent.ts';
+import type { Batch } from './batch.ts';
+
+export const implementBatch: Batch = {
+  workflow: 'implement',
+  task: { builtIn: 'implement' },
+  roles: ['implementer', 'reviewer'],
+  collect: (project, ids) =>
+    implementBacklog(
+      {
+        paths: project.paths,
+        source: createDirectorySource(project.paths.issues),
+        onBranches: (wanted) => designsOnBranches(project, wanted),
+      },
+      ids,
+    ),
+  async requirements({ config, childEnv }) {
+    const warnings = requireModels(config, ['implementer', 'reviewer']);
+    const missing = await missingAgent(config.models.implementer, childEnv['PATH']);
+    if (missing !== null) throw new AgentosError(missing);
+    return warnings;
+  },
+  costCeilingUsd: ({ config }, pending) => implementCostCeilingUsd(config, pending.length),
+  done: {
+    reason: 'implemented already, for what its LLD says now',
+    outputs: () => [],
+  },
+  nothingToDo: 'every approved LLD is implemented',
+};
+
+/** What is implemented is told by the branches, merged or not: the user's checkout stays as it was. */
+async function designsOnBranches(
+  { paths, childEnv }: Project,
+  ids: readonly ItemId[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const git = createGit(paths.repository, childEnv);
+  const branches = await branchesBelow(git, 'agentos/');
+  const wanted = ids.flatMap((id) => {
+    const path = relative(paths.repository, paths.lld(id)).split(sep).join('/');
+    return branches.filter(({ name }) => name.startsWith(`agentos/${id}-`)).map(({ ref }) => ({ id, ref, path }));
+  });
+  const texts = await readAt(git, wanted);
+  const found = new Map<string, string[]>();
+  for (const [index, { id }] of wanted.entries()) {
+    const text = texts[index];
+    if (text !== null && text !== undefined) found.set(id, [...(found.get(id) ?? []), text]);
+  }
+  return found;
+}

@@ -1,0 +1,23 @@
+import { lldCostCeilingUsd } from '../core/plan.ts';
+import { requireModels } from '../provider/require-models.ts';
+import { createDirectorySource } from '../source/directory.ts';
+import { lldBacklog } from '../workflow/lld-backlog.ts';
+import type { Batch } from './batch.ts';
+
+export const lldBatch: Batch = {
+  workflow: 'lld',
+  task: { builtIn: 'lld' },
+  roles: ['drafter', 'reviewer'],
+  collect: ({ paths }, ids) => lldBacklog(createDirectorySource(paths.issues), paths, ids),
+  requirements: async ({ config }) => requireModels(config, ['drafter', 'reviewer']),
+  costCeilingUsd: ({ config }, pending) =>
+    lldCostCeilingUsd(
+      config,
+      pending.map((item) => item.chars),
+    ),
+  done: {
+    reason: 'approved already, for what the issue says now',
+    outputs: ({ paths }, id) => [paths.lld(id)],
+  },
+  nothingToDo: 'every issue has an approved LLD for what it says now',
+};

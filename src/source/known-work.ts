@@ -1,0 +1,80 @@
+import { type FileHandle, open, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ItemId, isItemId } from '../core/ids.ts';
+import { readFrontMatter } from '../governance/lld/front-matter.ts';
+import { normaliseText } from '../governance/markdown.ts';
+
+/** The beginning of a document that is there already. */
+export interface KnownText {
+  id: ItemId;
+  kind: 'issue' | 'lld';
+  title: string;
+  /** Without front matter. */
+  text: string;
+  /** Front matter; empty without any that matters here. */
+  fields: Record<string, unknown>;
+}
+
+const READ_AT_ONCE = 64;
+const HEAD_BYTES = 16_384;
+const FRONT_MATTER = /^---[ \t]*\n(?=[\w-]+:)[^]*?\n(?:---|\.\.\.)[ \t]*(?:\n|$)/;
+/** Only these are worth the time of a YAML parser, ten thousand times over. */
+const TELLING_FIELD = /^(?:brief|status|title):/m;
+
+/** Every issue, in no order. What can't be read is passed over: it has nothing to be compared with. */
+export function readKnownIssues(directory: string): Promise<KnownText[]> {
+  return readHeads(directory, /^([^.].*)\.md$/, 'issue');
+}
+
+/** Every approved LLD. */
+export async function readApprovedLlds(directory: string): Promise<KnownText[]> {
+  const known = await readHeads(directory, /^LLD-(.+)\.md$/, 'lld');
+  return known.filter(({ fields }) => fields['status'] === 'approved');
+}
+
+async function readHeads(directory: string, name: RegExp, kind: KnownText['kind']): Promise<KnownText[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  const files = entries.flatMap((entry) => {
+    const id = name.exec(entry.name)?.[1] ?? '';
+    // A link could lead out of the folder, to any file of the machine.
+    return entry.isFile() && isItemId(id) && id.toLowerCase() !== 'readme' ? [{ id, file: entry.name }] : [];
+  });
+  const known: KnownText[] = [];
+  const buffers = Array.from({ length: READ_AT_ONCE }, () => Buffer.allocUnsafe(HEAD_BYTES));
+  for (let at = 0; at < files.length; at += READ_AT_ONCE) {
+    const texts = files.slice(at, at + READ_AT_ONCE).map(async ({ id, file }, index) => {
+      const head = await readHead(join(directory, file), buffers[index] ?? Buffer.allocUnsafe(HEAD_BYTES));
+      return head === null ? [] : [knownText(id, kind, head)];
+    });
+    known.push(...(await Promise.all(texts)).flat());
+  }
+  return known;
+}
+
+async function readHead(path: string, buffer: Buffer): Promise<string | null> {
+  let file: FileHandle | null = null;
+  try {
+    file = await open(path, 'r');
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
+    return normaliseText(buffer.toString('utf8', 0, bytesRead));
+  } catch {
+    return null;
+  } finally {
+    await file?.close();
+  }
+}
+
+function knownText(id: ItemId, kind: KnownText['kind'], head: string): KnownText {
+  const block = FRONT_MATTER.exec(head)?.[0] ?? '';
+  const fields = TELLING_FIELD.test(block) ? readFrontMatter(block).fields : {};
+  const text = head.slice(block.length);
+  const stated = fields['title'];
+  const firstLine = /^[\s#*>-]*(\S.*?)[\s#]*$/m.exec(text)?.[1] ?? '';
+  const title = typeof stated === 'string' && stated.trim() !== '' ? stated.trim() : firstLine;
+  return { id, kind, title: withoutNumber(title, id).slice(0, 200), text, fields };
+}
+
+/** `42 - Feature: Retry` of a design is `Retry`, as in its issue. */
+function withoutNumber(title: string, id: string): string {
+  return title.startsWith(`${id} - `) ? title.slice(id.length + 3).replace(/^Feature:\s*/i, '') : title;
+}

@@ -1,0 +1,109 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { SpanKind as OtelKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  type Resource,
+  resourceFromAttributes,
+} from '@opentelemetry/resources';
+import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace';
+import type { ExporterStart, FromExporter, ToExporter } from './exporter-protocol.ts';
+import type { SpanKind, SpanRecord } from './span.ts';
+
+/*
+ * The only place that knows OpenTelemetry, in a thread of its own: what the exporter still waits for when the program has
+ * nothing more to do (a connection, a delay before it tries again) ends with the thread.
+ */
+
+const { protocol, queue, version } = workerData as ExporterStart;
+
+async function createExporter(): Promise<SpanExporter> {
+  if (protocol === 'http/json') {
+    const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http');
+    return new OTLPTraceExporter();
+  }
+  const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-proto');
+  return new OTLPTraceExporter();
+}
+
+function tell(message: FromExporter): void {
+  parentPort?.postMessage(message);
+}
+
+function watched(exporter: SpanExporter): SpanExporter {
+  return {
+    export: (spans, done) =>
+      exporter.export(spans, (result) => {
+        tell({ spans: spans.length, failure: result.error ? reasonOf(result.error) : null });
+        done(result);
+      }),
+    forceFlush: async () => exporter.forceFlush?.(),
+    shutdown: () => exporter.shutdown(),
+  };
+}
+
+/** The status or the system's code; a message may quote what was sent. */
+function reasonOf(error: Error): string {
+  const code = 'code' in error ? error.code : undefined;
+  if (typeof code === 'number') return `status ${code}`;
+  return typeof code === 'string' ? code : error.message.slice(0, 200);
+}
+
+function timeOf(ms: number): [number, number] {
+  const seconds = Math.floor(ms / 1_000);
+  return [seconds, Math.floor((ms - seconds * 1_000) * 1e6)];
+}
+
+const KINDS: Record<SpanKind, OtelKind> = { internal: OtelKind.INTERNAL, client: OtelKind.CLIENT };
+const resource: Resource = defaultResource()
+  .merge(resourceFromAttributes({ 'service.name': 'agentos', 'service.version': version, 'process.pid': process.pid }))
+  .merge(detectResources({ detectors: [envDetector] }));
+
+function readable(span: SpanRecord): ReadableSpan {
+  const { traceId, spanId, parentSpanId } = span;
+  const inTrace = { traceId, traceFlags: TraceFlags.SAMPLED };
+  const endMs = span.endMs ?? span.startMs;
+  return {
+    name: span.name,
+    kind: KINDS[span.kind],
+    spanContext: () => ({ ...inTrace, spanId }),
+    ...(parentSpanId === null ? {} : { parentSpanContext: { ...inTrace, spanId: parentSpanId } }),
+    startTime: timeOf(span.startMs),
+    endTime: timeOf(endMs),
+    duration: timeOf(Math.max(0, endMs - span.startMs)),
+    status: span.failed ? { code: SpanStatusCode.ERROR, message: span.message } : { code: SpanStatusCode.UNSET },
+    attributes: span.attributes as ReadableSpan['attributes'],
+    links: span.links.map((context) => ({ context: { ...context, traceFlags: TraceFlags.SAMPLED, isRemote: true } })),
+    events: span.events.map(({ name, atMs, attributes }) => ({
+      name,
+      time: timeOf(atMs),
+      attributes: attributes as ReadableSpan['attributes'],
+    })),
+    ended: true,
+    resource,
+    instrumentationScope: { name: 'agentos', version },
+    droppedAttributesCount: 0,
+    droppedEventsCount: span.droppedEvents,
+    droppedLinksCount: 0,
+  };
+}
+
+const processor = new BatchSpanProcessor({
+  exporter: watched(await createExporter()),
+  maxQueueSize: queue.maxSize,
+  maxExportBatchSize: Math.min(queue.batchSize, queue.maxSize),
+  scheduledDelayMillis: queue.delayMs,
+  exportTimeoutMillis: queue.timeoutMs,
+});
+
+parentPort?.on('message', (message: ToExporter) => {
+  switch (message.type) {
+    case 'spans':
+      for (const span of message.spans) processor.onEnd(readable(span));
+      return;
+    case 'flush':
+      // What could not be sent is told by the exporter.
+      processor.forceFlush().catch(() => undefined);
+  }
+});

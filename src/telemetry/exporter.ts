@@ -1,0 +1,117 @@
+import { Worker } from 'node:worker_threads';
+import type { ExporterStart, FromExporter, ToExporter } from './exporter-protocol.ts';
+import type { TraceSettings } from './settings.ts';
+import type { SpanRecord } from './span.ts';
+
+/** Spans are handed over together; a thread that is woken for each of them would cost more than they do. */
+const GATHER_MS = 100;
+const GATHER_SPANS = 200;
+const MAX_HEAP_MB = 128;
+
+export interface ExporterOptions {
+  settings: Pick<TraceSettings, 'protocol' | 'queue' | 'shownEndpoint'>;
+  /** The thread's program. */
+  script: string;
+  /** Holds what the collector wants to see, too. */
+  env: Readonly<Record<string, string | undefined>>;
+  version: string;
+  /** As the span may leave the machine. */
+  prepare: (span: SpanRecord) => SpanRecord;
+  /** Told at most once, whatever goes wrong. */
+  onProblem: (text: string) => void;
+}
+
+export interface SpanExporter {
+  add(span: SpanRecord): void;
+  /** Sends what there is without waiting for more. */
+  flush(): void;
+  /** Sends what there is, and ends after this time at the latest. */
+  close(withinMs: number, giveUp: AbortSignal): Promise<void>;
+}
+
+/** Sends spans in the background: nobody waits for the collector, and what it can't take is dropped. */
+export function startSpanExporter(options: ExporterOptions): SpanExporter {
+  const { settings, script, env, version, prepare, onProblem } = options;
+  const start: ExporterStart = { protocol: settings.protocol, queue: settings.queue, version };
+  const thread = new Worker(script, {
+    workerData: start,
+    env: definedOnly(env),
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+  });
+  thread.unref();
+  let gathered: SpanRecord[] = [];
+  let timer: NodeJS.Timeout | null = null;
+  let pending = 0;
+  let isGone = false;
+  let onEmpty: () => void = () => undefined;
+  let isSaid = false;
+
+  const say = (what: string): void => {
+    if (isSaid) return;
+    isSaid = true;
+    onProblem(`Tracing: ${what} The run goes on; this is said once.`);
+  };
+  const gone = (): void => {
+    isGone = true;
+    onEmpty();
+  };
+  thread.on('message', ({ spans, failure }: FromExporter) => {
+    pending -= spans;
+    if (failure !== null) say(`the collector at ${settings.shownEndpoint} did not take spans (${failure}).`);
+    if (pending <= 0) onEmpty();
+  });
+  thread.on('error', (error) => {
+    say(`spans can't be sent (${error instanceof Error ? error.message : String(error)}).`);
+    gone();
+  });
+  thread.on('exit', gone);
+  const post = (message: ToExporter): void => thread.postMessage(message);
+
+  const handOver = (): void => {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    if (gathered.length === 0) return;
+    post({ type: 'spans', spans: gathered });
+    gathered = [];
+  };
+  return {
+    add(span) {
+      if (isGone) return;
+      if (pending >= settings.queue.maxSize) {
+        say(`the collector at ${settings.shownEndpoint} is too slow, and spans are dropped.`);
+        return;
+      }
+      pending += 1;
+      gathered.push(prepare(span));
+      if (gathered.length >= GATHER_SPANS) handOver();
+      else timer ??= setTimeout(handOver, GATHER_MS).unref();
+    },
+    flush() {
+      handOver();
+      post({ type: 'flush' });
+    },
+    async close(withinMs, giveUp) {
+      this.flush();
+      if (pending > 0 && !isGone && !giveUp.aborted) {
+        await new Promise<void>((resolve) => {
+          const enough = setTimeout(resolve, withinMs);
+          onEmpty = () => {
+            clearTimeout(enough);
+            resolve();
+          };
+          giveUp.addEventListener('abort', onEmpty, { once: true });
+        });
+        giveUp.removeEventListener('abort', onEmpty);
+      }
+      if (pending > 0)
+        say(`the collector at ${settings.shownEndpoint} did not take the last ${pending} span(s) in time.`);
+      thread.removeAllListeners();
+      await thread.terminate();
+    },
+  };
+}
+
+function definedOnly(env: ExporterOptions['env']): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}

@@ -1,0 +1,96 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { AgentosError } from '../core/errors.ts';
+import { parseTraceparent } from '../core/traceparent.ts';
+import type { SpanRecord, SpanSink } from './span.ts';
+import { below, currentSpan, currentTraceparent, traced, withTraceparent } from './tracer.ts';
+
+const PARENT = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
+
+function recorder(): SpanSink & { spans: SpanRecord[]; told: string[] } {
+  const spans: SpanRecord[] = [];
+  const told: string[] = [];
+  return {
+    spans,
+    told,
+    content: false,
+    opened: ({ name }) => void told.push(`opened ${name}`),
+    closed: (span) => void spans.push(span),
+    leaving: () => void told.push('leaving'),
+  };
+}
+
+test('outside of a trace work is just done, and nothing goes out', async () => {
+  const env = { PATH: '/bin' };
+  const result = await traced('nothing', {}, async (span) => {
+    span.set({ a: 1 });
+    currentSpan().event('x');
+    expect(currentTraceparent()).toBeNull();
+    expect(withTraceparent(env)).toBe(env);
+    return 42;
+  });
+  expect(result).toBe(42);
+});
+
+test('spans nest by where they are begun, also side by side and after waits', async () => {
+  const sink = recorder();
+  await below(sink, PARENT, () =>
+    traced('outer', {}, () =>
+      Promise.all(
+        ['left', 'right'].map((name) =>
+          traced(name, {}, async () => {
+            await sleep(1);
+            await traced(`in ${name}`, {}, async () => undefined);
+          }),
+        ),
+      ),
+    ),
+  );
+  const byName = new Map(sink.spans.map((span) => [span.name, span]));
+  const parentOf = (name: string) => byName.get(name)?.parentSpanId;
+  expect(parentOf('outer')).toBe(PARENT.spanId);
+  for (const name of ['left', 'right']) {
+    expect(parentOf(name)).toBe(byName.get('outer')?.spanId);
+    expect(parentOf(`in ${name}`)).toBe(byName.get(name)?.spanId);
+  }
+  expect(new Set(sink.spans.map((span) => span.traceId))).toEqual(new Set([PARENT.traceId]));
+  for (const { startMs, endMs } of sink.spans) expect(endMs).toBeGreaterThanOrEqual(startMs);
+});
+
+test('what is thrown is the error of the span, by its code, and is thrown on', async () => {
+  const sink = recorder();
+  const error = new AgentosError({ code: 'reply-empty', provider: 'x' });
+  const work = below(sink, PARENT, () => traced('fails', {}, () => Promise.reject(error)));
+  await expect(work).rejects.toBe(error);
+  expect(sink.spans[0]).toMatchObject({ failed: true, attributes: { 'error.type': 'reply-empty' } });
+});
+
+test('a program is told the span that it is started in, after the parent was', async () => {
+  const sink = recorder();
+  await below(sink, PARENT, () =>
+    traced('starts', {}, async () => {
+      const { TRACEPARENT } = withTraceparent({ A: 'b' });
+      expect(sink.told).toEqual(['opened starts', 'leaving']);
+      expect(parseTraceparent(TRACEPARENT)).toMatchObject({ traceId: PARENT.traceId, sampled: true });
+      sink.told.push(TRACEPARENT ?? '');
+    }),
+  );
+  expect(sink.told[2]).toContain(sink.spans[0]?.spanId);
+});
+
+test('a wait that is short is no span, a long one is', async () => {
+  const sink = recorder();
+  await below(sink, PARENT, async () => {
+    await traced('short', { fromMs: 10_000 }, async () => undefined);
+    await traced('long', { fromMs: 5 }, () => sleep(20));
+  });
+  expect(sink.spans.map((span) => span.name)).toEqual(['long']);
+});
+
+test('what is not known is left out of the attributes', async () => {
+  const sink = recorder();
+  await below(sink, PARENT, () =>
+    traced('some', { attributes: { a: null, b: 1 } }, async (span) => span.set({ c: undefined, d: ['x'] })),
+  );
+  expect(sink.spans[0]?.attributes).toEqual({ b: 1, d: ['x'] });
+});

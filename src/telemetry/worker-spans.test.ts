@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { openSpan } from './open-span.ts';
+import type { SpanRecord } from './span.ts';
+import { createWorkerSpans } from './worker-spans.ts';
+
+const TRACE = { traceId: 'a'.repeat(32), spanId: null };
+
+function start() {
+  const posts: string[][] = [];
+  const told = Promise.withResolvers<void>();
+  const spans = createWorkerSpans((records: SpanRecord[]) => {
+    posts.push(records.map(({ name, endMs }) => `${name} ${endMs === null ? 'open' : 'ended'}`));
+    told.resolve();
+  }, false);
+  return { spans, posts, told: told.promise };
+}
+
+test('one that began and ended in the meantime is handed over once', () => {
+  const { spans, posts } = start();
+  const outer = openSpan(spans, TRACE, 'outer');
+  openSpan(spans, outer.record, 'inner').end();
+  spans.flush();
+  outer.end();
+  spans.flush();
+  spans.flush();
+  expect(posts).toEqual([['outer open', 'inner ended'], ['outer ended']]);
+});
+
+test('nobody else hears of a span before the parent does', () => {
+  const { spans, posts } = start();
+  openSpan(spans, TRACE, 'asks');
+  expect(posts).toEqual([]);
+  spans.leaving?.();
+  expect(posts).toEqual([['asks open']]);
+});
+
+test('they are handed over after a while by themselves', async () => {
+  const { spans, posts, told } = start();
+  openSpan(spans, TRACE, 'waits');
+  await told;
+  expect(posts).toEqual([['waits open']]);
+});

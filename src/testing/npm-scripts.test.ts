@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { withScriptsExpanded } from './npm-scripts.ts';
+
+test('scripts are followed through all package managers, with their arguments', () => {
+  const scripts = { test: 'npm run unit -- --bail', unit: 'vitest run', lint: 'eslint .' };
+  expect(withScriptsExpanded('npm test', scripts)).toBe('vitest run --bail');
+  expect(withScriptsExpanded('npm t', scripts)).toBe('vitest run --bail');
+  for (const call of ['npm run -s unit', 'pnpm unit', 'pnpm run unit', 'yarn unit', 'bun run unit'])
+    expect(withScriptsExpanded(`${call} && npm run lint`, scripts)).toBe('vitest run && eslint .');
+});
+
+test('what npm runs before a script comes before it', () => {
+  const scripts = { pretest: 'npm run build', build: 'tsc', test: 'node --test dist' };
+  expect(withScriptsExpanded('npm test', scripts)).toBe('(tsc) && node --test dist');
+});
+
+test('several commands stay together where only one stood, and variables reach all of them', () => {
+  const scripts = { unit: 'tsc && jest', one: 'jest' };
+  expect(withScriptsExpanded('npm run unit || echo bad', scripts)).toBe('(tsc && jest) || echo bad');
+  expect(withScriptsExpanded('cross-env CI=1 npm run unit', scripts)).toBe('export CI=1; tsc && jest');
+});
+
+test('what can not be followed stays, and a circle ends', () => {
+  expect(withScriptsExpanded('npm run other -w pkg && npm ci && bun test', { test: 'x' })).toBe(
+    'npm run other -w pkg && npm ci && bun test',
+  );
+  expect(withScriptsExpanded('npm test', { test: 'npm test' })).toBe('npm test');
+});

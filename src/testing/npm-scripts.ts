@@ -1,0 +1,71 @@
+import { edited, isAssignment, type ShellCommand, shellCommands } from './shell-script.ts';
+
+type Scripts = Readonly<Record<string, string>>;
+
+/** Scripts that call each other in a circle end here. */
+const MAX_DEPTH = 6;
+
+/**
+ * Puts the text of package.json's scripts in the place of `npm run x`, `pnpm x`, `yarn x` and the like, with what npm
+ * runs before it (`prex`), so that the test runner inside becomes visible. What can't be followed stays as it is.
+ */
+export function withScriptsExpanded(script: string, scripts: Scripts, depth = 0): string {
+  if (depth >= MAX_DEPTH) return script;
+  const edits = shellCommands(script).flatMap((words) => {
+    const call = scriptCall(script, words, scripts);
+    if (call === null) return [];
+    const before = scripts[`pre${call.name}`];
+    const body = `${scripts[call.name] ?? ''}${call.rest === '' ? '' : ` ${call.rest}`}`;
+    const text = [
+      ...call.settings.map((setting) => `export ${setting}; `),
+      before === undefined ? '' : `(${withScriptsExpanded(before, scripts, depth + 1)}) && `,
+      withScriptsExpanded(body, scripts, depth + 1),
+    ].join('');
+    const start = words[0]?.start ?? 0;
+    const end = words.at(-1)?.end ?? start;
+    const isAlone = (start === 0 && end === script.length) || shellCommands(text).length <= 1;
+    return [{ start, end, text: isAlone ? text : `(${text})` }];
+  });
+  return edited(script, edits);
+}
+
+interface ScriptCall {
+  name: string;
+  /** Variables that are set for it, as written. */
+  settings: string[];
+  /** Further arguments, as written. */
+  rest: string;
+}
+
+const MANAGERS = new Set(['npm', 'pnpm', 'yarn', 'bun']);
+const RUN = new Set(['run', 'run-script']);
+const QUIET = new Set(['-s', '--silent', '--quiet']);
+
+function scriptCall(script: string, words: ShellCommand, scripts: Scripts): ScriptCall | null {
+  const first = words.findIndex((word) => !isAssignment(word.text) && !/^cross-env(-shell)?$/.test(word.text));
+  const manager = words[first]?.text ?? '';
+  if (first < 0 || !MANAGERS.has(manager)) return null;
+  const settings = words.slice(0, first).filter((word) => isAssignment(word.text));
+  let at = first + 1;
+  const skipQuiet = (): void => {
+    while (QUIET.has(words[at]?.text ?? '')) at += 1;
+  };
+  skipQuiet();
+  const isRun = RUN.has(words[at]?.text ?? '');
+  if (isRun) at += 1;
+  skipQuiet();
+  const asked = words[at]?.text ?? '';
+  const name = asked === 't' && !isRun ? 'test' : asked;
+  // Without `run`, npm knows only `test` by its name, and bun's own test runner has that name.
+  const isKnown = isRun || (manager === 'npm' ? name === 'test' : manager !== 'bun');
+  if (!isKnown || !Object.hasOwn(scripts, name)) return null;
+  at += 1;
+  if (words[at]?.text === '--') at += 1;
+  const last = words.at(-1);
+  const next = words[at];
+  return {
+    name,
+    settings: settings.map((word) => script.slice(word.start, word.end)),
+    rest: next === undefined || last === undefined ? '' : script.slice(next.start, last.end),
+  };
+}

@@ -1,0 +1,69 @@
+/** What a test runner's report says of one test. */
+export interface TestCase {
+  /** Relative to the worktree, with forward slashes; null where the runner doesn't tell (a Go or Rust package). */
+  file: string | null;
+  /** With the names of the suites around it, separated by ` > `. */
+  name: string;
+  outcome: 'passed' | 'failed' | 'skipped';
+  /** Why it failed, as the runner says it; shortened. */
+  message: string | null;
+}
+
+/** A file or a package whose tests never began: it can't be read, compiled or imported. */
+export interface LoadFailure {
+  /** The test file, or for a compiled language the folder of the package; null where nobody can tell. */
+  file: string | null;
+  /** All that the runner says about it, for telling why. */
+  message: string;
+}
+
+/** Lines of one file that the tests ran through. */
+export interface FileCoverage {
+  /** Relative to the worktree. */
+  file: string;
+  lines: number;
+  covered: number;
+  /** Numbers of the lines that no test ran through. */
+  missed: number[];
+}
+
+/**
+ * passed – tests ran, and none failed; failed – tests ran, and at least one failed or a file could not be loaded;
+ * no-tests – the runner worked, and there was nothing to run; could-not-run – no report: the command is not there, is
+ * wrong, or crashed; timed-out – it was ended by us.
+ */
+export type TestOutcome = 'passed' | 'failed' | 'no-tests' | 'could-not-run' | 'timed-out';
+
+/** One run of a suite, read from the runner's own report. */
+export interface TestRun {
+  /** As a person would type it. */
+  command: string;
+  outcome: TestOutcome;
+  exitCode: number | null;
+  durationMs: number;
+  cases: TestCase[];
+  loadFailures: LoadFailure[];
+  /** Null where the runner gives none, or was not asked. */
+  coverage: FileCoverage[] | null;
+  /** The last lines that it printed, for whoever has to find out what went wrong. */
+  tail: string;
+}
+
+export type RunnerName = 'vitest' | 'jest' | 'node' | 'pytest' | 'go' | 'cargo' | 'junit' | 'tap';
+
+export interface TestRunOptions {
+  /** Only these test files, where the runner can choose; otherwise it runs all. */
+  files?: readonly string[];
+  coverage?: boolean;
+  signal: AbortSignal;
+}
+
+/** The tests of one worktree. */
+export interface TestSuite {
+  readonly runner: RunnerName;
+  /** As a person would type it. */
+  readonly command: string;
+  /** Tests, and what belongs to them alone: fixtures, snapshots, set-up of the tests. */
+  isTestFile(path: string): boolean;
+  run(options: TestRunOptions): Promise<TestRun>;
+}

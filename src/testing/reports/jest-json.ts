@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { caseMessage, loadMessage } from '../message.ts';
+import type { LoadFailure, TestCase } from '../port.ts';
+import type { PathInWorktree } from '../worktree-path.ts';
+
+/** The report that Jest made up and Vitest writes too. */
+const reportSchema = z.object({
+  testResults: z.array(
+    z.object({
+      name: z.string(),
+      status: z.string(),
+      message: z.string().nullish(),
+      assertionResults: z.array(
+        z.object({
+          ancestorTitles: z.array(z.string()),
+          title: z.string(),
+          status: z.string().nullish(),
+          failing: z.boolean().nullish(),
+          failureMessages: z.array(z.string()).nullish(),
+        }),
+      ),
+    }),
+  ),
+});
+
+export interface JestReading {
+  cases: TestCase[];
+  loadFailures: LoadFailure[];
+}
+
+/** Null where the text is no such report. */
+export function parseJestJson(text: string, pathInWorktree: PathInWorktree): JestReading | null {
+  const parsed = reportSchema.safeParse(fromJson(text));
+  if (!parsed.success) return null;
+  const reading: JestReading = { cases: [], loadFailures: [] };
+  for (const result of parsed.data.testResults) {
+    const file = pathInWorktree(result.name);
+    const message = result.message ?? '';
+    // Jest repeats the failures of tests here, and says so differently when the file itself is what failed.
+    const isBroken =
+      result.status === 'failed' &&
+      (result.assertionResults.length === 0 || message.includes('● Test suite failed to run'));
+    if (isBroken) reading.loadFailures.push({ file, message: loadMessage(message) });
+    for (const test of result.assertionResults) {
+      const outcome = outcomeOf(test.status ?? '', test.failing === true);
+      reading.cases.push({
+        file,
+        name: [...test.ancestorTitles.filter((title) => title !== ''), test.title].join(' > '),
+        outcome,
+        message: outcome === 'failed' ? caseMessage((test.failureMessages ?? []).join('\n')) : null,
+      });
+    }
+  }
+  return reading;
+}
+
+/** A test that is expected to fail and does says nothing about the code. */
+function outcomeOf(status: string, isExpectedToFail: boolean): TestCase['outcome'] {
+  if (status === 'failed') return 'failed';
+  return status === 'passed' && !isExpectedToFail ? 'passed' : 'skipped';
+}
+
+function fromJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

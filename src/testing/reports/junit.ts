@@ -1,0 +1,101 @@
+import { caseMessage, loadMessage } from '../message.ts';
+import type { LoadFailure, TestCase } from '../port.ts';
+import type { PathInWorktree } from '../worktree-path.ts';
+import { parseXml, type XmlElement } from './xml.ts';
+
+export interface JunitReading {
+  cases: TestCase[];
+  loadFailures: LoadFailure[];
+}
+
+export interface JunitHints {
+  pathInWorktree: PathInWorktree;
+  /** Tools differ in which attribute holds a file's name: what is a file of the worktree is taken for one. */
+  isFile: (path: string) => boolean;
+}
+
+/** Null where the text is no JUnit report. */
+export function parseJunit(xml: string, hints: JunitHints): JunitReading | null {
+  const root = parseXml(xml);
+  if (root === null || (root.name !== 'testsuites' && root.name !== 'testsuite')) return null;
+  const reading: JunitReading = { cases: [], loadFailures: [] };
+  readSuite(root, { names: [], file: null }, hints, reading);
+  return { cases: merged(reading.cases), loadFailures: reading.loadFailures };
+}
+
+interface Surroundings {
+  names: readonly string[];
+  file: string | null;
+}
+
+/** Names that tools give to the whole run. */
+const NO_NAMES = new Set(['', 'pytest', 'Root Suite', 'jest tests', 'Mocha Tests', 'vitest tests']);
+
+function readSuite(suite: XmlElement, around: Surroundings, hints: JunitHints, reading: JunitReading): void {
+  const name = suite.name === 'testsuite' ? (suite.attributes.name ?? '') : '';
+  const file = fileOf(suite.attributes.file ?? suite.attributes.filepath ?? '', hints) ?? fileOf(name, hints);
+  const isName = !NO_NAMES.has(name) && fileOf(name, hints) === null;
+  const inner = { names: isName ? [...around.names, name] : around.names, file: file ?? around.file };
+  for (const child of suite.children) {
+    if (child.name === 'testsuite') readSuite(child, inner, hints, reading);
+    else if (child.name === 'testcase') readCase(child, inner, hints, reading);
+    else if (child.name === 'error')
+      reading.loadFailures.push({ file: inner.file, message: reason(child, loadMessage) });
+  }
+}
+
+function readCase(element: XmlElement, around: Surroundings, hints: JunitHints, reading: JunitReading): void {
+  const { name = '', classname = '' } = element.attributes;
+  const file = fileOf(element.attributes.file ?? '', hints) ?? fileOf(classname, hints) ?? around.file;
+  const problem = element.children.find((child) => child.name === 'failure' || child.name === 'error');
+  if (problem !== undefined && isLoadFailure(element, problem, around, file)) {
+    reading.loadFailures.push({ file: file ?? fileOf(name, hints), message: reason(problem, loadMessage) });
+    return;
+  }
+  const isSkipped = element.children.some((child) => child.name === 'skipped');
+  reading.cases.push({
+    file,
+    name: [...suitesOf(classname, around.names, file, hints), name].join(' > '),
+    outcome: problem !== undefined ? 'failed' : isSkipped ? 'skipped' : 'passed',
+    message: problem === undefined ? null : reason(problem, caseMessage),
+  });
+}
+
+/** pytest makes a case of a module that it can't collect; others make one with the name of the file. */
+function isLoadFailure(element: XmlElement, problem: XmlElement, around: Surroundings, file: string | null): boolean {
+  const { name = '', classname = '' } = element.attributes;
+  if (problem.attributes.message === 'collection failure') return true;
+  if (classname === 'pytest' && name === 'internal') return true;
+  return file !== null && around.file === file && name === file;
+}
+
+/** The class is often the last suite again, or the file in other words: `tests.test_x.TestClass`. */
+function suitesOf(classname: string, names: readonly string[], file: string | null, hints: JunitHints): string[] {
+  if (classname === '' || fileOf(classname, hints) !== null || names.includes(classname)) return [...names];
+  const module = file?.replace(/\.[^./]+$/, '').replaceAll('/', '.');
+  if (module !== undefined && (classname === module || classname.startsWith(`${module}.`)))
+    return [...names, ...classname.slice(module.length + 1).split('.')].filter((part) => part !== '');
+  return [...names, classname];
+}
+
+function fileOf(path: string, hints: JunitHints): string | null {
+  if (path === '') return null;
+  const inside = hints.pathInWorktree(path);
+  return inside !== null && hints.isFile(inside) ? inside : null;
+}
+
+function reason(element: XmlElement, shorten: (text: string) => string): string {
+  const { message = '' } = element.attributes;
+  return shorten(element.text.includes(message) ? element.text : `${message}\n${element.text}`);
+}
+
+/** A test that fails and can't be taken down either is there twice. */
+function merged(cases: readonly TestCase[]): TestCase[] {
+  const found = new Map<string, TestCase>();
+  for (const test of cases) {
+    const key = JSON.stringify([test.file, test.name]);
+    const known = found.get(key);
+    if (known === undefined || (known.outcome !== 'failed' && test.outcome === 'failed')) found.set(key, test);
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,155 @@
+import { caseMessage, loadMessage } from '../message.ts';
+import type { LoadFailure, TestCase } from '../port.ts';
+
+export interface TapReading {
+  cases: TestCase[];
+  loadFailures: LoadFailure[];
+}
+
+/** A test point, or a whole subtest. */
+interface Point {
+  ok: boolean;
+  name: string;
+  /** Skipped, or not expected to pass yet. */
+  excused: boolean;
+  diagnostics: string;
+  inner: Level | null;
+}
+
+interface Level {
+  title: string;
+  points: Point[];
+  planned: number | null;
+  /** Why everything was given up. */
+  bail: string | null;
+}
+
+const POINT = /^(not )?ok\b(?: +\d+)?(?: +- +| +|$)(.*)$/;
+const DIRECTIVE = /\s*(?<!\\)#\s*(skip|todo)\b.*$/i;
+const INDENT = 4;
+
+/**
+ * TAP 13 and 14. A subtest is a suite: only the points inside it are cases, unless it fails though all of them pass. Some
+ * tools put the tests of a file into a subtest with the file's name; `fileNamed` knows. Null where there is neither a plan
+ * nor a point.
+ */
+export function parseTap(text: string, fileNamed: (name: string) => string | null): TapReading | null {
+  const top = readLevel(text.split(/\r?\n/));
+  if (top.points.length === 0 && top.planned === null && top.bail === null) return null;
+  const reading: TapReading = { cases: [], loadFailures: [] };
+  flatten(top, { names: [], file: null }, fileNamed, reading);
+  return reading;
+}
+
+function readLevel(lines: readonly string[]): Level {
+  const level: Level = { title: '', points: [], planned: null, bail: null };
+  /** A subtest whose result has not come yet. */
+  let pending: Level | null = null;
+  let title = '';
+  for (let at = 0; at < lines.length; at += 1) {
+    const line = lines[at] ?? '';
+    if (line.startsWith(' '.repeat(INDENT))) {
+      const end = endOfBlock(lines, at);
+      const inner = readLevel(lines.slice(at, end).map((indented) => indented.slice(INDENT)));
+      at = end - 1;
+      const owner = level.points.at(-1);
+      if (owner?.name.endsWith(' {')) {
+        owner.name = owner.name.slice(0, -2);
+        owner.inner = inner;
+      } else if (inner.points.length > 0 || inner.planned !== null || inner.bail !== null) {
+        if (pending !== null) level.points.push(unfinished(pending));
+        pending = { ...inner, title: inner.title === '' ? title : inner.title };
+      }
+      continue;
+    }
+    if (/^ {2}---(\s|$)/.test(line)) {
+      const end = lines.indexOf('  ...', at);
+      const last = level.points.at(-1);
+      if (last !== undefined) last.diagnostics = dedented(lines.slice(at + 1, end < 0 ? lines.length : end));
+      at = end < 0 ? lines.length : end;
+      continue;
+    }
+    const subtest = /^# Subtest(?:: ?(.*))?$/.exec(line);
+    if (subtest !== null) {
+      title = subtest[1] ?? '';
+      if (level.points.length === 0 && pending === null) level.title = title;
+    }
+    const bail = /^Bail out!\s*(.*)$/.exec(line);
+    if (bail !== null) level.bail = bail[1] ?? '';
+    const plan = /^1\.\.(\d+)/.exec(line);
+    if (plan !== null) level.planned = Number(plan[1]);
+    const point = POINT.exec(line);
+    if (point !== null) {
+      const described = point[2] ?? '';
+      const name = described.replace(DIRECTIVE, '').replaceAll('\\#', '#').trim();
+      level.points.push({
+        ok: point[1] === undefined,
+        name: name === '' && pending !== null ? pending.title : name,
+        excused: DIRECTIVE.test(described),
+        diagnostics: '',
+        inner: pending,
+      });
+      pending = null;
+    }
+  }
+  if (pending !== null) level.points.push(unfinished(pending));
+  return level;
+}
+
+function endOfBlock(lines: readonly string[], start: number): number {
+  let end = start;
+  while (end < lines.length && (lines[end]?.startsWith(' '.repeat(INDENT)) || lines[end]?.trim() === '')) end += 1;
+  return end;
+}
+
+function dedented(lines: readonly string[]): string {
+  return lines.map((line) => line.replace(/^ {2}/, '')).join('\n');
+}
+
+function unfinished(inner: Level): Point {
+  return { ok: false, name: inner.title, excused: false, diagnostics: 'it did not finish', inner };
+}
+
+interface Surroundings {
+  names: readonly string[];
+  file: string | null;
+}
+
+function flatten(
+  level: Level,
+  around: Surroundings,
+  fileNamed: (name: string) => string | null,
+  reading: TapReading,
+): void {
+  for (const point of level.points) {
+    const file = around.names.length === 0 && around.file === null ? fileNamed(point.name) : null;
+    const inside = {
+      names: file === null ? [...around.names, point.name] : around.names,
+      file: file ?? around.file,
+    };
+    const before = failures(reading);
+    if (point.inner !== null) flatten(point.inner, inside, fileNamed, reading);
+    const isExplained = failures(reading) > before;
+    if (point.inner !== null && (point.ok || isExplained) && !point.excused) continue;
+    if (file !== null && point.ok && !point.excused) continue;
+    if (file !== null && !point.ok && !point.excused)
+      reading.loadFailures.push({ file, message: loadMessage(point.diagnostics) });
+    else
+      reading.cases.push({
+        file: inside.file,
+        name: inside.names.join(' > '),
+        outcome: point.excused ? 'skipped' : point.ok ? 'passed' : 'failed',
+        message: point.ok || point.excused ? null : caseMessage(point.diagnostics),
+      });
+  }
+  const { file } = around;
+  if (level.bail !== null) reading.loadFailures.push({ file, message: loadMessage(`Bail out! ${level.bail}`) });
+  else if (level.planned !== null && level.planned !== level.points.length) {
+    const message = `${level.planned} tests were planned, and ${level.points.length} were reported`;
+    reading.loadFailures.push({ file, message });
+  }
+}
+
+function failures(reading: TapReading): number {
+  return reading.loadFailures.length + reading.cases.filter((test) => test.outcome === 'failed').length;
+}

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { typescriptErrors, typescriptFailures } from './typescript.ts';
+
+const PLAIN = `src/a.ts(1,19): error TS2307: Cannot find module './b' or its corresponding type declarations.
+src/a.ts(3,1): error TS2322: Type 'A' is not assignable to type 'B'.
+  Property 'x' is missing in type 'A'.
+test/c.test.ts(1,10): error TS2305: Module '"../src/a"' has no exported member 'nope'.
+`;
+const PRETTY =
+  "\u001B[96mtest/n.test.ts\u001B[0m:\u001B[93m1\u001B[0m:\u001B[93m10\u001B[0m - \u001B[91merror\u001B[0m\u001B[90m TS2305: \u001B[0mModule '\"../src/a\"' has no exported member 'nope'.\n\n\u001B[7m1\u001B[0m import { nope } from '../src/a';\n";
+
+test('errors are read in both of the forms in which the compiler writes them', () => {
+  expect(typescriptErrors(PLAIN).map(({ file, code }) => [file, code])).toEqual([
+    ['src/a.ts', 2307],
+    ['src/a.ts', 2322],
+    ['test/c.test.ts', 2305],
+  ]);
+  expect(typescriptErrors(PLAIN)[1]?.text).toContain("Property 'x' is missing");
+  expect(typescriptErrors(PRETTY).map(({ file, code }) => [file, code])).toEqual([['test/n.test.ts', 2305]]);
+});
+
+test('a script that stops at the compiler has a load failure for every file with errors', () => {
+  const report = typescriptFailures({ stdout: PLAIN, stderr: '', exitCode: 2 }, (path) => path);
+  expect(report?.loadFailures.map(({ file }) => file)).toEqual(['src/a.ts', 'test/c.test.ts']);
+  expect(typescriptFailures({ stdout: 'hello', stderr: 'error: other', exitCode: 1 }, (path) => path)).toBeNull();
+});

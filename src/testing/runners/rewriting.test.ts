@@ -1,0 +1,125 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Runner, RunPlace } from '../runner.ts';
+import { cargo } from './cargo.ts';
+import { go } from './go.ts';
+import { jest } from './jest.ts';
+import { node } from './node.ts';
+import { pytest } from './pytest.ts';
+import { vitest } from './vitest.ts';
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'agentos-rewriting-'));
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true });
+});
+
+/** With the paths of this run taken out. */
+async function instrumented(runner: Runner, script: string, coverage = false, answer = ''): Promise<string> {
+  const place: RunPlace = {
+    worktree: folder,
+    pathInWorktree: (path) => path,
+    env: {},
+    folder,
+    caches: '/caches',
+    report: null,
+  };
+  const ask = async () => ({ stdout: answer, stderr: '', exitCode: 0 });
+  const found = await runner.instrument(script, place, coverage, ask);
+  return found.script.replaceAll(folder, '$R');
+}
+
+describe('files are chosen where the runner can', () => {
+  test.each<[string, Runner, string[], string]>([
+    [
+      'tsc && vitest run src --coverage',
+      vitest,
+      ['a.test.ts', 'fixtures/a.json'],
+      'tsc && vitest run --coverage a.test.ts',
+    ],
+    ['vitest -c x.ts', vitest, ['a.test.ts'], 'vitest -c x.ts a.test.ts'],
+    ['jest unit --ci', jest, ['src/__tests__/a.js'], 'jest --ci --runTestsByPath src/__tests__/a.js'],
+    ['node --import tsx --test test/', node, ['test/a.test.ts'], 'node --import tsx --test test/a.test.ts'],
+    [
+      'node --test "test/**/*.test.js"',
+      node,
+      ['test/deep/a.test.js', 'test/b.json'],
+      'node --test test/deep/a.test.js',
+    ],
+    [
+      'python3 -m pytest -q -k slow tests',
+      pytest,
+      ['tests/test_a.py', 'conftest.py'],
+      'python3 -m pytest -q -k slow tests/test_a.py',
+    ],
+    ['go test -race -run X ./...', go, ['a/b/x_test.go', 'a/b/y_test.go', 'z_test.go'], 'go test -race -run X ./a/b .'],
+    ['cargo test --all-features', cargo, ['tests/a.rs', 'tests/common/mod.rs'], 'cargo test --all-features --test a'],
+    ['cargo test -- --nocapture', cargo, ['crates/x/tests/a.rs'], 'cargo test --test a -- --nocapture'],
+  ])('%s', (script, runner, files, expected) => {
+    expect(runner.select(script, files)).toBe(expected);
+  });
+});
+
+describe('everything is run where it can not', () => {
+  test.each<[string, Runner, string[]]>([
+    ['vitest run a && vitest run b', vitest, ['a.test.ts']],
+    ['vitest run', vitest, ['fixtures/a.json']],
+    ['tsc && node --test dist/test', node, ['test/a.test.ts']],
+    ['make test', pytest, ['tests/test_a.py']],
+    ['go test ./...', go, ['a/testdata/x_test.go']],
+    ['cargo test', cargo, ['tests/a.rs', 'src/lib.rs']],
+  ])('%s', (script, runner, files) => {
+    expect(runner.select(script, files)).toBe(script);
+  });
+});
+
+describe('reporters get into the right command', () => {
+  test('vitest: watching and other reporters are taken out', async () => {
+    const script = await instrumented(vitest, 'npm run build && vitest watch --reporter=dot --outputFile out.json src');
+    expect(script).toBe(
+      'npm run build && vitest src --run --reporter=default --reporter=json --reporter=$R/notes-0.mjs --outputFile.json=$R/report-0.json',
+    );
+  });
+
+  test('vitest: without a provider there is no coverage', async () => {
+    expect(await instrumented(vitest, 'vitest run', true)).not.toContain('coverage');
+  });
+
+  test('jest: options come before the patterns, and every call has a report of its own', async () => {
+    expect(await instrumented(jest, 'jest --watch a && NODE_ENV=test jest b', true)).toBe(
+      'jest --coverageReporters=lcovonly --coverageDirectory=$R/coverage-0 --coverage --outputFile=$R/report-0.json ' +
+        '--cacheDirectory=/caches/jest --json --ci a && NODE_ENV=test jest --coverageReporters=lcovonly ' +
+        '--coverageDirectory=$R/coverage-1 --coverage --outputFile=$R/report-1.json --cacheDirectory=/caches/jest --json --ci b',
+    );
+  });
+
+  test('node: its own reporters are replaced, and the readable one goes to standard output', async () => {
+    const script = await instrumented(node, 'tsc && node --import tsx --test --test-reporter dot "src/**/*.test.ts"');
+    expect(script).toMatch(
+      /^tsc && node --test-reporter=spec --test-reporter-destination=stdout --test-reporter=file:\/\/\S+\/reporter\.mjs --test-reporter-destination=\$R\/report-0\.jsonl --import tsx --test "src\/\*\*\/\*\.test\.ts"$/,
+    );
+  });
+
+  test('node: a folder becomes a pattern where Node takes no folders', async () => {
+    expect(await instrumented(node, 'node --test test/', false, 'v20.1.0\n')).toMatch(/--test test\/$/);
+    expect(await instrumented(node, 'node --test test/', false, 'v24.1.0\n')).toMatch(
+      /--test 'test\/\*\*\/\{test,.*\}\.\?\(c\|m\)\[jt\]s'$/,
+    );
+  });
+
+  test('go: -json and the profile', async () => {
+    expect(await instrumented(go, 'go vet ./... && go test -race ./...', true)).toBe(
+      'go vet ./... && go test -json -coverprofile=$R/profile-0.out -coverpkg=./... -race ./...',
+    );
+  });
+
+  test('cargo: all targets are run, and both streams come as one', async () => {
+    expect(await instrumented(cargo, 'cargo fmt --check && cargo test')).toBe(
+      '{ cargo fmt --check && cargo test --no-fail-fast\n} 2>&1',
+    );
+  });
+});

@@ -1,0 +1,158 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import type { TestSettings } from '../core/config.ts';
+import { runProgram } from '../workspace/program.ts';
+import type { RunnerName, TestOutcome, TestRun, TestRunOptions, TestSuite } from './port.ts';
+import { parseLcov } from './reports/lcov.ts';
+import type { Ask, Report, Runner, RunPlace } from './runner.ts';
+import { createIsTestFile } from './test-files.ts';
+import { createPathInWorktree } from './worktree-path.ts';
+import { type WrittenFiles, watchWritten } from './written-files.ts';
+
+export interface SuiteOptions {
+  directory: string;
+  settings: TestSettings;
+  /** With the search path for the run in it. */
+  env: Readonly<Record<string, string>>;
+  scratch: string;
+  name: RunnerName;
+  runner: Runner;
+  /** As a person would type it. */
+  command: string;
+  /** The same with all scripts written out, so that arguments can be put into it. */
+  script: string;
+  onLine: (line: string, stream: 'stdout' | 'stderr') => void;
+  onProgress: () => void;
+  onGroup: (leader: number, ended: boolean) => void;
+}
+
+const TAIL_LINES = 60;
+/** For a question to a tool, such as whether it can measure coverage. */
+const ASK_TIMEOUT_MS = 120_000;
+/** Of standard error; the program that keeps standard output has its own bound. */
+const KEEP_STDERR_CHARS = 4_000_000;
+
+export function createSuite(options: SuiteOptions): TestSuite {
+  const { settings, name, command } = options;
+  return {
+    runner: name,
+    command,
+    isTestFile: createIsTestFile(settings.files),
+    async run(wish) {
+      await mkdir(options.scratch, { recursive: true });
+      const folder = await mkdtemp(join(options.scratch, 'run-'));
+      const watched = await watch(options);
+      try {
+        return await runOnce(options, folder, wish, watched);
+      } finally {
+        for (const files of [watched.report, watched.lcov, ...watched.leaves]) await files?.removeNew();
+        await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+      }
+    },
+  };
+}
+
+/** What a run may write into the worktree. */
+interface Watched {
+  report: WrittenFiles | null;
+  lcov: WrittenFiles | null;
+  leaves: WrittenFiles[];
+}
+
+async function watch({ directory, settings, runner }: SuiteOptions): Promise<Watched> {
+  const unlessNull = async (path: string | null) => (path === null ? null : await watchWritten(directory, path));
+  return {
+    report: await unlessNull(settings.report),
+    lcov: await unlessNull(settings.coverage),
+    leaves: await Promise.all((runner.leaves ?? []).map((path) => watchWritten(directory, path))),
+  };
+}
+
+async function runOnce(
+  options: SuiteOptions,
+  folder: string,
+  wish: TestRunOptions,
+  watched: Watched,
+): Promise<TestRun> {
+  const { directory, settings, runner, script } = options;
+  const { report, lcov } = watched;
+  const place: RunPlace = {
+    worktree: directory,
+    pathInWorktree: await createPathInWorktree(directory),
+    env: options.env,
+    folder,
+    caches: join(options.scratch, 'caches'),
+    report: report === null ? null : async () => await report.texts(),
+  };
+  const selected = wish.files === undefined ? script : runner.select(script, wish.files.map(withoutDot));
+  const measures = wish.coverage === true && lcov === null;
+  const asking = (env: Readonly<Record<string, string>>) => createAsk(options, env, wish.signal);
+  const prepared = await runner.instrument(selected, place, measures, asking(options.env));
+  const env = { ...options.env, ...prepared.env };
+
+  const tail: string[] = [];
+  let stderr = '';
+  const ended = await runProgram({
+    command: prepared.script,
+    cwd: directory,
+    env,
+    timeoutMs: settings.timeoutMs,
+    signal: wish.signal,
+    onProgress: options.onProgress,
+    onGroup: options.onGroup,
+    onLine(line, stream) {
+      if (stream === 'stderr' && stderr.length < KEEP_STDERR_CHARS) stderr += `${line}\n`;
+      const said = stream === 'stdout' && runner.line !== undefined ? runner.line(line) : line;
+      if (said === null) return;
+      options.onLine(said, stream);
+      tail.push(stripVTControlCharacters(said));
+      if (tail.length > TAIL_LINES) tail.shift();
+    },
+  });
+  const output = { stdout: ended.stdout, stderr, exitCode: ended.exitCode };
+  const found = await runner.read(place, output, selected, asking(env));
+  const coverage =
+    wish.coverage !== true ? null : lcov === null ? (found?.coverage ?? null) : await configuredCoverage();
+  return {
+    command: selected === script ? options.command : selected,
+    outcome: outcomeOf(ended.timedOut, found),
+    exitCode: ended.exitCode,
+    durationMs: ended.durationMs,
+    cases: found?.cases ?? [],
+    loadFailures: found?.loadFailures ?? [],
+    coverage,
+    tail: tail.length === 0 ? ended.tail : tail.join('\n'),
+  };
+
+  async function configuredCoverage() {
+    const texts = (await lcov?.texts()) ?? [];
+    return texts.length === 0 ? null : parseLcov(texts.join('\n'), place.pathInWorktree);
+  }
+}
+
+function createAsk(options: SuiteOptions, env: Readonly<Record<string, string>>, signal: AbortSignal): Ask {
+  return async (script) => {
+    let stderr = '';
+    const { directory: cwd, onProgress, onGroup } = options;
+    const onLine = (line: string, stream: 'stdout' | 'stderr'): void => {
+      if (stream === 'stderr' && stderr.length < KEEP_STDERR_CHARS) stderr += `${line}\n`;
+    };
+    const timeoutMs = Math.min(ASK_TIMEOUT_MS, options.settings.timeoutMs);
+    const ended = await runProgram({ command: script, cwd, env, timeoutMs, signal, onProgress, onGroup, onLine });
+    return { stdout: ended.stdout, stderr, exitCode: ended.exitCode };
+  };
+}
+
+function withoutDot(path: string): string {
+  return path.replace(/^\.\//, '');
+}
+
+/** Tests that are all skipped are as good as none: nothing was run. */
+function outcomeOf(timedOut: boolean, report: Report | null): TestOutcome {
+  if (timedOut) return 'timed-out';
+  if (report === null) return 'could-not-run';
+  const { cases, loadFailures } = report;
+  if (loadFailures.length > 0 || cases.some(({ outcome }) => outcome === 'failed')) return 'failed';
+  return cases.some(({ outcome }) => outcome === 'passed') ? 'passed' : 'no-tests';
+}

@@ -1,0 +1,60 @@
+import type { GateEvidence } from '../core/gate.ts';
+import type { FileCoverage, TestRun } from '../testing/port.ts';
+
+export interface CoverageTarget {
+  percent: number;
+  /** Whoever asks for it in the configuration wants it measured; a design may be for a runner that gives none. */
+  from: 'configuration' | 'LLD';
+}
+
+/** The lines of the changed files that the tests ran through. */
+export function coverageGate(
+  run: TestRun,
+  changedFiles: ReadonlySet<string>,
+  target: CoverageTarget | null,
+): GateEvidence {
+  const evidence = (passed: boolean, skipped: string | null, details: string[], problems: string[]): GateEvidence => ({
+    gate: 'coverage',
+    passed,
+    skipped,
+    command: run.command,
+    counts: null,
+    hash: null,
+    details,
+    problems,
+  });
+  if (run.coverage === null) {
+    const why = 'the test runner gave no coverage';
+    if (target?.from === 'configuration') {
+      return evidence(false, null, [], [`${target.percent} % is asked for, but ${why}`]);
+    }
+    return evidence(true, target === null ? 'no target' : why, [], []);
+  }
+  const files = run.coverage.filter(({ file }) => changedFiles.has(file));
+  const details = files.map((file) => `${file.file}: ${formatPercent(file)} of ${file.lines} line(s)${missed(file)}`);
+  if (target === null) return evidence(true, 'no target', details, []);
+  const total = files.reduce(
+    (sum, { lines, covered }) => ({ lines: sum.lines + lines, covered: sum.covered + covered }),
+    { lines: 0, covered: 0 },
+  );
+  if (total.lines === 0) return evidence(true, 'no changed file has lines to cover', details, []);
+  const reached = percentOf(total) >= target.percent;
+  const problem = `the changed files are covered to ${formatPercent(total)}, the ${target.from} asks for ${target.percent} %`;
+  return evidence(reached, null, details, reached ? [] : [problem, ...details]);
+}
+
+function percentOf({ lines, covered }: Pick<FileCoverage, 'lines' | 'covered'>): number {
+  return lines === 0 ? 100 : (covered / lines) * 100;
+}
+
+function formatPercent(coverage: Pick<FileCoverage, 'lines' | 'covered'>): string {
+  return `${percentOf(coverage).toFixed(1)} %`;
+}
+
+const MOST_MISSED = 20;
+
+function missed({ missed: lines }: FileCoverage): string {
+  if (lines.length === 0) return '';
+  const more = lines.length > MOST_MISSED ? ' …' : '';
+  return `; not reached: ${lines.slice(0, MOST_MISSED).join(', ')}${more}`;
+}

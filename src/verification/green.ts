@@ -1,0 +1,72 @@
+import type { GateEvidence } from '../core/gate.ts';
+import type { LldScenario } from '../governance/lld/scenarios.ts';
+import type { TestCase, TestRun } from '../testing/port.ts';
+import type { Baseline } from './baseline.ts';
+import { namesScenario } from './scenario-tests.ts';
+import { shortened, tellingMessage } from './telling-line.ts';
+import { countsOfRun, hashOfRun, testKey, testTitle, whyNothingRan } from './test-key.ts';
+
+export interface GreenFacts {
+  run: TestRun;
+  /** Those written for this design. */
+  tests: readonly TestCase[];
+  baseline: Baseline;
+  scenarios: readonly LldScenario[];
+  /** Test files that the LLD deletes: their tests may go. */
+  deleted: ReadonlySet<string>;
+}
+
+/** The new tests pass, every scenario has one, and what passed before still does. */
+export function greenGate({ run, tests, baseline, scenarios, deleted }: GreenFacts): GateEvidence {
+  const problems: string[] = [];
+  const details: string[] = [];
+  const nothing = whyNothingRan(run);
+  if (nothing !== null) problems.push(nothing);
+  for (const { file, message } of run.loadFailures) {
+    if (!baseline.notLoaded.includes(file ?? ''))
+      problems.push(`${file ?? 'a test file'} can't be loaded: ${tellingMessage(message)}`);
+  }
+  for (const test of tests) {
+    if (test.outcome === 'failed') problems.push(`${testTitle(test)} fails: ${shortened(test.message ?? '')}`);
+    if (test.outcome === 'skipped') problems.push(`${testTitle(test)} is skipped`);
+  }
+  if (nothing === null) {
+    problems.push(...missingScenarios(scenarios, tests, details));
+    problems.push(...broken(run, baseline, deleted));
+  }
+  return {
+    gate: 'green',
+    passed: problems.length === 0,
+    skipped: null,
+    command: run.command,
+    counts: countsOfRun(run),
+    hash: hashOfRun(run),
+    details,
+    problems,
+  };
+}
+
+function missingScenarios(scenarios: readonly LldScenario[], tests: readonly TestCase[], details: string[]): string[] {
+  return scenarios.flatMap(({ id, scenario }) => {
+    const named = tests.filter((test) => namesScenario(test.name, id));
+    if (named.length === 0) return [`scenario ${id} (${scenario}) has no test: no new test's name contains ${id}`];
+    details.push(`${id}: ${named.map(testTitle).join(', ')}`);
+    return [];
+  });
+}
+
+function broken(run: TestRun, baseline: Baseline, deleted: ReadonlySet<string>): string[] {
+  const now = new Map<string, TestCase[]>();
+  for (const test of run.cases) now.set(testKey(test), [...(now.get(testKey(test)) ?? []), test]);
+  return baseline.passed.flatMap((key) => {
+    const [file = '', name = ''] = key.split('\0');
+    if (deleted.has(file)) return [];
+    const title = testTitle({ file: file === '' ? null : file, name });
+    const tests = now.get(key);
+    // A file that can't be loaded was named already.
+    if (tests === undefined) return run.loadFailures.length > 0 ? [] : [`${title} passed before and is gone`];
+    const failed = tests.find((test) => test.outcome === 'failed');
+    if (failed !== undefined) return [`${title} passed before and fails now: ${shortened(failed.message ?? '')}`];
+    return tests.some((test) => test.outcome === 'passed') ? [] : [`${title} passed before and is skipped now`];
+  });
+}

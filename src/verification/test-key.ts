@@ -1,0 +1,52 @@
+import type { GateCounts } from '../core/gate.ts';
+import { sha256 } from '../core/hash.ts';
+import type { TestCase, TestRun } from '../testing/port.ts';
+
+/** What a test is called over several runs. */
+export function testKey({ file, name }: Pick<TestCase, 'file' | 'name'>): string {
+  return `${file ?? ''}\0${name}`;
+}
+
+/** For people. */
+export function testTitle({ file, name }: Pick<TestCase, 'file' | 'name'>): string {
+  return file === null ? `"${name}"` : `"${name}" (${file})`;
+}
+
+export function countsOfRun({ cases, loadFailures }: Pick<TestRun, 'cases' | 'loadFailures'>): GateCounts {
+  const count = (outcome: TestCase['outcome']): number => cases.filter((test) => test.outcome === outcome).length;
+  return {
+    passed: count('passed'),
+    failed: count('failed'),
+    skipped: count('skipped'),
+    notLoaded: loadFailures.length,
+  };
+}
+
+/** The same for two runs in which the same tests had the same outcomes, in whatever order. */
+export function hashOfRun({ cases, loadFailures }: Pick<TestRun, 'cases' | 'loadFailures'>): string {
+  const lines = [
+    ...cases.map((test) => `${test.outcome} ${testKey(test)}`),
+    ...loadFailures.map(({ file }) => `not-loaded ${file ?? ''}`),
+  ];
+  return sha256(lines.toSorted().join('\n'));
+}
+
+/** Null where tests ran; otherwise why they did not, in words. */
+export function whyNothingRan({ outcome, command, tail }: TestRun): string | null {
+  const last = lastLine(tail);
+  switch (outcome) {
+    case 'could-not-run':
+      return `the tests could not be run: ${command}${last === '' ? '' : ` (${last})`}`;
+    case 'timed-out':
+      return `the tests did not end in time: ${command}`;
+    case 'no-tests':
+      return `no test ran: ${command}`;
+    case 'passed':
+    case 'failed':
+      return null;
+  }
+}
+
+export function lastLine(text: string): string {
+  return (text.trimEnd().split('\n').at(-1) ?? '').trim().slice(0, 300);
+}

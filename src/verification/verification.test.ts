@@ -1,0 +1,201 @@
+import { realpathSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { expect, test } from 'vitest';
+import type { LldScenario } from '../governance/lld/scenarios.ts';
+import type { FileCoverage, LoadFailure, TestCase, TestRun } from '../testing/port.ts';
+import { baselineOf } from './baseline.ts';
+import { coverageGate } from './coverage.ts';
+import { greenGate } from './green.ts';
+import { newTests } from './new-tests.ts';
+import { redGate } from './red.ts';
+import { reverseGate } from './reverse.ts';
+import { namesScenario, scenarioGate } from './scenario-tests.ts';
+import { hashOfRun } from './test-key.ts';
+
+const FILE = 'test/item.test.js';
+const WORKTREE = realpathSync(tmpdir());
+
+function testCase(name: string, outcome: TestCase['outcome'], file: string | null = FILE): TestCase {
+  return { file, name, outcome, message: outcome === 'failed' ? `${name} went wrong` : null };
+}
+
+function run(cases: TestCase[], more: Partial<TestRun> = {}): TestRun {
+  const failed = cases.some((one) => one.outcome === 'failed') || (more.loadFailures?.length ?? 0) > 0;
+  return {
+    command: 'node --test',
+    outcome: failed ? 'failed' : cases.length === 0 ? 'no-tests' : 'passed',
+    exitCode: failed ? 1 : 0,
+    durationMs: 1,
+    cases,
+    loadFailures: [],
+    coverage: null,
+    tail: '',
+    ...more,
+  };
+}
+
+const SCENARIOS = ['010', '020'].map((id) => ({ id, scenario: `scenario ${id}` }) as LldScenario);
+const OLD = testCase('the answer', 'passed', 'test/main.test.js');
+const BASELINE = baselineOf(run([OLD, testCase('flaky', 'failed', 'test/main.test.js')]));
+const MISSING: LoadFailure = {
+  file: FILE,
+  message: `Error [ERR_MODULE_NOT_FOUND]: Cannot find module '${WORKTREE}/src/item.js' imported from ${WORKTREE}/test/item.test.js`,
+};
+
+test.each([
+  ['010 adds', '010', true],
+  ['suite > 010', '010', true],
+  ['test_010_adds', '010', true],
+  ['Test010Adds', '010', true],
+  ['T010: adds', 'T010', true],
+  ['adds 10100 times', '010', false],
+  ['adds 0100', '010', false],
+  ['adds 10', '010', false],
+])('%s names scenario %s: %s', (name, id, expected) => {
+  expect(namesScenario(name, id)).toBe(expected);
+});
+
+test('a scenario without a test, and one whose only test is skipped, are found', () => {
+  const tests = [testCase('020 refuses', 'skipped')];
+  const { passed, problems } = scenarioGate({ scenarios: SCENARIOS, tests, notLoaded: new Map() });
+  expect(passed).toBe(false);
+  expect(problems).toEqual([
+    "scenario 010 (scenario 010) has no test: no new test's name contains 010",
+    'the test of scenario 020 is skipped: "020 refuses" (test/item.test.js)',
+  ]);
+});
+
+test('the text of a file that could not be loaded tells which scenarios it has', () => {
+  const notLoaded = new Map([[FILE, "test('010 adds'); test('020 refuses')"]]);
+  expect(scenarioGate({ scenarios: SCENARIOS, tests: [], notLoaded }).passed).toBe(true);
+});
+
+test('a test that is left out in a file that can not be loaded is found in its text', () => {
+  const text = "test('010 adds'); \ntest.skip('020 refuses')";
+  const { problems } = scenarioGate({ scenarios: SCENARIOS, tests: [], notLoaded: new Map([[FILE, text]]) });
+  expect(problems).toEqual(['test/item.test.js leaves a test out, in line 2: no test may be skipped or focused']);
+});
+
+const red = (result: TestRun, tests: TestCase[]) =>
+  redGate({
+    run: result,
+    tests,
+    baseline: BASELINE,
+    changes: { added: ['src/item.js'], modified: [] },
+    worktree: WORKTREE,
+  });
+
+test('red: every new test fails', () => {
+  const tests = [testCase('010', 'failed'), testCase('020', 'failed')];
+  expect(red(run([OLD, ...tests]), tests)).toMatchObject({ passed: true, problems: [] });
+});
+
+test('red: a test that passes, or is skipped, is named', () => {
+  const tests = [testCase('010', 'passed'), testCase('020', 'skipped')];
+  expect(red(run(tests), tests).problems).toEqual([
+    '"010" (test/item.test.js) passes before the code is written',
+    '"020" (test/item.test.js) is skipped',
+  ]);
+});
+
+test('red: a file that waits for a path of the LLD is enough; one that is broken is not', () => {
+  expect(red(run([OLD], { loadFailures: [MISSING] }), []).passed).toBe(true);
+  const broken = { file: FILE, message: 'SyntaxError: Unexpected token' };
+  expect(red(run([OLD], { loadFailures: [broken] }), []).problems).toEqual([
+    "test/item.test.js can't be loaded, for another reason than the missing code: SyntaxError: Unexpected token",
+  ]);
+});
+
+test('red: what could not be loaded before is nobody’s fault, and no new test at all is a problem', () => {
+  const baseline = baselineOf(run([OLD], { loadFailures: [{ file: 'test/old.test.js', message: 'x' }] }));
+  const evidence = redGate({
+    run: run([OLD], { loadFailures: [{ file: 'test/old.test.js', message: 'x' }] }),
+    tests: [],
+    baseline,
+    changes: { added: [], modified: [] },
+    worktree: WORKTREE,
+  });
+  expect(evidence.problems).toEqual(['no new test was found']);
+});
+
+test.each(['could-not-run', 'timed-out', 'no-tests'] as const)('red and green: %s is not a result', (outcome) => {
+  const result = run([], { outcome });
+  expect(red(result, []).passed).toBe(false);
+  expect(greenOf(result, []).passed).toBe(false);
+});
+
+const greenOf = (result: TestRun, tests: TestCase[], deleted = new Set<string>()) =>
+  greenGate({ run: result, tests, baseline: BASELINE, scenarios: SCENARIOS, deleted });
+const GOOD = [testCase('010', 'passed'), testCase('020', 'passed')];
+
+test('green: the new tests pass, and what passed before does', () => {
+  expect(greenOf(run([OLD, ...GOOD]), GOOD)).toMatchObject({ passed: true, problems: [] });
+});
+
+test('green: a test that failed before may go on failing', () => {
+  expect(greenOf(run([OLD, testCase('flaky', 'failed', 'test/main.test.js'), ...GOOD]), GOOD).passed).toBe(true);
+});
+
+test.each([
+  ['fails', [testCase('the answer', 'failed', 'test/main.test.js')], 'passed before and fails now'],
+  ['is skipped', [testCase('the answer', 'skipped', 'test/main.test.js')], 'passed before and is skipped now'],
+  ['is gone', [], 'passed before and is gone'],
+])('green: an old test that %s', (_, old, said) => {
+  const { problems } = greenOf(run([...old, ...GOOD]), GOOD);
+  expect(problems).toHaveLength(1);
+  expect(problems[0]).toContain(said);
+});
+
+test('green: the tests of a file that the LLD deletes may go', () => {
+  expect(greenOf(run(GOOD), GOOD, new Set(['test/main.test.js'])).passed).toBe(true);
+});
+
+test('green: a scenario whose test is not there in the end', () => {
+  const tests = [testCase('010', 'passed')];
+  expect(greenOf(run([OLD, ...tests]), tests).problems[0]).toContain('scenario 020');
+});
+
+test('reverse: a new test that passes without the code is named', () => {
+  const result = run([OLD, testCase('010', 'failed'), testCase('020', 'passed')]);
+  expect(reverseGate(result, GOOD).problems).toEqual(['"020" (test/item.test.js) passes without the code']);
+  expect(reverseGate(run([OLD], { loadFailures: [MISSING] }), GOOD).passed).toBe(true);
+});
+
+test('new tests are those that the baseline does not know, and changed ones that fail', () => {
+  const changed = testCase('the answer', 'failed', 'test/main.test.js');
+  const result = run([changed, ...GOOD]);
+  expect(newTests(result, BASELINE, new Set())).toEqual(GOOD);
+  expect(newTests(result, BASELINE, new Set(['test/main.test.js']))).toEqual([changed, ...GOOD]);
+});
+
+const covered = (files: FileCoverage[] | null): TestRun => run(GOOD, { coverage: files });
+const HALF: FileCoverage = { file: 'src/item.js', lines: 10, covered: 5, missed: [6, 7, 8, 9, 10] };
+
+test('coverage counts the changed files alone, against the target', () => {
+  const files = [HALF, { file: 'src/other.js', lines: 100, covered: 100, missed: [] }];
+  const changed = new Set(['src/item.js']);
+  const target = { percent: 80, from: 'LLD' } as const;
+  expect(coverageGate(covered(files), changed, target)).toMatchObject({
+    passed: false,
+    problems: [
+      'the changed files are covered to 50.0 %, the LLD asks for 80 %',
+      'src/item.js: 50.0 % of 10 line(s); not reached: 6, 7, 8, 9, 10',
+    ],
+  });
+  expect(coverageGate(covered(files), changed, { ...target, percent: 50 }).passed).toBe(true);
+});
+
+test('coverage that nobody measured is a failure only for whoever asked for it in the configuration', () => {
+  const changed = new Set(['src/item.js']);
+  expect(coverageGate(covered(null), changed, { percent: 80, from: 'configuration' }).passed).toBe(false);
+  expect(coverageGate(covered(null), changed, { percent: 80, from: 'LLD' })).toMatchObject({
+    passed: true,
+    skipped: 'the test runner gave no coverage',
+  });
+});
+
+test('the hash of a run does not depend on the order of its tests, and does on their outcomes', () => {
+  const [one, two] = GOOD;
+  expect(hashOfRun(run([one, two].filter((each) => each !== undefined)))).toBe(hashOfRun(run([...GOOD].reverse())));
+  expect(hashOfRun(run([testCase('010', 'failed'), testCase('020', 'passed')]))).not.toBe(hashOfRun(run(GOOD)));
+});

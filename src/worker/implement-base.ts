@@ -1,0 +1,46 @@
+import { checkLld, type LldFinding } from '../governance/lld/checks.ts';
+import { readFrontMatter } from '../governance/lld/front-matter.ts';
+import { branchesBelow } from '../workspace/branch-files.ts';
+import type { Git } from '../workspace/git.ts';
+import { openCommit } from '../workspace/repository.ts';
+import type { Foundation } from '../workspace/stacked-base.ts';
+
+/** The local branches of the items that this one builds on; one that is merged and deleted is in the base already. */
+export async function foundationsOf(git: Git, ids: readonly string[]): Promise<Foundation[]> {
+  if (ids.length === 0) return [];
+  const branches = (await branchesBelow(git, 'agentos/')).filter(({ ref }) => ref.startsWith('refs/heads/'));
+  const found: Foundation[] = [];
+  for (const id of ids) {
+    const branch = branches.findLast(({ name }) => name.startsWith(`agentos/${id}-`));
+    if (branch !== undefined) found.push({ id, commit: await git.text(['rev-parse', branch.ref]) });
+  }
+  return found;
+}
+
+export interface OutdatedOptions {
+  git: Git;
+  id: string;
+  lldText: string;
+  base: string;
+  /** Those that the LLD names. */
+  files: readonly string[];
+}
+
+/** Nothing while the files that the LLD names are as they were when it was approved; else what the checks say of it now. */
+export async function outdatedFindings({ git, id, lldText, base, files }: OutdatedOptions): Promise<LldFinding[]> {
+  const { fields, body } = readFrontMatter(lldText);
+  const approvedAt = typeof fields['baseCommit'] === 'string' ? fields['baseCommit'] : null;
+  if (approvedAt === base) return [];
+  const moved = approvedAt === null || (await changedSince(git, approvedAt, base, files));
+  return moved ? checkLld(body, { issueId: id, tree: await openCommit(git, base) }).findings : [];
+}
+
+async function changedSince(git: Git, from: string, to: string, files: readonly string[]): Promise<boolean> {
+  if (files.length === 0) return false;
+  const command = ['diff', '--name-only', '-z', from, to, '--', ...files.map((file) => `:(literal,top)${file}`)];
+  // A commit that is gone, after a rebase and a clean-up, tells nothing: then it is checked.
+  return git.text(command).then(
+    (listing) => listing !== '',
+    () => true,
+  );
+}

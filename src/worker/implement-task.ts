@@ -1,0 +1,171 @@
+import { readFile, rm } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { systemClock } from '../core/clock.ts';
+import { createFingerprintMask } from '../core/fingerprint.ts';
+import { parseItemId } from '../core/ids.ts';
+import { withoutSecrets } from '../core/keys.ts';
+import { parseModelSpec, parseWriterSpec } from '../core/model-spec.ts';
+import type { Usage } from '../core/money.ts';
+import { pathsOf } from '../core/paths.ts';
+import { costUsd, priceOf } from '../core/prices.ts';
+import { Secret } from '../core/secret.ts';
+import { bodyHash, readFrontMatter } from '../governance/lld/front-matter.ts';
+import { createProvider } from '../provider/create.ts';
+import { masked } from '../provider/masked.ts';
+import { createOfflineProvider } from '../provider/offline/provider.ts';
+import { tracedProvider } from '../telemetry/traced-provider.ts';
+import { tracedTests } from '../telemetry/traced-tests.ts';
+import { tracedWriter } from '../telemetry/traced-writer.ts';
+import { detectTests } from '../testing/detect.ts';
+import { designFacts } from '../workflow/design-facts.ts';
+import { runImplement } from '../workflow/implement.ts';
+import { createGit } from '../workspace/git.ts';
+import { itemEnvironment } from '../workspace/item-environment.ts';
+import { lookOutside } from '../workspace/outside.ts';
+import { loadPrompts } from '../workspace/prompt-overrides.ts';
+import { headCommit } from '../workspace/repository.ts';
+import { stackedBase } from '../workspace/stacked-base.ts';
+import { requireIdentity } from '../workspace/worktree.ts';
+import { createWriter } from '../writer/create.ts';
+import { createOfflineWriter } from '../writer/offline/writer.ts';
+import { foundationsOf, outdatedFindings } from './implement-base.ts';
+import { preparedWorktree } from './implement-workspace.ts';
+import type { ItemInput } from './item-input.ts';
+import type { Task } from './task.ts';
+
+/** Carried by everything that a call of an agent starts, so that nothing of it is left behind. */
+const CALL_TAG = 'AGENTOS_CALL';
+
+/** The implementation as a task: where the adapters of one item are chosen and put together. */
+export const implementTask: Task = async (context) => {
+  const input = context.input as ItemInput;
+  const { config } = input;
+  const id = parseItemId(input.id);
+  const paths = pathsOf(input.repository, input.base);
+  const mask = createFingerprintMask(input.fingerprints);
+  const env = withoutSecrets(process.env, [], config.passEnvironment);
+  const git = createGit(paths.repository, env);
+  const lldText = await readFile(paths.lld(id), 'utf8');
+  const { body } = readFrontMatter(lldText);
+  const facts = designFacts(lldText);
+  context.emit({
+    type: 'item-started',
+    title: facts.title,
+    attempt: context.attempt,
+    reusedSteps: context.journal.steps().length,
+  });
+  await requireIdentity(git);
+
+  const directory = paths.worktree('implement', id);
+  const home = paths.home('implement', id);
+  const itemEnv = await itemEnvironment({
+    env: process.env,
+    home,
+    caches: paths.caches,
+    worktree: directory,
+    pass: config.passEnvironment,
+    keys: [],
+    git,
+  });
+  const { idleTimeoutMs, callTimeoutMs, maxQuotaWaitMs } = config.bounds;
+  const limits = { idleTimeoutMs, ceilingMs: callTimeoutMs + maxQuotaWaitMs };
+  const linesOf =
+    (of: 'tests' | 'set-up') =>
+    (line: string, stream: 'stdout' | 'stderr'): void =>
+      context.emit({ type: 'output-line', stream, line: mask(line), of });
+  const priceFor = (spec: string, usage: Usage): number | null => {
+    const price = priceOf(spec, config.prices);
+    return price === null ? null : costUsd(usage, price);
+  };
+  const token = new Secret(input.token ?? '');
+  const reviewer = createProvider(parseModelSpec(config.models.reviewer), {
+    ...limits,
+    keyOf: () => token,
+    endpointOf: (vendor) => input.endpoints[vendor],
+    cwd: paths.repository,
+    env,
+    onLine: (line) => context.emit({ type: 'output-line', stream: 'stderr', line }),
+    onGroup: context.group,
+    offline: createOfflineProvider,
+  });
+  const writer = createWriter(parseWriterSpec(config.models.implementer), {
+    ...limits,
+    token,
+    endpointOf: (vendor) => input.endpoints[vendor],
+    env: itemEnv,
+    home,
+    caches: paths.caches,
+    maxRounds: config.implement.maxAgentRounds,
+    costOf: priceFor,
+    onGroup: context.group,
+    tagVariable: CALL_TAG,
+    mask,
+    offline: createOfflineWriter,
+  });
+
+  const result = await runImplement({
+    id,
+    lldText,
+    lldHash: bodyHash(body),
+    title: facts.title,
+    paths,
+    journal: context.journal,
+    writer: tracedWriter(writer),
+    reviewer: tracedProvider(masked(reviewer, mask), priceFor),
+    prompts: await loadPrompts(paths.prompts),
+    budget: { costOf: priceFor },
+    policy: config.implement.policy,
+    coverage: config.implement.coverage,
+    maxRounds: config.bounds.maxRounds,
+    clock: systemClock,
+    signal: context.signal,
+    emit: context.emit,
+    onProgress: context.heartbeat,
+    baseCommit: async () => stackedBase(git, await headCommit(git), await foundationsOf(git, facts.after)),
+    outdated: (base) => outdatedFindings({ git, id, lldText, base, files: facts.files }),
+    openWorktree: (start) =>
+      preparedWorktree({
+        git,
+        paths,
+        id,
+        title: facts.title,
+        start,
+        env,
+        itemEnv,
+        settings: config.implement,
+        signal: context.signal,
+        emit: context.emit,
+        onLine: linesOf('set-up'),
+        onProgress: context.heartbeat,
+        onGroup: context.group,
+      }),
+    openTests: async () =>
+      tracedTests(
+        await detectTests({
+          directory,
+          settings: config.tests,
+          env: itemEnv,
+          scratch: join(home, 'test-reports'),
+          onLine: linesOf('tests'),
+          onProgress: context.heartbeat,
+          onGroup: context.group,
+        }),
+      ),
+    lookOutside: () =>
+      lookOutside({
+        repository: paths.repository,
+        base: paths.base,
+        worktree: directory,
+        git,
+        // Designs of other items may be written at the same time.
+        except: [
+          relative(paths.repository, dirname(paths.lld(id))),
+          relative(paths.repository, dirname(paths.lineage(id))),
+        ],
+      }),
+    mask,
+  });
+  // What agents and package managers left in it is of no use without the worktree.
+  if (result.status === 'succeeded') await rm(home, { recursive: true, force: true });
+  return result;
+};

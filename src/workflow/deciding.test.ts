@@ -1,0 +1,182 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { testFolder } from '../../test/support/folder.ts';
+import { testJournal } from '../../test/support/test-journal.ts';
+import type { ItemEvent } from '../core/events.ts';
+import { parseItemId } from '../core/ids.ts';
+import { type Paths, pathsOf } from '../core/paths.ts';
+import { type Decision, type DecisionKind, decisionOf } from '../governance/decision.ts';
+import { readFrontMatter } from '../governance/lld/front-matter.ts';
+import { createDecider, type Decider } from './deciding.ts';
+import type { OpenPoint } from './discussing.ts';
+import { droppedFor, droppedItems } from './dropped.ts';
+import { createLineage } from './lineage.ts';
+
+const ID = parseItemId('42');
+const ITEM = { id: '42', title: 'Add a number', hash: 'a'.repeat(64) };
+const POINT: OpenPoint = {
+  reason: 'the reviewer asks: Who pays?',
+  text: '+one\n',
+  review: '# A review\n',
+  obstacle: null,
+  openQuestions: [],
+};
+
+interface Place {
+  paths: Paths;
+  /** What is in the item's lineage. */
+  versions: () => Promise<string[]>;
+  /** One run of the item: its journal is opened, and closed again. */
+  run: <T>(work: (decider: Decider, events: ItemEvent[]) => Promise<T>, item?: typeof ITEM) => Promise<T>;
+  settle: (step: string, decision: Decision) => boolean;
+}
+
+async function place(): Promise<Place> {
+  const root = await testFolder();
+  const paths = pathsOf(root, join(root, '.agentos'));
+  const file = paths.checkpoint('implement', ID);
+  await mkdir(dirname(file), { recursive: true });
+  const opened = async <T>(work: (journal: ReturnType<typeof testJournal>) => Promise<T>): Promise<T> => {
+    const journal = testJournal(file);
+    try {
+      return await work(journal);
+    } finally {
+      journal.close();
+    }
+  };
+  return {
+    paths,
+    versions: async () => (await readdir(paths.lineage(ID))).sort(),
+    run: (work, item = ITEM) =>
+      opened((journal) => {
+        const events: ItemEvent[] = [];
+        const folder = paths.lineage(ID);
+        const emit = (event: ItemEvent): void => void events.push(event);
+        return work(createDecider({ workflow: 'implement', item, journal, paths, folder, emit }), events);
+      }),
+    settle: (step, decision) => {
+      const journal = testJournal(file);
+      const taken = journal.settle(step, decision);
+      journal.close();
+      return taken;
+    },
+  };
+}
+
+function decision(kind: DecisionKind): Decision {
+  const facts = { by: 'Ada', at: '2026-01-02T03:04:05.000Z', reason: 'Enough.', change: null };
+  return decisionOf({ kind, ...facts, id: '42', title: ITEM.title, asked: POINT.reason });
+}
+
+test('a question stays open over runs, leaves the lineage alone, and is answered by what it was settled with', async () => {
+  const at = await place();
+  await mkdir(at.paths.lineage(ID), { recursive: true });
+  await writeFile(join(at.paths.lineage(ID), '006-final.md'), 'of the design\n');
+  expect(await at.run(({ ask }) => ask(POINT))).toBeNull();
+  expect(await at.run(({ ask }) => ask(POINT))).toBeNull();
+  expect(await at.versions()).toEqual(['006-final.md']);
+
+  expect(at.settle('decision-1', decision('approve'))).toBe(true);
+  const events = await at.run(async ({ ask }, seen) => {
+    expect(await ask(POINT)).toEqual(decision('approve'));
+    return seen;
+  });
+  expect(events).toContainEqual({ type: 'notice', text: 'approved by Ada: Enough.' });
+  expect(await at.versions()).toEqual(['006-final.md', '007-verdict.md']);
+  expect(await readFile(join(at.paths.lineage(ID), '007-verdict.md'), 'utf8')).toBe(decision('approve').document);
+});
+
+test('another text, another reason or another input is another question, which an old answer does not answer', async () => {
+  const at = await place();
+  await at.run(({ ask }) => ask(POINT));
+  at.settle('decision-1', decision('approve'));
+  expect(await at.run(({ ask }) => ask({ ...POINT, text: '+two\n' }))).toBeNull();
+  expect(await at.run(({ ask }) => ask({ ...POINT, reason: 'another' }))).toBeNull();
+  expect(await at.run(({ ask }) => ask(POINT), { ...ITEM, hash: 'b'.repeat(64) })).toBeNull();
+  expect(await at.run(({ ask }) => ask(POINT))).toEqual(decision('approve'));
+});
+
+test('the second question of an item is a step of its own', async () => {
+  const at = await place();
+  await at.run(({ ask }) => ask(POINT));
+  at.settle('decision-1', decision('revise'));
+  const twice = async ({ ask }: Decider): Promise<(string | null)[]> => {
+    const first = await ask(POINT);
+    const second = await ask({ ...POINT, text: '+two\n', review: '# Another review\n' });
+    return [first?.kind ?? null, second?.kind ?? null];
+  };
+  expect(await at.run(twice)).toEqual(['revise', null]);
+  expect(at.settle('decision-2', decision('approve'))).toBe(true);
+  expect(await at.run(twice)).toEqual(['revise', 'approve']);
+  expect(await at.versions()).toEqual(['001-verdict.md', '002-verdict.md']);
+});
+
+test('where the workflow numbers its versions, the decision takes the next number', async () => {
+  const at = await place();
+  const file = at.paths.checkpoint('lld', ID);
+  const folder = at.paths.lineage(ID);
+  const run = async (): Promise<Decision | null> => {
+    const journal = testJournal(file);
+    const lineage = createLineage(folder, 1, () => undefined);
+    await lineage.add('issue', 'i');
+    await lineage.add('draft', 'd');
+    const options = { workflow: 'lld', item: ITEM, journal, paths: at.paths, folder, lineage } as const;
+    const found = await createDecider({ ...options, emit: () => undefined }).ask(POINT);
+    await lineage.add('draft', 'next');
+    journal.close();
+    return found;
+  };
+  expect(await run()).toBeNull();
+  const journal = testJournal(file);
+  journal.settle('decision-1', decision('revise'));
+  journal.close();
+  expect(await run()).toEqual(decision('revise'));
+  expect(await at.versions()).toContain('003-verdict.md');
+  expect(await at.versions()).toContain('004-draft.md');
+});
+
+test('a dropped item is dropped for its text, however often that is recorded, and until something later is said', async () => {
+  const at = await place();
+  const isDropped = async (hash: string): Promise<boolean[]> => [
+    await droppedFor(at.paths, ID, hash),
+    await (await droppedItems(at.paths, 'implement'))({ id: ID, hash }),
+  ];
+  expect(await isDropped(ITEM.hash)).toEqual([false, false]);
+  await at.run(({ ask }) => ask(POINT));
+  at.settle('decision-1', decision('drop'));
+  for (let time = 0; time < 2; time++) {
+    const end = await at.run(async (decider) => decider.drop((await decider.ask(POINT)) ?? decision('approve')));
+    expect(end).toEqual({ status: 'skipped', reason: 'dropped by Ada: Enough.', outputs: [at.paths.lineage(ID)] });
+  }
+  expect(await at.versions()).toEqual(['001-verdict.md', '002-final.md']);
+  expect(readFrontMatter(await readFile(join(at.paths.lineage(ID), '002-final.md'), 'utf8')).fields).toEqual({
+    issue: 42,
+    workflow: 'implement',
+    status: 'dropped',
+    by: 'Ada',
+    at: '2026-01-02T03:04:05.000Z',
+    reason: 'Enough.',
+    lldHash: ITEM.hash,
+  });
+  expect(await isDropped(ITEM.hash)).toEqual([true, true]);
+  expect(await isDropped('b'.repeat(64))).toEqual([false, false]);
+  // The design is another matter, and so is what was said of it since.
+  expect(await (await droppedItems(at.paths, 'lld'))({ id: ID, hash: ITEM.hash })).toBe(false);
+  await writeFile(join(at.paths.lineage(ID), '010-final.md'), '---\nstatus: approved\n---\n\n# LLD\n');
+  expect(await isDropped(ITEM.hash)).toEqual([true, true]);
+});
+
+test('a design that was approved after it was dropped is not dropped any more', async () => {
+  const at = await place();
+  const folder = at.paths.lineage(ID);
+  const record = (hash: string): string => `---\nworkflow: lld\nstatus: dropped\nissueHash: ${hash}\n---\n\n# 42\n`;
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, '003-final.md'), record('one'));
+  const isDropped = async (hash: string): Promise<boolean> => (await droppedItems(at.paths, 'lld'))({ id: ID, hash });
+  expect(await isDropped('one')).toBe(true);
+  await writeFile(join(folder, '1000-final.md'), '---\nstatus: approved\n---\n\n# LLD\n');
+  expect(await isDropped('one')).toBe(false);
+  await writeFile(join(folder, '1001-final.md'), record('two'));
+  expect([await isDropped('one'), await isDropped('two')]).toEqual([false, true]);
+});

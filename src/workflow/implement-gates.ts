@@ -1,0 +1,261 @@
+import type { GatePolicy } from '../core/config.ts';
+import type { ItemEvent } from '../core/events.ts';
+import type { GateEvidence, GateName } from '../core/gate.ts';
+import { sha256 } from '../core/hash.ts';
+import type { CoverageFacts, FrozenFile, ScenarioTests } from '../governance/implementation/report.ts';
+import { coverageTargetOf } from '../governance/lld/coverage-target.ts';
+import type { LldDocument } from '../governance/lld/document.ts';
+import type { TestCase, TestRun, TestSuite } from '../testing/port.ts';
+import type { Baseline } from '../verification/baseline.ts';
+import { type CoverageTarget, coverageGate } from '../verification/coverage.ts';
+import { greenGate } from '../verification/green.ts';
+import { newTests } from '../verification/new-tests.ts';
+import { redGate } from '../verification/red.ts';
+import { reverseGate } from '../verification/reverse.ts';
+import { namesScenario, scenarioGate } from '../verification/scenario-tests.ts';
+import { testKey } from '../verification/test-key.ts';
+import type { TreeChange, Worktree } from '../workspace/worktree.ts';
+import type { RunTests } from './implement-tests.ts';
+import { type Judgement, undo } from './implement-writing.ts';
+
+export interface GateOptions {
+  lld: LldDocument;
+  suite: TestSuite;
+  runTests: (run: RunTests) => Promise<TestRun>;
+  worktree: Worktree;
+  baseTree: string;
+  baseline: Baseline;
+  policy: GatePolicy;
+  coverage: number | null;
+  undoneFolder: string;
+  emit: (event: ItemEvent) => void;
+  mask: (text: string) => string;
+}
+
+/** Something that was put back. */
+export interface Undone {
+  step: string;
+  paths: string[];
+  why: string;
+}
+
+export interface GateKeeper {
+  judgeTests(tree: string, step: string, round: number): Promise<Judgement>;
+  judgeCode(testsTree: string): (tree: string, step: string, round: number) => Promise<Judgement>;
+  /** What each gate saw last, in their order. */
+  evidence(): GateEvidence[];
+  undone(): readonly Undone[];
+  /** What the last accepted state was seen to have. */
+  proven(): Proven;
+}
+
+export interface Proven {
+  scenarios: ScenarioTests[];
+  frozen: FrozenFile[];
+  coverage: CoverageFacts;
+}
+
+const FROZEN = 'the tests are frozen while the code is written';
+const ORDER: readonly GateName[] = ['tests', 'red', 'frozen', 'green', 'coverage', 'reverse'];
+
+/**
+ * Looks at what was written, and at nothing that anybody says of it. Under `strict` every gate holds or the writer is
+ * told what is wrong; under `verify` only green decides, and the others are reported; `off` looks at nothing.
+ */
+export function createGateKeeper(options: GateOptions): GateKeeper {
+  const { lld, suite, runTests, worktree, baseTree, baseline, policy, emit } = options;
+  const seen = new Map<GateName, GateEvidence>();
+  const undone: Undone[] = [];
+  let redKeys: ReadonlySet<string> = new Set();
+  let proven: Proven = { scenarios: [], frozen: [], coverage: { target: null, files: null } };
+
+  const show = (evidence: GateEvidence, round: number): GateEvidence => {
+    seen.set(evidence.gate, evidence);
+    emit({ type: 'gate-checked', round, ...evidence });
+    return evidence;
+  };
+  const putBack = async (tree: string, source: string, paths: string[], step: string, why: string): Promise<string> => {
+    if (paths.length > 0) undone.push({ step, paths, why });
+    return undo(options, { tree, source, paths, step, why });
+  };
+  const binding = (evidence: GateEvidence): string[] =>
+    policy === 'strict' || evidence.gate === 'green' ? evidence.problems : [];
+  const judgement = (tree: string, gates: readonly GateEvidence[]): Judgement => {
+    const failing = gates.filter((evidence) => binding(evidence).length > 0);
+    return {
+      tree,
+      problems: failing.flatMap((evidence) => evidence.problems),
+      gate: `gate ${failing.map(({ gate }) => gate).join(' and ')}`,
+    };
+  };
+  const filesOf = (change: 'Add' | 'Modify' | 'Delete'): string[] =>
+    lld.files.filter((file) => file.change === change).map(({ path }) => path);
+  const deleted = new Set(filesOf('Delete'));
+
+  const testChanges = async (tree: string): Promise<TreeChange[]> =>
+    (await worktree.changes(baseTree, tree)).filter(({ path }) => suite.isTestFile(path));
+  const written = (changes: readonly TreeChange[]): Set<string> =>
+    new Set(changes.filter(({ kind }) => kind !== 'deleted').map(({ path }) => path));
+
+  return {
+    async judgeTests(given, step, round) {
+      if (policy === 'off') return { tree: given, problems: [], gate: 'gate tests' };
+      const foreign = (await worktree.changes(baseTree, given)).filter(
+        ({ path, kind }) => !suite.isTestFile(path) || (kind === 'deleted' && !deleted.has(path)),
+      );
+      const tree = await putBack(
+        given,
+        baseTree,
+        foreign.map(({ path }) => path),
+        step,
+        'only tests are written in this step',
+      );
+      const changes = await testChanges(tree);
+      if (written(changes).size === 0) {
+        const none = show({ ...NO_TESTS, problems: ['no test was written'] }, round);
+        return judgement(tree, [none]);
+      }
+      const files = [...written(changes)];
+      const run = await runTests({
+        step: `red-${round}`,
+        tree,
+        ...(files.every(isPlainTest) ? { files } : {}),
+      });
+      const tests = newTests(run, baseline, written(changes));
+      redKeys = new Set(tests.map(testKey));
+      const notLoaded = new Map<string, string>();
+      for (const file of run.loadFailures.length > 0 ? files : []) {
+        if (isLoadedIn(run, file)) continue;
+        notLoaded.set(file, newLines(await worktree.read(baseTree, file), (await worktree.read(tree, file)) ?? ''));
+      }
+      const scenarios = show(scenarioGate({ scenarios: lld.scenarios, tests, notLoaded }), round);
+      const red = show(
+        redGate({
+          run,
+          tests,
+          baseline,
+          changes: { added: filesOf('Add'), modified: filesOf('Modify') },
+          worktree: worktree.directory,
+        }),
+        round,
+      );
+      return judgement(tree, [scenarios, red]);
+    },
+
+    judgeCode: (testsTree) => async (given, step, round) => {
+      if (policy === 'off') return { tree: given, problems: [], gate: 'gate green' };
+      const touched = (await worktree.changes(testsTree, given)).filter(({ path }) => suite.isTestFile(path));
+      const tree = await putBack(
+        given,
+        testsTree,
+        touched.map(({ path }) => path),
+        step,
+        FROZEN,
+      );
+      const frozen = await testChanges(testsTree);
+      const frozenFiles = await hashesOf(worktree, testsTree, frozen);
+      show(frozenEvidence(frozenFiles, undone), round);
+      const changes = await worktree.changes(testsTree, tree);
+      if (changes.length === 0) {
+        const none = show({ ...NO_CODE, command: suite.command, problems: ['no file was changed'] }, round);
+        return judgement(tree, [none]);
+      }
+      const name = step.replace(/^code-/, '');
+      const run = await runTests({ step: `green-${name}`, tree, coverage: true });
+      const fresh = newTests(run, baseline, written(frozen));
+      const tests = run.cases.filter((test) => fresh.includes(test) || redKeys.has(testKey(test)));
+      const green = show(greenGate({ run, tests, baseline, scenarios: lld.scenarios, deleted }), round);
+      if (!green.passed) return judgement(tree, [green]);
+      const target = targetOf(options);
+      proven = {
+        scenarios: lld.scenarios.map(({ id, scenario }) => ({
+          id,
+          scenario,
+          tests: tests.filter((test) => namesScenario(test.name, id)).map(({ name: test }) => test),
+        })),
+        frozen: frozenFiles,
+        coverage: { target, files: run.coverage?.filter(({ file }) => written(changes).has(file)) ?? null },
+      };
+      const covered = show(coverageGate(run, written(changes), target), round);
+      const reverse = show(await reverseOf(options, testsTree, `reverse-${name}`, frozen, tests), round);
+      return judgement(tree, [green, covered, reverse]);
+    },
+
+    evidence: () => ORDER.flatMap((gate) => seen.get(gate) ?? []),
+    undone: () => undone,
+    proven: () => proven,
+  };
+}
+
+const NO_TESTS: GateEvidence = {
+  gate: 'tests',
+  passed: false,
+  skipped: null,
+  command: null,
+  counts: null,
+  hash: null,
+  details: [],
+  problems: [],
+};
+const NO_CODE: GateEvidence = { ...NO_TESTS, gate: 'green' };
+
+/** Can be given to a runner by name; a fixture or a helper can't. */
+function isPlainTest(path: string): boolean {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  return (
+    /[.](test|spec)[.][cm]?[jt]sx?$|^test_.*[.]py$|_test[.](py|go)$/.test(name) || /^tests\/[^/]+[.]rs$/.test(path)
+  );
+}
+
+function isLoadedIn({ cases }: TestRun, file: string): boolean {
+  return cases.some((test) => test.file === file);
+}
+
+/** The lines that were there before are left empty: what they say is not about this design, and numbers keep their meaning. */
+function newLines(before: string | null, text: string): string {
+  const known = new Set(before?.split('\n') ?? []);
+  return text
+    .split('\n')
+    .map((line) => (known.has(line) ? '' : line))
+    .join('\n');
+}
+
+function targetOf({ coverage, lld }: GateOptions): CoverageTarget | null {
+  if (coverage !== null) return { percent: coverage, from: 'configuration' };
+  const percent = coverageTargetOf(lld);
+  return percent === null ? null : { percent, from: 'LLD' };
+}
+
+async function hashesOf(worktree: Worktree, tree: string, frozen: readonly TreeChange[]): Promise<FrozenFile[]> {
+  const files: FrozenFile[] = [];
+  for (const { path, kind } of frozen) {
+    if (kind === 'deleted') continue;
+    files.push({ path, sha256: sha256((await worktree.read(tree, path)) ?? '') });
+  }
+  return files;
+}
+
+function frozenEvidence(files: readonly FrozenFile[], undone: readonly Undone[]): GateEvidence {
+  const lines = files.map(({ path, sha256: hash }) => `${path}: ${hash}`);
+  const touched = undone.filter(({ why }) => why === FROZEN);
+  return {
+    ...NO_TESTS,
+    gate: 'frozen',
+    passed: true,
+    hash: sha256(lines.join('\n')),
+    details: [...lines, ...touched.map(({ step, paths }) => `undone in ${step}: ${paths.join(', ')}`)],
+  };
+}
+
+/** With the code taken out, the worktree is what it was when the tests were frozen. */
+async function reverseOf(
+  { runTests }: GateOptions,
+  testsTree: string,
+  step: string,
+  frozen: readonly TreeChange[],
+  tests: readonly TestCase[],
+): Promise<GateEvidence> {
+  const files = frozen.filter(({ kind }) => kind !== 'deleted').map(({ path }) => path);
+  const run = await runTests({ step, tree: testsTree, ...(files.every(isPlainTest) ? { files } : {}) });
+  return reverseGate(run, tests);
+}

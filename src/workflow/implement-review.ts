@@ -1,0 +1,103 @@
+import type { Decision } from '../governance/decision.ts';
+import { codeReviewParts, findingFailures } from '../governance/implementation/tasks.ts';
+import type { Ledger } from '../governance/ledger.ts';
+import type { LldDocument } from '../governance/lld/document.ts';
+import { unusableReview } from '../governance/review/reader.ts';
+import type { Worktree } from '../workspace/worktree.ts';
+import { type CodeReviewInput, codeReviewLoop } from './code-review-loop.ts';
+import type { AskPerson, LoopEnding } from './discussing.ts';
+import type { ImplementDependencies } from './implement.ts';
+import type { GateKeeper } from './implement-gates.ts';
+import { createModelCaller, type StoredAnswer } from './model-caller.ts';
+
+export interface CodeReview {
+  deps: ImplementDependencies;
+  lld: LldDocument;
+  worktree: Worktree;
+  baseTree: string;
+  gates: GateKeeper;
+  onAnswer: (answer: StoredAnswer) => void;
+  /** What the reviewer can't decide. */
+  decide: AskPerson;
+  /** Every review as it came, for a person to read. */
+  onReview: (text: string, round: number) => Promise<void>;
+  /** Has the writer change what the review asks for, and proves it again; returns the new state of the worktree. */
+  revise: (asked: { start: string; name: string; review: string; failures: string[] }) => Promise<string>;
+}
+
+export type ReviewedCode = { tree: string; rounds: number; ledger: Ledger; decisions: Decision[] } & LoopEnding;
+
+/** The second model reads the change as a strict architect; the rounds are those of every review. */
+export async function reviewCode(
+  codeTree: string,
+  { deps, lld, worktree, baseTree, gates, revise, onAnswer, decide, onReview }: CodeReview,
+): Promise<ReviewedCode> {
+  const { id, title, prompts, reviewer, journal, budget, emit, onProgress, signal, clock } = deps;
+  const call = createModelCaller({
+    journal,
+    providers: { reviewer },
+    budget,
+    emit,
+    onProgress,
+    signal,
+    clock,
+    onAnswer,
+  });
+  let tree = codeTree;
+
+  const ask = (
+    step: string,
+    { round, ledger, diff, previousDiff, maxRounds }: CodeReviewInput,
+    again?: { earlier: string; problems: string[] },
+  ): Promise<string> => {
+    const evidence = gates.evidence();
+    return call({
+      step,
+      role: 'reviewer',
+      system: prompts.fill('code-reviewer'),
+      parts: codeReviewParts(prompts, {
+        id,
+        title,
+        lld: lld.text,
+        evidence,
+        diff,
+        previousDiff,
+        ledger,
+        round,
+        maxRounds,
+        ...(again === undefined ? {} : { again }),
+      }),
+      material: {
+        task: 'code-review',
+        issue: { id, title },
+        lld: lld.text,
+        diff,
+        round,
+        evidence: evidence.map(({ gate, passed, problems, skipped }) => ({
+          gate,
+          passed,
+          summary: skipped ?? problems.join('; '),
+        })),
+      },
+      unusable: unusableReview,
+    });
+  };
+
+  const outcome = await codeReviewLoop(await worktree.diff(baseTree, tree), {
+    review: (input) => ask(`review-${input.round}`, input),
+    reviewAgain: (input, earlier, problems) => ask(`review-${input.round}-again`, input, { earlier, problems }),
+    async revise(review, ledger, round) {
+      const found = findingFailures(ledger);
+      const failures =
+        found.length > 0 ? found : ['The reviewer asks for a change without listing a finding: see the review.'];
+      tree = await revise({ start: tree, name: `revise-${round}`, review, failures });
+      return worktree.diff(baseTree, tree);
+    },
+    emit,
+    maxRounds: deps.maxRounds,
+    decide,
+    onReview,
+  });
+  const { diff: _, ...ending } = outcome;
+  return { ...ending, tree };
+}

@@ -1,0 +1,176 @@
+import { join } from 'node:path';
+import { AgentosError } from '../core/errors.ts';
+import type { ItemEvent } from '../core/events.ts';
+import { sha256 } from '../core/hash.ts';
+import type { Usage } from '../core/money.ts';
+import type { Journal } from '../journal/port.ts';
+import { writeFileAtomic } from '../workspace/atomic-file.ts';
+import { changedOutside, type OutsideView } from '../workspace/outside.ts';
+import type { Worktree } from '../workspace/worktree.ts';
+import type { Writer, WritingPhase } from '../writer/port.ts';
+import type { Durable } from './durable.ts';
+
+export interface WritingOptions {
+  writer: Writer;
+  worktree: Worktree;
+  journal: Journal;
+  durable: Durable;
+  emit: (event: ItemEvent) => void;
+  onProgress: () => void;
+  signal: AbortSignal;
+  clock: { now(): number };
+  maxRounds: number;
+  /** What is in the way of an agent that writes by itself, before and after. */
+  lookOutside: () => Promise<OutsideView>;
+  /** Where patches of what was undone are kept. */
+  undoneFolder: string;
+  material: { issue: string; lld: string };
+  system: string;
+  mask: (text: string) => string;
+  /** Told of every call, also of one that is taken from the journal. */
+  onWritten: (written: Pick<Written, 'costUsd' | 'usage' | 'metered'>) => void;
+}
+
+/** What the engine says of a state of the worktree. */
+export interface Judgement {
+  /** The state to go on with: what may not stay is undone in it. */
+  tree: string;
+  /** Nothing: it is accepted. */
+  problems: string[];
+  /** The gate that these problems belong to. */
+  gate: string;
+}
+
+export interface Writing {
+  phase: WritingPhase;
+  /** `tests`, `code`, `revise-1`: steps are numbered behind it. */
+  name: string;
+  start: string;
+  /** The whole task; from the second call on with what the engine found. */
+  task: (failures: readonly string[], round: number) => string;
+  judge: (tree: string, step: string, round: number) => Promise<Judgement>;
+}
+
+interface Written {
+  tree: string;
+  text: string;
+  costUsd: number | null;
+  usage: Usage;
+  metered: boolean;
+}
+
+/**
+ * Calls the writer until the engine accepts what is in the worktree, at most so many times in one run. A later run of an
+ * item that failed so goes on with as many calls more: what was written and found is kept.
+ */
+export function createWriting(options: WritingOptions): (writing: Writing) => Promise<string> {
+  const { worktree, durable, maxRounds } = options;
+  const call = createWriterCall(options);
+  return async ({ phase, name, start, task, judge }) => {
+    let tree = start;
+    let failures: readonly string[] = [];
+    let calls = 0;
+    for (let round = 1; ; round++) {
+      const step = `${name}-${round}`;
+      const written = await call({ phase, step, round, tree, task: task(failures, round) });
+      const judgement = await judge(written, step, round);
+      if (judgement.problems.length === 0) return judgement.tree;
+      tree = judgement.tree;
+      failures = judgement.problems;
+      calls += 1;
+      if (calls < maxRounds) continue;
+      const { replayed } = await durable({ name: `${step}-given-up`, inputs: { tree } }, async () => ({ round }));
+      if (!replayed) {
+        await worktree.restore(tree);
+        const { directory, branch } = worktree;
+        throw new AgentosError({
+          code: 'gate-failed',
+          gate: judgement.gate,
+          problems: [...failures],
+          worktree: directory,
+          branch,
+        });
+      }
+      calls = 0;
+    }
+  };
+}
+
+interface WriterCall {
+  phase: WritingPhase;
+  step: string;
+  round: number;
+  tree: string;
+  task: string;
+}
+
+function createWriterCall(options: WritingOptions) {
+  const { writer, worktree, journal, durable, emit, onProgress, signal, clock, material, system, mask } = options;
+  return async ({ phase, step, round, tree, task }: WriterCall): Promise<string> => {
+    const { value } = await durable<Written>(
+      { name: step, inputs: { writer: writer.spec, system, task, tree }, model: writer.spec },
+      async ({ id: stepId, earlierStarts }) => {
+        // An agent that was stopped in the middle goes on with what it has; one that is replayed begins anew.
+        if (!writer.writesByItself || earlierStarts === 0) await worktree.restore(tree);
+        const before = writer.writesByItself ? await options.lookOutside() : null;
+        const startedAt = clock.now();
+        const writing = writer.write({
+          step,
+          stepId,
+          worktree: worktree.directory,
+          system,
+          task,
+          material: { phase, round, ...material },
+          journal,
+          signal,
+          onProgress,
+          onLine: (line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) }),
+        });
+        const [ended] = await Promise.allSettled([writing]);
+        const durationMs = clock.now() - startedAt;
+        // Named even if the writer failed as well: it is the worse of the two.
+        if (before !== null) await refuseChangesOutside(before, options);
+        if (ended.status === 'rejected') throw ended.reason;
+        const reply = ended.value;
+        emit({
+          type: 'model-answered',
+          step,
+          role: 'implementer',
+          asked: writer.spec,
+          answered: reply.answered,
+          promptHash: sha256(`${system}\n\n${task}`),
+          replyHash: sha256(reply.text),
+          usage: reply.usage,
+          metered: reply.metered,
+          costUsd: reply.costUsd,
+          durationMs,
+        });
+        const { text, costUsd, usage, metered } = reply;
+        return { tree: await worktree.snapshot(), text: mask(text), costUsd, usage, metered };
+      },
+    );
+    options.onWritten(value);
+    return value.tree;
+  };
+}
+
+async function refuseChangesOutside(
+  before: OutsideView,
+  { lookOutside, worktree }: Pick<WritingOptions, 'lookOutside' | 'worktree'>,
+): Promise<void> {
+  const files = changedOutside(before, await lookOutside());
+  if (files.length > 0) throw new AgentosError({ code: 'changed-outside', files, worktree: worktree.directory });
+}
+
+/** Puts paths back as they are in `source`; what they were is kept as a patch, so that nothing is lost. */
+export async function undo(
+  { worktree, undoneFolder, emit, mask }: Pick<WritingOptions, 'worktree' | 'undoneFolder' | 'emit' | 'mask'>,
+  { tree, source, paths, step, why }: { tree: string; source: string; paths: string[]; step: string; why: string },
+): Promise<string> {
+  if (paths.length === 0) return tree;
+  const kept = await worktree.withPathsFrom(tree, source, paths);
+  const patch = join(undoneFolder, `${step}.patch`);
+  await writeFileAtomic(patch, mask(await worktree.diff(kept, tree)));
+  emit({ type: 'changes-undone', step, paths, why, patch });
+  return kept;
+}

@@ -1,0 +1,205 @@
+import { join } from 'node:path';
+import type { Clock } from '../core/clock.ts';
+import type { GatePolicy } from '../core/config.ts';
+import { AgentosError } from '../core/errors.ts';
+import type { ItemEvent } from '../core/events.ts';
+import type { ItemId } from '../core/ids.ts';
+import type { Paths } from '../core/paths.ts';
+import { againTask, codeTask, testsTask, type WritingTask } from '../governance/implementation/tasks.ts';
+import type { LldFinding } from '../governance/lld/checks.ts';
+import { readLld } from '../governance/lld/document.ts';
+import type { Prompts } from '../governance/prompts.ts';
+import type { Journal } from '../journal/port.ts';
+import type { Provider } from '../provider/port.ts';
+import type { TestSuite } from '../testing/port.ts';
+import { baselineOf } from '../verification/baseline.ts';
+import { whyNothingRan } from '../verification/test-key.ts';
+import { writeFileAtomic } from '../workspace/atomic-file.ts';
+import type { OutsideView } from '../workspace/outside.ts';
+import type { Worktree } from '../workspace/worktree.ts';
+import type { Writer } from '../writer/port.ts';
+import { createDecider } from './deciding.ts';
+import { createDurable } from './durable.ts';
+import { finishImplementation } from './implement-finish.ts';
+import { createGateKeeper } from './implement-gates.ts';
+import { reviewCode } from './implement-review.ts';
+import { createSpending } from './implement-spending.ts';
+import { createTestRuns } from './implement-tests.ts';
+import { createWriting } from './implement-writing.ts';
+import type { Budget } from './model-caller.ts';
+import { rememberingWorktree } from './remembering-worktree.ts';
+
+export interface ImplementDependencies {
+  id: ItemId;
+  /** The approved LLD, as the file has it. */
+  lldText: string;
+  /** The hash of its body, as approved. */
+  lldHash: string;
+  title: string;
+  paths: Paths;
+  journal: Journal;
+  writer: Writer;
+  reviewer: Provider;
+  prompts: Prompts;
+  budget: Budget;
+  policy: GatePolicy;
+  /** Percent; null: what the LLD says. */
+  coverage: number | null;
+  maxRounds: number;
+  clock: Clock;
+  signal: AbortSignal;
+  emit: (event: ItemEvent) => void;
+  onProgress: () => void;
+  /** The commit to begin at, with what it builds on in it. */
+  baseCommit: () => Promise<string>;
+  /** Errors of the mechanical checks, if files of the LLD have changed since it was approved. */
+  outdated: (base: string) => Promise<LldFinding[]>;
+  /** Makes the worktree, or takes over what is there, and prepares it. */
+  openWorktree: (base: string) => Promise<Worktree>;
+  openTests: () => Promise<TestSuite>;
+  lookOutside: () => Promise<OutsideView>;
+  mask: (text: string) => string;
+}
+
+export interface ImplementResult {
+  status: 'succeeded' | 'discuss' | 'skipped';
+  reason: string | null;
+  outputs: string[];
+}
+
+/** An approved LLD becomes a branch: tests, seen to fail; code, seen to make them pass; a review; a report. */
+export async function runImplement(deps: ImplementDependencies): Promise<ImplementResult> {
+  const { id, lldText, lldHash, title, journal, emit, clock, signal, policy, maxRounds, prompts, mask } = deps;
+  const durable = createDurable({ journal, emit, clock, signal });
+  const lld = readLld(lldText);
+
+  const { value: begun } = await durable({ name: 'begin', inputs: { lld: lldHash } }, async () => {
+    const base = await deps.baseCommit();
+    const errors = (await deps.outdated(base)).filter((finding) => finding.severity === 'error');
+    if (errors.length > 0) {
+      const findings = errors.map(({ rule, line, message }) => `${rule} (line ${line}): ${message}`);
+      throw new AgentosError({ code: 'lld-outdated', id, findings });
+    }
+    return { base };
+  });
+  const worktree = rememberingWorktree(await deps.openWorktree(begun.base));
+  const baseTree = await worktree.treeOf(begun.base);
+  const suite = await deps.openTests();
+  const runTests = createTestRuns({ suite, worktree, durable, emit, signal });
+  const spending = createSpending();
+  const undoneFolder = deps.paths.undone('implement', id);
+  const write = createWriting({
+    writer: deps.writer,
+    worktree,
+    journal,
+    durable,
+    emit,
+    onProgress: deps.onProgress,
+    signal,
+    clock,
+    maxRounds,
+    lookOutside: deps.lookOutside,
+    undoneFolder,
+    material: { issue: id, lld: lld.text },
+    system: prompts.fill('implementer'),
+    mask,
+    onWritten: (used) => spending.add('implementer', deps.writer.spec, used),
+  });
+
+  const baselineRun = await runTests({ step: 'baseline', tree: baseTree });
+  const cannotRun = baselineRun.outcome === 'no-tests' ? null : whyNothingRan(baselineRun);
+  if (cannotRun !== null && policy !== 'off') {
+    throw new AgentosError({ code: 'tests-cannot-run', command: baselineRun.command, detail: cannotRun });
+  }
+  const gates = createGateKeeper({
+    lld,
+    suite,
+    runTests,
+    worktree,
+    baseTree,
+    baseline: baselineOf(baselineRun),
+    policy,
+    coverage: deps.coverage,
+    undoneFolder,
+    emit,
+    mask,
+  });
+  const task: WritingTask = {
+    id,
+    title,
+    lld: lld.text,
+    scenarios: lld.scenarios,
+    files: lld.files,
+    isTestFile: (path) => suite.isTestFile(path),
+    runner: suite.runner,
+    command: suite.command,
+  };
+  const taskOf =
+    (phase: 'tests' | 'code', asked: { review?: string; failures: readonly string[] } = { failures: [] }) =>
+    (found: readonly string[], round: number): string => {
+      const failures = round === 1 ? asked.failures : found;
+      if (failures.length === 0) return phase === 'tests' ? testsTask(prompts, task) : codeTask(prompts, task);
+      return againTask(prompts, task, { ...asked, phase, failures });
+    };
+
+  const testsTree = await write({
+    phase: 'tests',
+    name: 'tests',
+    start: baseTree,
+    task: taskOf('tests'),
+    judge: (tree, step, round) => gates.judgeTests(tree, step, round),
+  });
+  const { value: tests } = await durable({ name: 'commit-tests', inputs: { tree: testsTree } }, async () => {
+    const message = `Tests for ${id}: ${title}\n\nSeen to fail before the code. Design: docs/lld/LLD-${id}.md`;
+    return { commit: await worktree.commit({ tree: testsTree, parents: [begun.base], message }) };
+  });
+  await worktree.setBranch(tests.commit);
+  emit({ type: 'committed', branch: worktree.branch, commit: tests.commit, what: 'tests' });
+
+  const codeTree = await write({
+    phase: 'code',
+    name: 'code',
+    start: testsTree,
+    task: taskOf('code'),
+    judge: gates.judgeCode(testsTree),
+  });
+  const decider = createDecider({
+    workflow: 'implement',
+    item: { id, title, hash: lldHash },
+    journal,
+    paths: deps.paths,
+    folder: deps.paths.lineage(id),
+    emit,
+  });
+  const reviews = join(deps.paths.home('implement', id), 'reviews');
+  const review = await reviewCode(codeTree, {
+    deps,
+    lld,
+    worktree,
+    baseTree,
+    gates,
+    decide: (point) => decider.ask(point),
+    onReview: (text, round) => writeFileAtomic(join(reviews, `review-${round}.md`), mask(text)),
+    onAnswer: (used) => spending.add('reviewer', deps.reviewer.spec, used),
+    revise: ({ start, name, ...asked }) =>
+      write({ phase: 'code', name, start, task: taskOf('code', asked), judge: gates.judgeCode(testsTree) }),
+  });
+  if (review.verdict === 'DISCUSS') {
+    await worktree.restore(review.tree);
+    return { status: 'discuss', reason: review.reason, outputs: [reviews, worktree.directory, worktree.branch] };
+  }
+  if (review.verdict === 'DROPPED') return decider.drop(review.decision);
+  return finishImplementation({
+    deps,
+    durable,
+    worktree,
+    gates,
+    base: begun.base,
+    testsCommit: tests.commit,
+    baseTree,
+    lld,
+    isTestFile: (path) => suite.isTestFile(path),
+    review,
+    spending: spending.all(),
+  });
+}

@@ -1,0 +1,67 @@
+import { type Duplicate, describeDuplicate, LIKELY_DUPLICATE } from '../governance/issue/duplicates.ts';
+import { ISSUE_FORM } from '../governance/issue/form.ts';
+import type { IssueMaterial } from '../governance/material.ts';
+import type { Prompts } from '../governance/prompts.ts';
+import { tagged } from '../governance/tagged.ts';
+import type { DocumentSubject } from './document-questions.ts';
+
+/** Existing work that the brief looks like, and how its text begins where it may be the same. */
+export interface LookAlike extends Duplicate {
+  excerpt: string | null;
+}
+
+export interface IssueSubjectOptions {
+  brief: IssueMaterial;
+  /** The repository as the drafter is shown it. */
+  context: string;
+  lookAlikes: readonly LookAlike[];
+  /** The issue that was written from an earlier text of the brief. */
+  current: string | null;
+  prompts: Prompts;
+}
+
+/** What is asked about an issue. */
+export function issueSubject({ brief, context, lookAlikes, current, prompts }: IssueSubjectOptions): DocumentSubject {
+  const existing = lookAlikes.length === 0 ? [] : [tagged('existing-work', existingWork(lookAlikes))];
+  return {
+    id: brief.id,
+    title: brief.title,
+    form: ISSUE_FORM,
+    shown: [tagged('brief', `# ${brief.title}\n\n${brief.body}`), ...existing],
+    shownToDrafter: [
+      tagged('repository', context),
+      tagged('template', prompts.fill('issue-template')),
+      ...(current === null ? [] : [tagged('current-issue', current)]),
+    ],
+    names: {
+      drafter: 'issue-drafter',
+      draft: 'issue-draft',
+      repair: 'repair',
+      revise: 'issue-revise',
+      reviewer: 'issue-reviewer',
+      review: 'issue-review',
+    },
+    material: {
+      draft: () => ({ task: 'issue-draft', brief }),
+      rework: (task, draft, round) => ({ task: `issue-${task}`, brief, draft, round }),
+      review: ({ draft, round, checks, coverage }) => ({
+        task: 'issue-review',
+        brief,
+        draft,
+        round,
+        checks,
+        coverage,
+        duplicates: lookAlikes,
+      }),
+    },
+  };
+}
+
+function existingWork(lookAlikes: readonly LookAlike[]): string {
+  const list = lookAlikes.map((work) => {
+    const likely = work.score >= LIKELY_DUPLICATE ? ' – perhaps the same: decide whether it is' : '';
+    return `- ${describeDuplicate(work)}${likely}`;
+  });
+  const excerpts = lookAlikes.flatMap(({ id, excerpt }) => (excerpt === null ? [] : [tagged(`work-${id}`, excerpt)]));
+  return [list.join('\n'), ...excerpts].join('\n\n');
+}

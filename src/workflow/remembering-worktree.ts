@@ -1,0 +1,38 @@
+import type { TreeChange, Worktree } from '../workspace/worktree.ts';
+
+/**
+ * A worktree of which nothing is asked twice. What is between two trees never changes. And after a snapshot the folder is
+ * that tree until it is restored: this is done before something runs in it, and nothing runs in it otherwise. Only the
+ * files of submodules are no part of a tree, so that where there are any it is always restored.
+ */
+export function rememberingWorktree(worktree: Worktree): Worktree {
+  const changes = new Map<string, Promise<TreeChange[]>>();
+  let lastDiff: { key: string; diff: Promise<string> } | null = null;
+  let there: string | null = null;
+  return {
+    ...worktree,
+    async snapshot() {
+      there = null;
+      const tree = await worktree.snapshot();
+      if ((await worktree.read(tree, '.gitmodules')) === null) there = tree;
+      return tree;
+    },
+    async restore(tree) {
+      const isThere = there === tree;
+      there = null;
+      if (!isThere) await worktree.restore(tree);
+    },
+    changes(from, to) {
+      const key = `${from} ${to}`;
+      const found = changes.get(key) ?? worktree.changes(from, to);
+      changes.set(key, found);
+      return found;
+    },
+    // One is long enough.
+    diff(from, to) {
+      const key = `${from} ${to}`;
+      if (lastDiff?.key !== key) lastDiff = { key, diff: worktree.diff(from, to) };
+      return lastDiff.diff;
+    },
+  };
+}

@@ -1,0 +1,130 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { gitIn, type WorktreeBench, worktreeBench } from '../../test/support/worktree.ts';
+import { Secret } from '../core/secret.ts';
+import { itemEnvironment } from './item-environment.ts';
+
+const KEYS = [{ id: 'K', vendor: 'openai', secret: new Secret('sk-very-secret-1') }] as const;
+
+function environmentOf(
+  bench: WorktreeBench,
+  env: Record<string, string>,
+  pass: string[] = [],
+): Promise<Record<string, string>> {
+  return itemEnvironment({
+    env: { PATH: process.env['PATH'] ?? '', HOME: bench.home, ...env },
+    home: join(bench.base, 'homes', 'implement-42'),
+    caches: join(bench.base, 'caches'),
+    worktree: bench.directory,
+    pass,
+    keys: KEYS,
+    git: bench.user,
+  });
+}
+
+test('toolchains, languages and proxies are kept; credentials, sockets and the unknown are not', async () => {
+  const bench = await worktreeBench();
+  const kept = {
+    LANG: 'de_DE.UTF-8',
+    LC_TIME: 'C',
+    TZ: 'UTC',
+    CI: 'true',
+    https_proxy: 'http://proxy:1',
+    NO_PROXY: 'x',
+    SSL_CERT_FILE: '/c',
+    CARGO_HOME: '/cargo',
+    GOPATH: '/go',
+    GOFLAGS: '-mod=mod',
+    npm_config_cache: '/npm',
+    NPM_CONFIG_REGISTRY: 'https://registry.example',
+    PIP_INDEX_URL: 'https://pip.example',
+    GIT_AUTHOR_NAME: 'E',
+    TRACEPARENT: '00-1-2-01',
+    AGENTOS_WORKER: 'tag',
+  };
+  const dropped = {
+    SSH_AUTH_SOCK: '/s',
+    DISPLAY: ':0',
+    DBUS_SESSION_BUS_ADDRESS: 'x',
+    XDG_RUNTIME_DIR: '/run',
+    AWS_PROFILE: 'p',
+    KUBECONFIG: '/k',
+    DOCKER_HOST: 'd',
+    GITHUB_TOKEN: 't',
+    NPM_TOKEN: 't',
+    NPM_CONFIG__AUTH: 'a',
+    NPM_CONFIG_USERCONFIG: '/u',
+    npm_config_userconfig: '/u',
+    npm_config_local_prefix: '/other/project',
+    npm_package_name: 'other',
+    CARGO_REGISTRY_TOKEN: 't',
+    UV_PUBLISH_TOKEN: 't',
+    GIT_DIR: '/g',
+    GIT_INDEX_FILE: '/i',
+    VIRTUAL_ENV: '/v',
+    NODE_ENV: 'production',
+    DATABASE_URL: 'postgres://u:p@h/d',
+  };
+  const env = await environmentOf(bench, { ...kept, ...dropped });
+  expect(env).toMatchObject(kept);
+  for (const name of Object.keys(dropped)) expect(env, name).not.toHaveProperty(name);
+});
+
+test('home, caches and temporary files are ours, and toolchains in the real home are still found', async () => {
+  const bench = await worktreeBench();
+  await mkdir(join(bench.home, '.rustup'));
+  const env = await environmentOf(bench, {});
+  const home = join(bench.base, 'homes', 'implement-42');
+  expect(env).toMatchObject({
+    HOME: home,
+    USERPROFILE: home,
+    TMPDIR: join(home, 'tmp'),
+    RUSTUP_HOME: join(bench.home, '.rustup'),
+  });
+  expect(env).not.toHaveProperty('PYENV_ROOT');
+  const elsewhere = Object.entries(env).filter(([name, value]) => value.includes(bench.home) && name !== 'RUSTUP_HOME');
+  expect(elsewhere).toEqual([]);
+  const caches = [
+    'npm_config_cache',
+    'PIP_CACHE_DIR',
+    'GOCACHE',
+    'GOMODCACHE',
+    'CARGO_HOME',
+    'UV_CACHE_DIR',
+    'YARN_CACHE_FOLDER',
+  ];
+  for (const name of caches) expect(env[name], name).toContain(join(bench.base, 'caches'));
+  expect(await readdir(bench.home)).toEqual(['.rustup']);
+});
+
+test('a variable is handed over by name, but never with one of our keys in it', async () => {
+  const bench = await worktreeBench();
+  const given = { MY_TOKEN: 'mine', DATABASE_URL: 'x', WITH_KEY: 'Bearer sk-very-secret-1', LANG: 'sk-very-secret-1' };
+  const env = await environmentOf(bench, given, ['MY_TOKEN', 'DATABASE_URL', 'WITH_KEY']);
+  expect(env).toMatchObject({ MY_TOKEN: 'mine', DATABASE_URL: 'x' });
+  expect(JSON.stringify(env)).not.toContain('sk-very-secret-1');
+});
+
+test('git in there commits as the user and never finds the user’s repository', async () => {
+  const bench = await worktreeBench();
+  bench.git('config', 'user.name', 'A "quoted" \\ Person');
+  const { worktree } = await bench.open();
+  const env = await environmentOf(bench, {});
+  await mkdir(join(bench.base, 'elsewhere'));
+  gitIn(join(bench.base, 'elsewhere'), env, 'init', '--quiet');
+  expect(gitIn(join(bench.base, 'elsewhere'), env, 'config', 'user.name')).toBe('A "quoted" \\ Person');
+  expect(gitIn(join(worktree.directory, 'src'), env, 'rev-parse', '--show-toplevel')).toBe(worktree.directory);
+  await rm(join(worktree.directory, '.git'));
+  for (const folder of [
+    worktree.directory,
+    join(worktree.directory, 'src'),
+    join(bench.base, 'worktrees'),
+    bench.base,
+  ]) {
+    const find = (): string =>
+      execFileSync('git', ['rev-parse', '--show-toplevel'], { cwd: folder, env, encoding: 'utf8', stdio: 'pipe' });
+    expect(find, folder).toThrow('not a git repository');
+  }
+});

@@ -1,0 +1,18 @@
+import { execFileSync } from 'node:child_process';
+import { userInfo } from 'node:os';
+import { expect, test } from 'vitest';
+import { testFolder } from '../../test/support/folder.ts';
+import { createGit } from './git.ts';
+import { personOf } from './person.ts';
+
+test('a person is who git says, and else the user of the machine', async () => {
+  const folder = await testFolder();
+  execFileSync('git', ['init', '--quiet', folder]);
+  const env = { PATH: process.env['PATH'] ?? '', HOME: folder, GIT_CONFIG_NOSYSTEM: '1' };
+  const git = createGit(folder, env);
+  expect(await personOf(git)).toBe(userInfo().username);
+  await git.run(['config', 'user.name', 'Ada Lovelace']);
+  expect(await personOf(git)).toBe('Ada Lovelace');
+  await git.run(['config', 'user.email', 'ada@example.org']);
+  expect(await personOf(git)).toBe('Ada Lovelace <ada@example.org>');
+});

@@ -1,0 +1,136 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LONGEST_MS } from '../core/duration.ts';
+import { systemCode } from '../core/errors.ts';
+import { createLineReader } from '../core/line-reader.ts';
+import { withTraceparent } from '../telemetry/tracer.ts';
+import { endTree, signalTree } from './process-tree.ts';
+
+export interface ProgramOptions {
+  /** A string is for the shell; an array is a program and its arguments. */
+  command: string | readonly string[];
+  cwd: string;
+  /** All that it sees of the environment. */
+  env: Readonly<Record<string, string>>;
+  /** Its standard input; without it, there is none. */
+  input?: string;
+  /** Each line as it comes. */
+  onLine?: (line: string, stream: 'stdout' | 'stderr') => void;
+  /** On every sign of life. */
+  onProgress?: () => void;
+  /** Told of its process group, so that somebody else can end it should this process die. */
+  onGroup?: ((leader: number, ended: boolean) => void) | undefined;
+  /** Ends it, with all that it started; the promise is then rejected with the signal's reason. */
+  signal: AbortSignal;
+  timeoutMs: number;
+  /** Of standard output, from its beginning; more is not kept (default 32 MB). */
+  keepBytes?: number;
+}
+
+export interface ProgramEnd {
+  exitCode: number | null;
+  signal: NodeJS.Signals | null;
+  timedOut: boolean;
+  /** There is no such program, or it may not be run. */
+  missing: boolean;
+  stdout: string;
+  /** The last lines of both streams. */
+  tail: string;
+  durationMs: number;
+}
+
+const KEEP_BYTES = 32 * 1024 * 1024;
+const TAIL_LINES = 60;
+/** What the shell says when there is no such program, or it may not be run. */
+const NEVER_RUNS: ReadonlySet<number | null> = new Set([126, 127]);
+/** For output that is still in the pipe when the last process has ended. */
+const DRAIN_MS = 1_000;
+
+/**
+ * Runs a program in a process group of its own. When it ends, so does everything that it left behind in the group.
+ * How it ended is an answer, not an error; only the caller's signal rejects.
+ */
+export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
+  const { command, cwd, env, input, onLine, onProgress, onGroup, signal, timeoutMs } = options;
+  signal.throwIfAborted();
+  const startedAt = performance.now();
+  const [file, args] = typeof command === 'string' ? ['sh', ['-c', command]] : [command[0] ?? '', command.slice(1)];
+  const child = spawn(file, args, {
+    cwd,
+    env: withTraceparent(env),
+    detached: true,
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+  });
+  if (child.pid !== undefined) onGroup?.(child.pid, false);
+  // A program that doesn't read its input closes the pipe.
+  child.stdin?.on('error', () => undefined);
+  child.stdin?.end(input ?? '');
+
+  const kept: Buffer[] = [];
+  let bytes = 0;
+  const tail: string[] = [];
+  const readerOf = (stream: 'stdout' | 'stderr') =>
+    createLineReader((line) => {
+      onLine?.(line, stream);
+      tail.push(line);
+      if (tail.length > TAIL_LINES) tail.shift();
+    });
+  const readers = { stdout: readerOf('stdout'), stderr: readerOf('stderr') };
+  child.stdout?.on('data', (piece: Buffer) => {
+    if (bytes < (options.keepBytes ?? KEEP_BYTES)) kept.push(piece);
+    bytes += piece.byteLength;
+    onProgress?.();
+    readers.stdout.push(piece);
+  });
+  child.stderr?.on('data', (piece: Buffer) => {
+    onProgress?.();
+    readers.stderr.push(piece);
+  });
+
+  const stopping: { done: Promise<void> | null } = { done: null };
+  let timedOut = false;
+  const stop = (): void => {
+    stopping.done ??= endTree(child.pid);
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  const timer = setTimeout(
+    () => {
+      timedOut = true;
+      stop();
+    },
+    Math.min(timeoutMs, LONGEST_MS),
+  );
+  try {
+    const closed = once(child, 'close');
+    closed.catch(() => undefined);
+    const failure = await once(child, 'exit').then(
+      () => null,
+      (error: unknown) => error,
+    );
+    if (stopping.done === null) signalTree(child.pid, 'SIGKILL');
+    else await stopping.done;
+    // A process that made itself independent of the group may hold the pipe open for ever.
+    await Promise.race([closed.catch(() => undefined), sleep(DRAIN_MS, undefined, { ref: false })]);
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    readers.stdout.end();
+    readers.stderr.end();
+    signal.throwIfAborted();
+    const missing = failure === null ? NEVER_RUNS.has(child.exitCode) : systemCode(failure) !== null;
+    return {
+      // Node puts a negative number there when nothing was started.
+      exitCode: failure === null ? child.exitCode : null,
+      signal: child.signalCode,
+      timedOut,
+      missing,
+      stdout: new TextDecoder().decode(Buffer.concat(kept)),
+      tail: failure === null ? tail.join('\n') : failure instanceof Error ? failure.message : 'it could not be started',
+      durationMs: performance.now() - startedAt,
+    };
+  } finally {
+    clearTimeout(timer);
+    if (child.pid !== undefined) onGroup?.(child.pid, true);
+    signal.removeEventListener('abort', stop);
+  }
+}

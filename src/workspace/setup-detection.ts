@@ -1,0 +1,109 @@
+import { z } from 'zod';
+
+/** The top of a checkout. */
+export interface SetupFolder {
+  names: ReadonlySet<string>;
+  /** Empty where it can't be read. */
+  read: (name: string) => Promise<string>;
+}
+
+const packageSchema = z.looseObject({
+  packageManager: z.string().optional().catch(undefined),
+  dependencies: z.looseObject({}).optional().catch(undefined),
+  devDependencies: z.looseObject({}).optional().catch(undefined),
+  optionalDependencies: z.looseObject({}).optional().catch(undefined),
+  peerDependencies: z.looseObject({}).optional().catch(undefined),
+  workspaces: z.unknown().optional(),
+  scripts: z.looseObject({}).optional().catch(undefined),
+});
+
+const NPM_FLAGS = '--no-audit --no-fund --prefer-offline';
+const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare'];
+
+export async function nodeSetup({ names, read }: SetupFolder): Promise<string | null> {
+  if (!names.has('package.json')) return null;
+  const json = packageSchema.safeParse(parsed(await read('package.json'))).data;
+  if (json === undefined) return null;
+  if (names.has('pnpm-lock.yaml')) return 'pnpm install --frozen-lockfile';
+  if (names.has('bun.lock') || names.has('bun.lockb')) return 'bun install --frozen-lockfile';
+  if (names.has('yarn.lock')) return yarnSetup(json.packageManager, await read('yarn.lock'));
+  if (names.has('package-lock.json') || names.has('npm-shrinkwrap.json')) return `npm ci ${NPM_FLAGS}`;
+  const lists = [json.dependencies, json.devDependencies, json.optionalDependencies, json.peerDependencies];
+  const isNeeded =
+    lists.some((list) => Object.keys(list ?? {}).length > 0) ||
+    json.workspaces !== undefined ||
+    INSTALL_SCRIPTS.some((name) => name in (json.scripts ?? {}));
+  return isNeeded ? `npm install --no-package-lock ${NPM_FLAGS}` : null;
+}
+
+/** The lock file of yarn 1 says so itself; every later one begins its own with `__metadata`. */
+function yarnSetup(packageManager: string | undefined, lock: string): string {
+  const isClassic = packageManager?.startsWith('yarn@1.') ?? !/^__metadata:/m.test(lock);
+  return isClassic ? 'yarn install --frozen-lockfile --non-interactive' : 'yarn install --immutable';
+}
+
+/** What running needs, and what developing and testing need; not what some platform or extra needs. */
+const REQUIREMENTS =
+  /^(?:requirements(?:[-_.](?:dev|development|tests?|testing|ci))?|(?:dev|tests?)[-_.]requirements)\.txt$/;
+
+export async function pythonSetup({ names, read }: SetupFolder): Promise<string | null> {
+  if (names.has('uv.lock')) return 'uv sync --frozen';
+  if (names.has('poetry.lock')) return 'poetry install --no-interaction';
+  // What is installed for all stays in reach: a list of requirements often takes the test runner for granted.
+  const environment = 'python3 -m venv --system-site-packages .venv';
+  const install = (what: string): string => `${environment} && .venv/bin/python -m pip install ${what}`;
+  const lists = [...names].filter((name) => REQUIREMENTS.test(name)).sort();
+  const filled: string[] = [];
+  for (const name of lists) if (/^\s*[^\s#]/m.test(await read(name))) filled.push(name);
+  if (filled.length > 0) return install(filled.map((name) => `-r ${name}`).join(' '));
+  if (!names.has('pyproject.toml')) return null;
+  return hasPythonDependencies(await read('pyproject.toml')) ? install('-e .') : null;
+}
+
+/** `dependencies = [ … ]` under `[project]`, or anything but `python` under poetry's table. */
+function hasPythonDependencies(toml: string): boolean {
+  const project = tableOf(toml, 'project');
+  const poetry = tableOf(toml, 'tool.poetry.dependencies');
+  return (
+    /^\s*dependencies\s*=\s*\[\s*(?:#[^\n]*\n\s*)*["']/m.test(project) ||
+    poetry.split('\n').some((line) => /^\s*["']?[\w.-]+["']?\s*=/.test(line) && !/^\s*python\s*=/.test(line))
+  );
+}
+
+export async function goSetup({ names, read }: SetupFolder): Promise<string | null> {
+  if (!names.has('go.mod')) return null;
+  return /^\s*require\b/m.test(await read('go.mod')) ? 'go mod download' : null;
+}
+
+export async function rustSetup({ names, read }: SetupFolder): Promise<string | null> {
+  if (!names.has('Cargo.toml')) return null;
+  const toml = await read('Cargo.toml');
+  const tables = [...toml.matchAll(/^\s*\[([^\]\n]+)\]/gm)].map((match) => match[1]?.trim() ?? '');
+  const isNeeded = tables.some((name) => {
+    const kind = /(?:^|\.)((?:dev-|build-)?dependencies)(\..+)?$/.exec(name);
+    return name === 'workspace' || (kind !== null && (kind[2] !== undefined || hasKeys(tableOf(toml, name))));
+  });
+  if (!isNeeded) return null;
+  return names.has('Cargo.lock') ? 'cargo fetch --locked' : 'cargo fetch';
+}
+
+/** The lines of one table of a TOML file, without those of its subtables. */
+function tableOf(toml: string, name: string): string {
+  const lines = toml.split('\n');
+  const start = lines.findIndex((line) => line.trim().replace(/\s*#.*$/, '') === `[${name}]`);
+  if (start === -1) return '';
+  const length = lines.slice(start + 1).findIndex((line) => /^\s*\[/.test(line));
+  return lines.slice(start + 1, length === -1 ? undefined : start + 1 + length).join('\n');
+}
+
+function hasKeys(table: string): boolean {
+  return /^\s*["']?[\w-]+/m.test(table.replace(/^\s*#.*$/gm, ''));
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch {
+    return null;
+  }
+}

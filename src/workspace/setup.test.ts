@@ -1,0 +1,97 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { testFolder } from '../../test/support/folder.ts';
+import { codeOf } from '../core/errors.ts';
+import { detectSetup, runSetup } from './setup.ts';
+
+const NPM = '--no-audit --no-fund --prefer-offline';
+const VENV = 'python3 -m venv --system-site-packages .venv && .venv/bin/python -m pip install';
+const DEPENDS = '{"dependencies":{"a":"1"}}';
+
+test.each<[string, Record<string, string>, string | null]>([
+  ['nothing', {}, null],
+  ['a package without dependencies', { 'package.json': '{"scripts":{"test":"node --test"}}' }, null],
+  ['a package that is no JSON', { 'package.json': '{' }, null],
+  ['npm with a lock', { 'package.json': '{}', 'package-lock.json': '{}' }, `npm ci ${NPM}`],
+  ['npm without a lock', { 'package.json': DEPENDS }, `npm install --no-package-lock ${NPM}`],
+  ['npm workspaces', { 'package.json': '{"workspaces":["a"]}' }, `npm install --no-package-lock ${NPM}`],
+  ['an install script', { 'package.json': '{"scripts":{"prepare":"x"}}' }, `npm install --no-package-lock ${NPM}`],
+  ['pnpm', { 'package.json': DEPENDS, 'pnpm-lock.yaml': '' }, 'pnpm install --frozen-lockfile'],
+  ['bun', { 'package.json': DEPENDS, 'bun.lock': '' }, 'bun install --frozen-lockfile'],
+  [
+    'yarn 1',
+    { 'package.json': DEPENDS, 'yarn.lock': '# yarn lockfile v1\n' },
+    'yarn install --frozen-lockfile --non-interactive',
+  ],
+  ['yarn 4', { 'package.json': DEPENDS, 'yarn.lock': '\n__metadata:\n  version: 8\n' }, 'yarn install --immutable'],
+  ['uv', { 'pyproject.toml': '', 'uv.lock': '' }, 'uv sync --frozen'],
+  ['poetry', { 'pyproject.toml': '', 'poetry.lock': '' }, 'poetry install --no-interaction'],
+  [
+    'requirements',
+    { 'requirements.txt': 'a==1\n', 'requirements-dev.txt': 'b\n', 'requirements-gpu.txt': 'c\n' },
+    `${VENV} -r requirements-dev.txt -r requirements.txt`,
+  ],
+  ['empty requirements', { 'requirements.txt': '# none\n\n' }, null],
+  [
+    'a pyproject with dependencies',
+    { 'pyproject.toml': '[project]\ndependencies = [\n  # x\n  "a>=1",\n]\n' },
+    `${VENV} -e .`,
+  ],
+  [
+    'a pyproject without',
+    { 'pyproject.toml': '[project]\nname = "x"\ndependencies = []\n[tool.x]\ny = ["z"]\n' },
+    null,
+  ],
+  ['go with requirements', { 'go.mod': 'module x\n\nrequire (\n\ta v1\n)\n' }, 'go mod download'],
+  ['go without', { 'go.mod': 'module x\n\ngo 1.19\n' }, null],
+  [
+    'cargo with a lock',
+    { 'Cargo.toml': '[package]\n[dependencies]\na = "1"\n', 'Cargo.lock': '' },
+    'cargo fetch --locked',
+  ],
+  ['cargo with a table', { 'Cargo.toml': '[package]\n[dev-dependencies.a]\nversion = "1"\n' }, 'cargo fetch'],
+  ['cargo without dependencies', { 'Cargo.toml': '[package]\nname = "x"\n[dependencies]\n# none\n' }, null],
+  [
+    'two languages',
+    { 'package.json': DEPENDS, 'go.mod': 'require a v1\n' },
+    `npm install --no-package-lock ${NPM} && go mod download`,
+  ],
+])('the set-up of %s', async (_, files, command) => {
+  const folder = await testFolder();
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), text);
+  }
+  expect(await detectSetup(folder)).toBe(command);
+});
+
+test('a set-up that fails says how, and that another try is no use', async () => {
+  const lines: string[] = [];
+  const error = await runSetup({
+    command: 'echo one; echo two >&2; exit 3',
+    directory: await testFolder(),
+    env: { PATH: process.env['PATH'] ?? '' },
+    timeoutMs: 60_000,
+    signal: new AbortController().signal,
+    onLine: (line) => lines.push(line),
+  }).catch((caught: unknown) => caught);
+  expect(codeOf(error)).toBe('setup-failed');
+  expect(error).toMatchObject({
+    retry: 'permanent',
+    problem: { exitCode: 3, command: 'echo one; echo two >&2; exit 3' },
+  });
+  expect(String(error)).toContain('two');
+  expect(lines.toSorted()).toEqual(['one', 'two']);
+});
+
+test('a set-up that runs out of time is ended, and may be tried again', async () => {
+  const error = await runSetup({
+    command: 'sleep 600',
+    directory: await testFolder(),
+    env: { PATH: process.env['PATH'] ?? '' },
+    timeoutMs: 100,
+    signal: new AbortController().signal,
+  }).catch((caught: unknown) => caught);
+  expect(error).toMatchObject({ retry: 'transient', problem: { code: 'setup-failed' } });
+});

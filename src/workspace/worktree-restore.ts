@@ -1,0 +1,49 @@
+import { rmdir, unlink } from 'node:fs/promises';
+import { systemCode } from '../core/errors.ts';
+import type { Git } from './git.ts';
+import { makeWritable } from './worktree-folder.ts';
+import { LONG_MS } from './worktree-git.ts';
+import { filesInRepositories, otherFiles } from './worktree-index.ts';
+import type { WorktreePlace } from './worktree-place.ts';
+
+/** A folder can hide what is in it with an ignore file of its own; that is deleted first, then what it hid. */
+const MOST_ROUNDS = 10;
+
+/**
+ * Makes the folder equal to a tree. First what is in the tree, its ignore files among it; only then can be told what
+ * else has to go: what they ignore stays, also if somebody had deleted them meanwhile.
+ */
+export async function restoreTree(
+  git: Git,
+  place: WorktreePlace,
+  tree: string,
+  made: readonly string[],
+): Promise<void> {
+  await git.run(['read-tree', '--reset', tree], { timeoutMs: LONG_MS });
+  await git.run(['checkout-index', '--all', '--force', '--index', '--quiet'], { timeoutMs: LONG_MS });
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const files = await filesInRepositories(git, place, made, await otherFiles(git, place, made));
+    if (files.length === 0) return;
+    for (const path of files) await removeFile(place.directory, path);
+  }
+}
+
+/** With the folders above it that are empty then. */
+async function removeFile(directory: string, path: string): Promise<void> {
+  const at = (name: string): Buffer => Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(name, 'latin1')]);
+  try {
+    await unlink(at(path));
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return;
+    if (systemCode(error) !== 'EACCES' && systemCode(error) !== 'EPERM') throw error;
+    await makeWritable(directory);
+    await unlink(at(path));
+  }
+  for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
+    const isGone = await rmdir(at(path.slice(0, end))).then(
+      () => true,
+      () => false,
+    );
+    if (!isGone) return;
+  }
+}

@@ -1,0 +1,124 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Git } from './git.ts';
+import { asBytes, readable, splitNames } from './worktree-index.ts';
+
+export interface TreeChange {
+  path: string;
+  kind: 'added' | 'modified' | 'deleted';
+}
+
+const KINDS: Record<string, TreeChange['kind']> = { A: 'added', D: 'deleted' };
+const LARGEST_DIFF_BYTES = 512 * 1024;
+
+export async function changesBetween(git: Git, from: string, to: string): Promise<TreeChange[]> {
+  const names = splitNames(await git.run(['diff-tree', '-r', '-z', '--no-renames', '--name-status', from, to]));
+  const changes: TreeChange[] = [];
+  for (let at = 0; at + 1 < names.length; at += 2) {
+    changes.push({ path: readable(names[at + 1] ?? ''), kind: KINDS[names[at] ?? ''] ?? 'modified' });
+  }
+  return changes;
+}
+
+/** For people and models: what is binary, or larger than anybody reads, is only named. */
+export async function diffBetween(git: Git, from: string, to: string): Promise<string> {
+  const args = ['-p', '-r', '--no-color', '--no-ext-diff', '--no-textconv', '--no-renames', '--submodule=short'];
+  const atMostBytes = LARGEST_DIFF_BYTES + 1;
+  const out = await git.run(['-c', 'core.bigFileThreshold=1m', 'diff-tree', ...args, from, to], { atMostBytes });
+  if (out.length <= LARGEST_DIFF_BYTES) return out.toString('utf8');
+  const whole = out.subarray(0, out.lastIndexOf(0x0a, LARGEST_DIFF_BYTES) + 1).toString('utf8');
+  return `${whole}[The diff is cut here: it is longer than ${LARGEST_DIFF_BYTES / 1024} KB.]\n`;
+}
+
+/** The content of a file in a tree; null where there is no such file. */
+export async function readBlob(git: Git, tree: string, path: string): Promise<string | null> {
+  const out = await git.run(['cat-file', '--batch'], { input: `${tree}:${path}\n` });
+  const end = out.indexOf(0x0a);
+  const header = /^[0-9a-f]+ blob (\d+)$/.exec(out.toString('latin1', 0, end));
+  return header ? out.toString('utf8', end + 1, end + 1 + Number(header[1])) : null;
+}
+
+/** A tree with some of its paths as they are in another; a path may be a folder. */
+export async function treeWithPathsFrom(
+  git: Git,
+  stateFolder: string,
+  tree: string,
+  source: string,
+  paths: readonly string[],
+): Promise<string> {
+  if (paths.length === 0) return tree;
+  const wanted = new Set(paths.map((path) => asBytes(path.replace(/\/+$/, ''))));
+  const [before, after] = await Promise.all([entriesUnder(git, tree, wanted), entriesUnder(git, source, wanted)]);
+  const kept = new Set(after.map((entry) => entry.path));
+  const gone = before.filter((entry) => !kept.has(entry.path));
+  const lines = [
+    ...gone.map(({ path }) => removal(tree, path)),
+    ...after.map(({ mode, id, path }) => `${mode} ${id}\t${path}`),
+  ];
+  return editTree(git, stateFolder, tree, lines);
+}
+
+export async function treeWithFile(
+  git: Git,
+  stateFolder: string,
+  tree: string,
+  path: string,
+  content: string,
+): Promise<string> {
+  const [[there], id] = await Promise.all([
+    entriesUnder(git, tree, new Set([asBytes(path)])),
+    git.text(['hash-object', '-w', '--stdin'], { input: content }),
+  ]);
+  const mode = there?.path === asBytes(path) && there.mode === '100755' ? '100755' : '100644';
+  return editTree(git, stateFolder, tree, [`${mode} ${id}\t${asBytes(path)}`]);
+}
+
+interface TreeEntry {
+  mode: string;
+  id: string;
+  path: string;
+}
+
+/** Of paths that git would take for something else, or that are many, the whole tree is listed. */
+const PLAIN_PATH = /^[\w./ -]+$/;
+const MOST_NAMED = 100;
+
+async function entriesUnder(git: Git, tree: string, wanted: ReadonlySet<string>): Promise<TreeEntry[]> {
+  const canBeNamed = wanted.size <= MOST_NAMED && [...wanted].every((path) => PLAIN_PATH.test(path));
+  const listing = ['ls-tree', '-r', '-z', '--full-tree', tree, ...(canBeNamed ? ['--', ...wanted] : [])];
+  const entries: TreeEntry[] = [];
+  for (const line of splitNames(await git.run(listing))) {
+    const tab = line.indexOf('\t');
+    const path = line.slice(tab + 1);
+    const [mode = '', , id = ''] = line.slice(0, tab).split(' ');
+    if (isUnder(path, wanted)) entries.push({ mode, id, path });
+  }
+  return entries;
+}
+
+function isUnder(path: string, wanted: ReadonlySet<string>): boolean {
+  for (let at = path.length; at > 0; at = path.lastIndexOf('/', at - 1)) {
+    if (wanted.has(path.slice(0, at))) return true;
+  }
+  return false;
+}
+
+function removal(tree: string, path: string): string {
+  return `0 ${'0'.repeat(tree.length)}\t${path}`;
+}
+
+let edits = 0;
+
+async function editTree(git: Git, stateFolder: string, tree: string, lines: readonly string[]): Promise<string> {
+  edits += 1;
+  const index = join(stateFolder, `edit-${process.pid}-${edits}`);
+  const env = { GIT_INDEX_FILE: index };
+  try {
+    await git.run(['read-tree', tree], { env });
+    const input = Buffer.from(lines.map((line) => `${line}\0`).join(''), 'latin1');
+    await git.run(['update-index', '--replace', '-z', '--index-info'], { env, input });
+    return await git.text(['write-tree'], { env });
+  } finally {
+    await rm(index, { force: true });
+  }
+}

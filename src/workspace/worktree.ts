@@ -1,0 +1,268 @@
+import { rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { AgentosError, codeOf } from '../core/errors.ts';
+import type { Git } from './git.ts';
+import { inGitQueue } from './git-queue.ts';
+import { makeWritable } from './worktree-folder.ts';
+import { type GitSetting, LONG_MS, worktreeGit } from './worktree-git.ts';
+import { captureIndex, otherFiles, readable, rebuildIndex, shareIndex } from './worktree-index.ts';
+import { lfsSettings } from './worktree-lfs.ts';
+import { type Claim, claimWorktree } from './worktree-opening.ts';
+import { openPins, type Pins } from './worktree-pins.ts';
+import { placeOf, type WorktreePlace } from './worktree-place.ts';
+import { repairRegistration } from './worktree-registration.ts';
+import { removeWorktree } from './worktree-removal.ts';
+import { restoreTree } from './worktree-restore.ts';
+import { type WorktreeState, writeWorktreeState } from './worktree-state.ts';
+import { updateSubmodules } from './worktree-submodules.ts';
+import {
+  changesBetween,
+  diffBetween,
+  readBlob,
+  type TreeChange,
+  treeWithFile,
+  treeWithPathsFrom,
+} from './worktree-trees.ts';
+
+export type { TreeChange } from './worktree-trees.ts';
+
+export interface WorktreeOptions {
+  /** In the user's repository. Nothing is ever run there that touches its checkout, its index or its HEAD. */
+  repository: Git;
+  directory: string;
+  branch: string;
+  /** The commit that a new branch begins at. */
+  start: string;
+  /** Serialises `git worktree` over all processes. */
+  lockFile: string;
+  env: Record<string, string>;
+}
+
+/**
+ * The folder that an item is worked on in, as seen by the engine. Agents run in it and may do anything to it: every
+ * method first puts its registration right, and none depends on what is in the folder.
+ */
+export interface Worktree {
+  readonly directory: string;
+  /** The one that is used, which may have a number behind the name that was asked for. */
+  readonly branch: string;
+  /** Everything that is there and neither ignored, nor made by the set-up, nor litter, as a tree object. */
+  snapshot(): Promise<string>;
+  /** Makes the folder equal to a tree; what is ignored, litter or made by the set-up stays. */
+  restore(tree: string): Promise<void>;
+  treeOf(commit: string): Promise<string>;
+  changes(from: string, to: string): Promise<TreeChange[]>;
+  /** `tree` with these paths as they are in `source`, and without those that are not there. */
+  withPathsFrom(tree: string, source: string, paths: readonly string[]): Promise<string>;
+  withFile(tree: string, path: string, content: string): Promise<string>;
+  read(tree: string, path: string): Promise<string | null>;
+  /** For reading, not for applying: bounded, and binary files are only named. */
+  diff(from: string, to: string): Promise<string>;
+  /** With the git identity of the repository and the environment. No hook runs. */
+  commit(options: { tree: string; parents: readonly string[]; message: string }): Promise<string>;
+  /** Moves the branch, and HEAD and index of the worktree with it; files stay as they are. */
+  setBranch(commit: string): Promise<void>;
+  /**
+   * What is there now, untracked and not ignored, is no part of a snapshot from now on. Only the first call looks; later
+   * ones repeat its answer.
+   */
+  ignoreMadeBySetup(): Promise<string[]>;
+  /** The worktree with all that is in it, not the branch. */
+  remove(): Promise<void>;
+}
+
+export interface OpenedWorktree {
+  worktree: Worktree;
+  /** The files were made just now, so that the set-up has to run (again). */
+  isNew: boolean;
+  warnings: string[];
+}
+
+/** Creates branch and worktree, or takes over what an earlier attempt left, however that one ended. */
+export async function openWorktree(options: WorktreeOptions): Promise<OpenedWorktree> {
+  const { repository, lockFile, env } = options;
+  const [place, pins, startNames] = await Promise.all([
+    placeOf(repository, options.directory),
+    openPins(repository, basename(options.directory)),
+    namesIn(repository, options.start),
+  ]);
+  const claim = await inGitQueue(lockFile, () => claimWorktree(repository, place, options));
+  const { gitDir, state } = claim;
+  const names = state.head === options.start ? startNames : await namesIn(repository, state.head);
+  const { settings, warning } = await lfsSettings(repository, state.head, names);
+  const git = worktreeGit(place, gitDir, env, settings);
+  const isNew = !state.ready;
+  await rm(`${place.indexFile}.lock`, { force: true });
+  if (isNew) {
+    await rm(place.indexFile, { force: true });
+    await git.run(['read-tree', '--reset', '-u', state.head], { timeoutMs: LONG_MS });
+    await shareIndex(place, gitDir);
+    if (names.includes('.gitmodules')) await submodules(options, claim, place, settings, false);
+  }
+  const ready = { ...state, ready: true };
+  await writeWorktreeState(place, ready);
+  const worktree = createWorktree(options, place, { gitDir, state: ready }, settings, pins);
+  return { worktree, isNew, warnings: warning === null ? [] : [warning] };
+}
+
+function createWorktree(
+  options: WorktreeOptions,
+  place: WorktreePlace,
+  claim: Claim,
+  settings: readonly GitSetting[],
+  pins: Pins,
+): Worktree {
+  const { repository, lockFile, env } = options;
+  const { branch } = claim.state;
+  let { gitDir, state } = claim;
+
+  const note = async (change: Partial<WorktreeState>): Promise<void> => {
+    state = { ...state, ...change };
+    await writeWorktreeState(place, state);
+  };
+
+  /** Git on this worktree, after its registration was looked at. */
+  const ours = async (): Promise<Git> => {
+    gitDir = await repairRegistration(place, gitDir, branch);
+    return worktreeGit(place, gitDir, env, settings);
+  };
+
+  /** The index as the folder is; begun anew once where it can't be used. */
+  const capture = async (git: Git): Promise<void> => {
+    try {
+      await captureIndex(git, place, state.made ?? []);
+    } catch (error) {
+      if (codeOf(error) !== 'git-failed') throw error;
+      await rebuildIndex(git, place, state.head);
+      await captureIndex(git, place, state.made ?? []);
+    }
+  };
+
+  const pinned = async (git: Git, object: string): Promise<string> => {
+    await pins.pin(git, object);
+    return object;
+  };
+
+  return {
+    directory: place.directory,
+    branch,
+    async snapshot() {
+      const git = await ours();
+      await capture(git);
+      return pinned(git, await git.text(['write-tree']));
+    },
+    async restore(tree) {
+      const git = await ours();
+      const restore = (): Promise<void> => restoreTree(git, place, tree, state.made ?? []);
+      await restore().catch(async (error: unknown) => {
+        if (codeOf(error) !== 'git-failed') throw error;
+        await makeWritable(place.directory);
+        await rebuildIndex(git, place, state.head);
+        await restore();
+      });
+      await submodules(options, { gitDir, state }, place, settings, true);
+    },
+    treeOf: async (commit) => (await ours()).text(['rev-parse', '--verify', `${commit}^{tree}`]),
+    changes: async (from, to) => changesBetween(await ours(), from, to),
+    async withPathsFrom(tree, source, paths) {
+      const git = await ours();
+      return pinned(git, await treeWithPathsFrom(git, place.stateFolder, tree, source, paths));
+    },
+    async withFile(tree, path, content) {
+      const git = await ours();
+      return pinned(git, await treeWithFile(git, place.stateFolder, tree, path, content));
+    },
+    read: async (tree, path) => readBlob(await ours(), tree, path),
+    diff: async (from, to) => diffBetween(await ours(), from, to),
+    async commit({ tree, parents, message }) {
+      const git = await ours();
+      const args = ['-c', 'i18n.commitEncoding=UTF-8', 'commit-tree', tree, ...parents.flatMap((one) => ['-p', one])];
+      return pinned(git, await git.text([...args, '-F', '-'], { input: message }));
+    },
+    async setBranch(commit) {
+      const git = await ours();
+      await git.run(['update-ref', '-m', 'agentos', `refs/heads/${branch}`, commit]);
+      await note({ head: commit });
+      await git.run(['read-tree', '--reset', commit]);
+      await shareIndex(place, gitDir);
+    },
+    async ignoreMadeBySetup() {
+      if (state.made === null) {
+        await note({ made: await otherFiles(await ours(), place, [], '', ['--directory', '--no-empty-directory']) });
+      }
+      return (state.made ?? []).map(readable);
+    },
+    remove: () => removeWorktree({ repository, place, branch, lockFile }),
+  };
+}
+
+async function submodules(
+  { repository, env }: WorktreeOptions,
+  { gitDir }: Claim,
+  place: WorktreePlace,
+  settings: readonly GitSetting[],
+  force: boolean,
+): Promise<void> {
+  await updateSubmodules({
+    gitWith: (more) => worktreeGit(place, gitDir, env, [...settings, ...more], place.directory),
+    top: place.directory,
+    modules: async () => {
+      const own = await repository.text(['rev-parse', '--path-format=absolute', '--git-dir']);
+      return [join(own, 'modules'), join(place.commonDir, 'modules')];
+    },
+    home: repository,
+    env,
+    force,
+  });
+}
+
+async function namesIn(repository: Git, commit: string): Promise<string[]> {
+  const listing = await repository.run(['ls-tree', '-r', '-z', '--full-tree', '--name-only', commit]);
+  return listing.toString('utf8').split('\0');
+}
+
+/** The longest slug in characters, and in the bytes that a file name has room for beside the id. */
+const SLUG_CHARACTERS = 60;
+const SLUG_BYTES = 150;
+/** Letters that are no plain letter with a mark. */
+const PLAIN: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };
+
+/** `agentos/42-a-short-title`. Letters of other scripts stay; git and file systems take them. */
+export function branchNameOf(id: string, title: string): string {
+  const letters = title
+    .toLowerCase()
+    .replace(/[ßæœøłđðþı]/g, (letter) => PLAIN[letter] ?? letter)
+    .normalize('NFKD')
+    .replace(/(\p{Script=Latin})\p{M}+/gu, '$1')
+    .normalize('NFC')
+    .replace(/['’]/g, '');
+  let slug = '';
+  for (const word of letters.split(/[^\p{L}\p{N}\p{M}]+/u).filter(Boolean)) {
+    const longer = slug === '' ? word : `${slug}-${word}`;
+    if (Array.from(longer).length > SLUG_CHARACTERS || Buffer.byteLength(longer) > SLUG_BYTES) {
+      if (slug === '') slug = cut(word);
+      break;
+    }
+    slug = longer;
+  }
+  return slug === '' ? `agentos/${id}` : `agentos/${id}-${slug}`;
+}
+
+function cut(word: string): string {
+  let short = '';
+  for (const letter of Array.from(word).slice(0, SLUG_CHARACTERS)) {
+    if (Buffer.byteLength(short + letter) > SLUG_BYTES) break;
+    short += letter;
+  }
+  return short;
+}
+
+/** Asked before anything is paid for: without a name and an address nothing can be committed in the end. */
+export async function requireIdentity(git: Git): Promise<void> {
+  for (const who of ['GIT_AUTHOR_IDENT', 'GIT_COMMITTER_IDENT']) {
+    await git.run(['var', who]).catch((error: unknown) => {
+      if (!(error instanceof AgentosError) || error.problem.code !== 'git-failed') throw error;
+      throw new AgentosError({ code: 'git-identity-missing', detail: error.problem.detail }, { cause: error });
+    });
+  }
+}

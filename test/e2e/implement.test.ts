@@ -1,0 +1,369 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { approve, callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
+import { lldFor } from '../support/models.ts';
+import { processesWith } from '../support/processes.ts';
+import { agentos, type Ended, startAgentos } from '../support/program.ts';
+import type { TestRepository } from '../support/repository.ts';
+
+interface ItemSummary {
+  id: string;
+  status: string;
+  attempts: number;
+  reason: string | null;
+  outputs: string[];
+  error: { code: string; message: string; hint: string | null } | null;
+  kept: { look: string; discard: string } | null;
+  steps: { name: string; replayed: boolean }[];
+}
+
+async function summaryOf(repository: TestRepository): Promise<{ exitCode: number; items: ItemSummary[] }> {
+  const runs = await repository.list('.agentos/runs');
+  return JSON.parse(await repository.read(`.agentos/runs/${runs.at(-1)}/summary.json`));
+}
+
+async function itemOf(repository: TestRepository): Promise<ItemSummary> {
+  const [item] = (await summaryOf(repository)).items;
+  if (item === undefined) throw new Error('no item in the summary');
+  return item;
+}
+
+async function implement(
+  repository: TestRepository,
+  how: Record<string, string> = {},
+  more: { args?: string[]; reviewer?: string; env?: Record<string, string> } = {},
+): Promise<Ended> {
+  const reviewer = more.reviewer ?? (await reviewerSaying(repository, 'APPROVED'));
+  const args = more.args ?? ['42', '--max-retries', '0'];
+  return agentos(['implement', ...args, '--implementer', implementer(how), '--reviewer', reviewer], {
+    cwd: repository.root,
+    env: { HOME: repository.home, ...more.env },
+  });
+}
+
+/** Everything of the user's that must stay as it was. */
+function checkout(repository: TestRepository): unknown {
+  return {
+    head: repository.git('rev-parse', 'HEAD'),
+    branch: repository.git('symbolic-ref', 'HEAD'),
+    status: repository.git('status', '--porcelain', '--untracked-files=all'),
+    index: repository.git('ls-files', '--stage'),
+  };
+}
+
+const BRANCH = 'agentos/42-add-a-number';
+
+test('an approved LLD becomes a branch: tests, code and report as commits of their own, and nothing else is touched', async () => {
+  const repository = await designedRepository(['42']);
+  await repository.write('src/main.js', 'export const answer = 42; // not committed\n');
+  await repository.write('notes.txt', 'mine\n');
+  const before = checkout(repository);
+  const { code, stdout } = await implement(repository);
+  expect(stdout).toContain('[IMPL-42] gate reverse: holds');
+  expect(code).toBe(0);
+  expect(checkout(repository)).toEqual(before);
+  expect(repository.git('log', '--format=%s', `main..${BRANCH}`).split('\n')).toEqual([
+    'Report on 42: Add a number',
+    'Add a number',
+    'Tests for 42: Add a number',
+  ]);
+  const filesOf = (commit: string): string => repository.git('show', '--format=', '--name-status', commit);
+  expect(filesOf(`${BRANCH}~2`)).toBe('A\ttest/item-42.test.js');
+  expect(filesOf(`${BRANCH}~1`)).toBe('A\tsrc/item-42.js');
+  expect(filesOf(BRANCH)).toBe('A\tdocs/lld/LLD-42.md\nA\tdocs/reports/42.md');
+  const report = repository.git('show', `${BRANCH}:docs/reports/42.md`);
+  for (const gate of ['tests', 'red', 'frozen', 'green', 'reverse']) expect(report).toContain(`| ${gate} | holds |`);
+  expect(repository.git('show', `${BRANCH}:docs/lld/LLD-42.md`)).toContain('status: implemented');
+  expect(await repository.list('.agentos/worktrees')).toEqual([]);
+  expect(await repository.list('.agentos/checkpoints')).toEqual([]);
+  expect(await readdir(repository.home)).toEqual([]);
+});
+
+test('what is implemented is not pending any more, and an edited LLD is not approved', async () => {
+  const repository = await designedRepository(['42']);
+  expect((await implement(repository)).code).toBe(0);
+  const again = await implement(repository, {}, { args: ['--all'] });
+  expect(again.stdout).toContain('Nothing to do: every approved LLD is implemented.');
+  const named = await implement(repository);
+  expect(named.code).toBe(0);
+  expect((await itemOf(repository)).status).toBe('skipped');
+
+  const lld = await repository.read('docs/lld/LLD-42.md');
+  await repository.write('docs/lld/LLD-42.md', lld.replace('A pure function', 'A very pure function'));
+  const edited = await implement(repository);
+  expect(edited.code).toBe(1);
+  expect(edited.stdout).toContain('is not an approved LLD: its body was edited after its approval.');
+  const all = await implement(repository, {}, { args: ['--all'] });
+  expect(all.code).toBe(0);
+  expect(all.stdout).toContain('42 is left out.');
+});
+
+test('the command gets the whole task with the LLD on stdin, in the worktree, with a home of its own and no keys', async () => {
+  const repository = await designedRepository(['42']);
+  const state = join(repository.home, '..', 'calls.jsonl');
+  const env = { ANTHROPIC_API_KEY: 'sk-ant-0123456789abcdef', GITHUB_TOKEN: 'ghp_0123456789', MY_OWN: 'x' };
+  expect((await implement(repository, { state }, { env })).code).toBe(0);
+  const calls = await callsOf(state);
+  expect(calls.map(({ phase }) => phase)).toEqual(['tests', 'code']);
+  for (const call of calls) {
+    expect(call.task).toContain('A pure function, no state.');
+    expect(call.env['PWD']).toBe(join(repository.root, '.agentos', 'worktrees', 'implement-42'));
+    expect(call.env['HOME']).toContain(join(repository.root, '.agentos'));
+    expect(JSON.stringify(call.env)).not.toMatch(/sk-ant|ghp_/);
+    expect(call.env['MY_OWN']).toBeUndefined();
+  }
+});
+
+const TEST_FAULTS = [
+  ['always-one-missing', 'gate tests', 'scenario 020 (Refuses text) has no test'],
+  ['skipped', 'gate', 'skipped'],
+  ['passing', 'gate red', 'passes before the code is written'],
+  ['syntax-error', 'gate red', "can't be loaded, for another reason than the missing code"],
+  ['wrong-import', 'gate red', "can't be loaded, for another reason than the missing code"],
+  ['nothing', 'gate tests', 'no test was written'],
+] as const;
+
+test.each(TEST_FAULTS)('tests that are %s are refused, and the writer is told', async (how, gate, said) => {
+  const repository = await designedRepository(['42']);
+  const state = join(repository.home, '..', 'calls.jsonl');
+  const { code, stdout } = await implement(repository, { tests: how, state }, { args: ['42', '--max-rounds', '2'] });
+  expect(code).toBe(1);
+  expect(stdout).toContain(said);
+  const item = await itemOf(repository);
+  expect(item).toMatchObject({ status: 'failed', attempts: 1, error: { code: 'gate-failed' } });
+  expect(item.error?.message).toContain(gate);
+  const calls = await callsOf(state);
+  expect(calls.map(({ phase, again }) => ({ phase, again }))).toEqual([
+    { phase: 'tests', again: false },
+    { phase: 'tests', again: true },
+  ]);
+  expect(calls[1]?.task).toContain(said);
+  expect(existsSync(join(repository.root, '.agentos/worktrees/implement-42'))).toBe(true);
+  expect(stdout).toContain('Look at it: cd ');
+  expect(stdout).toContain('Throw it away: git ');
+});
+
+test('a missing test is written when it is asked for, and a wrong first code is mended', async () => {
+  const repository = await designedRepository(['42']);
+  const { code, stdout } = await implement(repository, { tests: 'one-missing', code: 'wrong-first' });
+  expect(stdout).toContain('scenario 020 (Refuses text) has no test');
+  expect(stdout).toContain('"010 adds the number" (test/item-42.test.js) fails');
+  expect(code).toBe(0);
+});
+
+test('code that comes with the tests is set aside, kept as a patch, and written again when it is its turn', async () => {
+  const repository = await designedRepository(['42']);
+  const { code, stdout } = await implement(repository, { tests: 'with-code' });
+  expect(code).toBe(0);
+  expect(stdout).toContain('undone, only tests are written in this step: src/item-42.js');
+  const patch = await readFile(join(repository.root, '.agentos/undone/implement-42/tests-1.patch'), 'utf8');
+  expect(patch).toContain('+export function item42');
+});
+
+test('tests that are changed while the code is written are put back, and it is reported', async () => {
+  const repository = await designedRepository(['42']);
+  const { code, stdout } = await implement(repository, { code: 'edits-tests' });
+  expect(stdout).toContain(
+    'undone, the tests are frozen while the code is written: test/item-42.test.js, test/more.test.js',
+  );
+  expect(code).toBe(0);
+  expect(repository.git('show', `${BRANCH}:test/item-42.test.js`)).toContain("item42('x')");
+  expect(repository.git('ls-tree', '-r', '--name-only', BRANCH)).not.toContain('more.test.js');
+  expect(repository.git('show', `${BRANCH}:docs/reports/42.md`)).toContain('frozen while the code is written');
+});
+
+test.each([
+  ['wrong', '"010 adds the number" (test/item-42.test.js) fails'],
+  ['nothing', 'no file was changed'],
+  ['breaks-old', '"the answer" (test/main.test.js) passed before and fails now'],
+  ['deletes-all', "can't be loaded"],
+])('code that is %s fails the gate green, with nothing lost', async (how, said) => {
+  const repository = await designedRepository(['42']);
+  const before = checkout(repository);
+  const { code, stdout } = await implement(repository, { code: how }, { args: ['42', '--max-rounds', '1'] });
+  expect(code).toBe(1);
+  expect(stdout).toContain(said);
+  expect((await itemOf(repository)).error).toMatchObject({ code: 'gate-failed' });
+  expect((await itemOf(repository)).error?.message).toContain('gate green');
+  expect(checkout(repository)).toEqual(before);
+  expect(repository.git('log', '--format=%s', `main..${BRANCH}`)).toBe('Tests for 42: Add a number');
+});
+
+test('an item whose gate failed goes on where it was when it is run again', async () => {
+  const repository = await designedRepository(['42']);
+  const state = join(repository.home, '..', 'calls.jsonl');
+  expect((await implement(repository, { code: 'wrong', state }, { args: ['42', '--max-rounds', '1'] })).code).toBe(1);
+  await writeFile(state, '');
+  const again = await implement(repository, { code: 'wrong', state }, { args: ['42', '--max-rounds', '1'] });
+  expect(again.code).toBe(1);
+  expect((await callsOf(state)).map(({ phase, again: isAgain }) => ({ phase, isAgain }))).toEqual([
+    { phase: 'code', isAgain: true },
+  ]);
+});
+
+test.each(['writes-outside', 'writes-above', 'deletes-repository'])(
+  'an agent that %s fails the item; the files are named, and nothing is undone',
+  async (how) => {
+    const repository = await designedRepository(['42']);
+    const { code, stdout } = await implement(repository, { code: how, outside: repository.root });
+    expect(code).toBe(1);
+    const item = await itemOf(repository);
+    expect(item).toMatchObject({ status: 'failed', attempts: 1, error: { code: 'changed-outside' } });
+    if (how === 'writes-outside') {
+      expect(stdout).toContain('new file.txt, src/main.js');
+      expect(await repository.read('src/main.js')).toContain('answer = 0');
+    } else if (how === 'writes-above') {
+      expect(stdout).toContain('above.txt');
+      expect(existsSync(join(repository.root, '.agentos/worktrees/above.txt'))).toBe(true);
+    } else {
+      expect(stdout).toContain('src/main.js');
+      expect(await repository.list('src')).toEqual([]);
+    }
+  },
+);
+
+test('children that an agent leaves running are ended with its call', async () => {
+  const repository = await designedRepository(['42']);
+  const mark = `left-behind-${process.pid}-${Date.now()}`;
+  const { code } = await implement(repository, { code: 'leaves-children', mark });
+  expect(code).toBe(0);
+  expect(processesWith(mark)).toEqual([]);
+});
+
+test('an agent that never ends is timed out; a silent one is stalled; both keep what there is', async () => {
+  const repository = await designedRepository(['42']);
+  const forever = await implement(
+    repository,
+    { code: 'forever' },
+    { args: ['42', '--timeout', '8s', '--max-retries', '0'] },
+  );
+  expect(forever.code).toBe(1);
+  expect((await itemOf(repository)).status).toBe('timed-out');
+  const silent = await implement(
+    repository,
+    { code: 'silent' },
+    { args: ['42', '--idle-timeout', '2s', '--max-retries', '0'] },
+  );
+  expect(silent.code).toBe(1);
+  expect((await itemOf(repository)).status).toBe('stalled');
+  expect(repository.git('log', '--format=%s', `main..${BRANCH}`)).toBe('Tests for 42: Add a number');
+  expect((await implement(repository)).code).toBe(0);
+});
+
+test('an agent that fails is tried again, and goes on with what it had written', async () => {
+  const repository = await designedRepository(['42']);
+  const once = join(repository.home, '..', 'once');
+  const { code } = await implement(repository, { code: 'fails-once', once }, { args: ['42', '--max-retries', '1'] });
+  expect(code).toBe(0);
+  expect((await itemOf(repository)).attempts).toBe(2);
+  expect(repository.git('ls-tree', '-r', '--name-only', BRANCH)).toContain('src/half.js');
+});
+
+test('Ctrl+C keeps what is finished; resume goes on without asking again', async () => {
+  const repository = await designedRepository(['42']);
+  const state = join(repository.home, '..', 'calls.jsonl');
+  const reviewer = await reviewerSaying(repository, 'APPROVED');
+  const options = { cwd: repository.root, env: { HOME: repository.home } };
+  const command = implementer({ code: 'forever', state });
+  const started = startAgentos(['implement', '42', '--implementer', command, '--reviewer', reviewer], options);
+  await started.printed('still at it');
+  started.child.kill('SIGINT');
+  expect((await started.ended).code).toBe(130);
+  await writeFile(state, '');
+  const resumed = await agentos(['resume', '--implementer', implementer({ state })], options);
+  expect(resumed.code).toBe(0);
+  const phases = (await callsOf(state)).map(({ phase }) => phase);
+  // Another implementer is another question: what the first one wrote is not taken for its work.
+  expect(phases).toEqual(['tests', 'code']);
+});
+
+test('a review that asks for changes has them made and proven again; one that can’t be satisfied waits for a person', async () => {
+  const repository = await designedRepository(['42']);
+  const reviewer = await reviewerSaying(repository, 'REVISE', { tier2: ['**Naming:** call it otherwise.'] });
+  const state = join(repository.home, '..', 'calls.jsonl');
+  const { code } = await implement(repository, { state }, { reviewer, args: ['42', '--max-rounds', '2'] });
+  expect(code).toBe(3);
+  const item = await itemOf(repository);
+  expect(item.status).toBe('discuss');
+  const revision = (await callsOf(state)).at(-1);
+  expect(revision).toMatchObject({ phase: 'code', again: true });
+  expect(revision?.task).toContain('call it otherwise');
+  expect(existsSync(join(repository.root, '.agentos/worktrees/implement-42/src/item-42.js'))).toBe(true);
+  const said = await repository.read('.agentos/homes/implement-42/reviews/review-2.md');
+  expect(said).toContain('call it otherwise');
+
+  const options = { cwd: repository.root, env: { HOME: repository.home } };
+  const decided = await agentos(['decide', '42', '--approve', '--reason', 'The name is fine.'], options);
+  expect(decided.code, decided.stderr).toBe(0);
+  await writeFile(state, '');
+  const again = await implement(repository, { state }, { reviewer, args: ['42', '--max-rounds', '2'] });
+  expect(again.code, again.stdout).toBe(0);
+  expect(await callsOf(state)).toEqual([]);
+  expect(repository.git('show', `${BRANCH}:docs/reports/42.md`)).toContain('The name is fine.');
+});
+
+test('items that change the same file run one after another, dependencies first; the plan says so', async () => {
+  const shared = (id: string): string =>
+    lldFor(id).replace('| `src/item-', '| `src/main.js` | Modify | Exports it |\n| `src/item-');
+  const repository = await designedRepository(['42', '43'], shared);
+  await approve(
+    repository,
+    '44',
+    lldFor('44').replace('**Related Issues:** None', '**Related Issues:** depends on #45'),
+  );
+  await approve(repository, '45', lldFor('45'));
+  const reviewer = await reviewerSaying(repository, 'APPROVED');
+  const args = ['implement', '--all', '--parallel', '4', '--implementer', implementer(), '--reviewer', reviewer];
+  const options = { cwd: repository.root, env: { HOME: repository.home } };
+  const plan = JSON.parse((await agentos([...args, '--dry-run', '--json'], options)).stdout);
+  expect(plan.workflow).toBe('implement');
+  expect(plan.items.map((item: { id: string }) => item.id)).toEqual(['42', '43', '45', '44']);
+  expect(plan.groups).toEqual([
+    { ids: ['42', '43'], files: ['src/main.js'] },
+    { ids: ['45', '44'], files: [] },
+  ]);
+  expect(existsSync(join(repository.root, '.agentos'))).toBe(false);
+
+  expect((await agentos(args, options)).code).toBe(0);
+  const runs = await repository.list('.agentos/runs');
+  const events = (await repository.read(`.agentos/runs/${runs.at(-1)}/events.jsonl`))
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as { type: string; item?: string });
+  const at = (type: string, item: string): number =>
+    events.findIndex((event) => event.type === type && event.item === item);
+  const [first, second] = at('item-started', '42') < at('item-started', '43') ? ['42', '43'] : ['43', '42'];
+  expect(at('item-finished', first)).toBeLessThan(at('item-started', second));
+  expect(at('item-finished', '45')).toBeLessThan(at('item-started', '44'));
+  // What 44 builds on is on its branch.
+  expect(repository.git('ls-tree', '-r', '--name-only', 'agentos/44-add-a-number')).toContain('src/item-45.js');
+});
+
+test('an LLD whose files have moved since its approval is checked again before anybody is paid', async () => {
+  const repository = await designedRepository(['42']);
+  await repository.write('src/item-42.js', 'export {};\n');
+  repository.git('add', 'src/item-42.js');
+  repository.git('commit', '--quiet', '-m', 'Somebody was faster');
+  const state = join(repository.home, '..', 'calls.jsonl');
+  const { code, stdout } = await implement(repository, { state });
+  expect(code).toBe(1);
+  expect(stdout).toContain('no longer fits the repository');
+  expect(await callsOf(state)).toEqual([]);
+});
+
+test('no LLD, a wrong flag and a missing key: one line, exit 2, nothing written', async () => {
+  const repository = await designedRepository([]);
+  const options = { cwd: repository.root, env: { HOME: repository.home } };
+  const missing = await agentos(['implement', '42', '--implementer', implementer(), '--reviewer', 'offline'], options);
+  expect(missing.code).toBe(2);
+  expect(missing.stderr).toContain('There is no LLD for 42');
+  await approve(repository, '42', lldFor('42'));
+  const wrong = await agentos(['implement', '42', '--implementer', 'claude-kode'], options);
+  expect(wrong.code).toBe(2);
+  const key = await agentos(['implement', '42', '--implementer', 'claude-code', '--reviewer', 'offline'], options);
+  expect(key.code).toBe(2);
+  expect(key.stderr).toContain('The implementer needs a key for anthropic');
+  expect(existsSync(join(repository.root, '.agentos'))).toBe(false);
+});

@@ -1,0 +1,120 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
+import type { ItemEvent } from '../../src/core/events.ts';
+import { parseItemId } from '../../src/core/ids.ts';
+import { NO_USAGE } from '../../src/core/money.ts';
+import { type Paths, pathsOf } from '../../src/core/paths.ts';
+import { createPrompts } from '../../src/governance/prompts.ts';
+import { openSqliteJournal } from '../../src/journal/sqlite.ts';
+import { createOfflineProvider } from '../../src/provider/offline/provider.ts';
+import type { Provider } from '../../src/provider/port.ts';
+import { createBriefSource } from '../../src/source/briefs.ts';
+import { createDirectorySource } from '../../src/source/directory.ts';
+import { readApprovedLlds, readKnownIssues } from '../../src/source/known-work.ts';
+import type { Issue } from '../../src/source/port.ts';
+import type { DocumentResult } from '../../src/workflow/document.ts';
+import { runIssue } from '../../src/workflow/issue.ts';
+import { issueBacklog } from '../../src/workflow/issue-backlog.ts';
+import { testFolder } from './folder.ts';
+import { review } from './models.ts';
+import { SAMPLE_ISSUE } from './sample-issue.ts';
+
+/** A folder with briefs and issues, as a repository has them. */
+export interface IssuePlace {
+  paths: Paths;
+  write(path: string, text: string): Promise<void>;
+  read(path: string): Promise<string>;
+  list(path: string): Promise<string[]>;
+}
+
+export async function issuePlace(files: Record<string, string>): Promise<IssuePlace> {
+  const root = await testFolder();
+  const write = async (path: string, text: string): Promise<void> => {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text);
+  };
+  for (const [path, text] of Object.entries(files)) await write(path, text);
+  await mkdir(join(root, '.agentos/checkpoints'), { recursive: true });
+  return {
+    paths: pathsOf(root, join(root, '.agentos')),
+    write,
+    read: (path) => readFile(join(root, path), 'utf8'),
+    list: async (path) => (await readdir(join(root, path)).catch(() => [] as string[])).sort(),
+  };
+}
+
+interface Asked {
+  step: string;
+  text: string;
+}
+
+export interface IssueRun extends DocumentResult {
+  asked: Asked[];
+  events: ItemEvent[];
+}
+
+/** By the name of the step; what is not given behaves well. A function may do something else before it answers. */
+export type Replies = Partial<Record<string, string | (() => never | Promise<string>)>>;
+
+/** The issue workflow on real files and a real journal, with models that answer as they are told. */
+export async function runIssueAt(
+  { paths }: IssuePlace,
+  replies: Replies = {},
+  { id = 'quota', embedded = false }: { id?: string; embedded?: boolean } = {},
+): Promise<IssueRun> {
+  const asked: Asked[] = [];
+  const events: ItemEvent[] = [];
+  const provider = (spec: string): Provider => ({
+    spec,
+    isModel: true,
+    async complete({ role, stepId, parts }) {
+      const step = stepId.split('#')[0] ?? '';
+      asked.push({ step, text: parts.map((part) => part.text).join('\n\n') });
+      const reply = replies[step] ?? (role === 'reviewer' ? review({ verdict: 'APPROVED' }) : SAMPLE_ISSUE);
+      const text = typeof reply === 'string' ? reply : await reply();
+      return { text, asked: spec, answered: spec, substituted: false, usage: NO_USAGE, metered: true };
+    },
+  });
+  const brief = await createBriefSource(paths.briefs).read(parseItemId(id));
+  const journal = openSqliteJournal(paths.checkpoint('issue', brief.id), { clock: systemClock });
+  onTestFinished(() => journal.close());
+  const result = await runIssue({
+    brief,
+    issues: createDirectorySource(paths.issues),
+    knownWork: async () => [
+      ...(await readKnownIssues(paths.issues)),
+      ...(await readApprovedLlds(dirname(paths.lld(brief.id)))),
+    ],
+    paths,
+    journal,
+    providers: embedded
+      ? { drafter: createOfflineProvider(), reviewer: createOfflineProvider() }
+      : { drafter: provider('test:drafter'), reviewer: provider('test:reviewer') },
+    prompts: createPrompts(new Map()),
+    budget: { costOf: () => 0 },
+    maxRounds: 3,
+    clock: systemClock,
+    signal: new AbortController().signal,
+    emit: (event) => void events.push(event),
+    onProgress: () => undefined,
+    headCommit: () => Promise.resolve('0123456789'),
+    openBase: (commit) => Promise.resolve({ commit, paths: [], kindOf: () => null }),
+    contextFor: () => Promise.resolve('src/main.js'),
+    mask: (text) => text,
+  });
+  if (result.status === 'succeeded') journal.remove();
+  return { ...result, asked, events };
+}
+
+/** What the backlog says of the first brief. */
+export async function firstBriefState({ paths }: IssuePlace): Promise<string | undefined> {
+  const known = await readKnownIssues(paths.issues);
+  return (await issueBacklog(createBriefSource(paths.briefs), known, paths, 'all'))[0]?.state;
+}
+
+/** An issue as `agentos lld` reads it. */
+export function issueAt({ paths }: IssuePlace, id: string): Promise<Issue> {
+  return createDirectorySource(paths.issues).read(parseItemId(id));
+}

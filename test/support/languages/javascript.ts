@@ -1,0 +1,79 @@
+import type { LanguageSample } from './sample.ts';
+
+const ADD_TESTS = (imported: string): string => `${imported}
+test('010 adds the number', () => {
+  assert.equal(add(1), 43);
+});
+
+test('020 refuses text', () => {
+  assert.throws(() => add('x'), TypeError);
+});
+`;
+
+const ADD = `function add(value) {
+  if (typeof value !== 'number') throw new TypeError('not a number');
+  return value + 42;
+}
+`;
+
+const COMMONJS_IMPORTS = (module: string): string => `const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { add } = require('${module}');
+`;
+
+const MODULE_TESTS = `import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { answer } from '../src/main.js';
+
+test('the answer', () => assert.equal(answer, 42));
+test.skip('the question', () => assert.fail('nobody knows it'));
+`;
+
+export const commonJs: LanguageSample = {
+  name: 'JavaScript, CommonJS and node:test',
+  needs: [],
+  files: {
+    'agentos.yaml': 'implement: { coverage: 90 }\n',
+    'package.json': '{ "name": "sample", "scripts": { "test": "node --test" } }\n',
+    'src/main.js': 'module.exports = { answer: 42 };\n',
+    'test/main.test.js': `const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { answer } = require('../src/main.js');
+
+test('the answer', () => assert.equal(answer, 42));
+`,
+  },
+  design: [
+    ['src/add.js', 'Add'],
+    ['test/add.test.js', 'Add'],
+  ],
+  wrong: { 'test/add.test.js': ADD_TESTS(COMMONJS_IMPORTS('../src/ad.js')) },
+  tests: { 'test/add.test.js': ADD_TESTS(COMMONJS_IMPORTS('../src/add.js')) },
+  code: { 'src/add.js': `${ADD}\nmodule.exports = { add };\n` },
+  command: 'npm test',
+  refusal: /test\/add\.test\.js can't be loaded, for another reason than the missing code: .*Cannot find module/,
+  isMeasured: true,
+};
+
+/** The tests go into a file that is there, beside one that was skipped before; with it the whole file can't be loaded yet. */
+const MORE_MODULE_TESTS = ADD_TESTS(MODULE_TESTS.replace('{ answer }', '{ add, answer }'));
+
+export const withoutPackageJson: LanguageSample = {
+  name: 'JavaScript without package.json',
+  needs: [],
+  files: {
+    'agentos.yaml': 'implement: { coverage: 90 }\n',
+    'src/main.js': 'export const answer = 42;\n',
+    'test/main.test.js': MODULE_TESTS,
+  },
+  design: [
+    ['src/main.js', 'Modify'],
+    ['test/main.test.js', 'Modify'],
+  ],
+  wrong: { 'test/main.test.js': `import 'never-installed';\n${MORE_MODULE_TESTS}` },
+  tests: { 'test/main.test.js': MORE_MODULE_TESTS },
+  code: { 'src/main.js': `export const answer = 42;\n\nexport ${ADD}` },
+  command: 'node --test',
+  refusal: /test\/main\.test\.js can't be loaded, for another reason than the missing code: .*never-installed/,
+  isMeasured: true,
+};

@@ -1,0 +1,68 @@
+import { chmod, rm, symlink, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { approve } from '../implement.ts';
+import { lldFor } from '../models.ts';
+import { PROJECT } from '../program.ts';
+import { type TestRepository, testRepository } from '../repository.ts';
+import { type Files, type LanguageSample, works } from './sample.ts';
+
+const IMPLEMENTER = join(PROJECT, 'test', 'support', 'implementers', 'from-plan.mjs');
+
+/** The sample as a repository with an approved LLD for 42. */
+export async function languageRepository({ files, design }: LanguageSample): Promise<TestRepository> {
+  const repository = await testRepository({}, { commit: false });
+  for (const folder of ['src', 'test', 'issues']) await rm(join(repository.root, folder), { recursive: true });
+  for (const [path, text] of Object.entries(files)) {
+    await repository.write(path, text);
+    if (text.startsWith('#!')) await chmod(join(repository.root, path), 0o755);
+  }
+  if (files['.gitignore']?.includes('node_modules'))
+    await symlink(join(PROJECT, 'node_modules'), join(repository.root, 'node_modules'));
+  repository.git('config', 'user.name', 'Test');
+  repository.git('config', 'user.email', 'test@localhost');
+  repository.git('add', '--all');
+  repository.git('commit', '--quiet', '-m', 'Start');
+  await approve(repository, '42', lldOf(design));
+  return repository;
+}
+
+export function lldOf(design: LanguageSample['design']): string {
+  const rows = design.map(([path, change]) => `| \`${path}\` | ${change} | Its part |`);
+  return lldFor('42')
+    .replace(/\| `src\/item-42\.js`[^\n]*\n\| `test\/item-42\.test\.js`[^\n]*/, rows.join('\n'))
+    .replace(/`src\/item-42\.js` and `test\/item-42\.test\.js` are added/, 'All files are in place');
+}
+
+/** What is written in each call: of the first one, and of all further ones. */
+export interface WritingPlan {
+  tests: readonly Files[];
+  code: readonly Files[];
+  /** Where the calls are noted. */
+  state?: string;
+  /** While this file is there, the code is never finished. */
+  hold?: string;
+}
+
+/** `command:` of an implementer that writes so. */
+export async function implementerWriting(repository: TestRepository, plan: WritingPlan): Promise<string> {
+  const file = join(repository.home, '..', 'plan.json');
+  await writeFile(file, JSON.stringify(plan));
+  return `command:node '${IMPLEMENTER}' '${file}'`;
+}
+
+/** Where installed toolchains are, which a home of its own would hide. */
+export function toolchainEnv(): Record<string, string> {
+  const names = ['RUSTUP_HOME', 'PYENV_ROOT', 'PYENV_VERSION', 'GOROOT'];
+  const given = names.flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return { RUSTUP_HOME: join(homedir(), '.rustup'), ...Object.fromEntries(given) };
+}
+
+/** The command that doesn't work here; null: all do. */
+export function missingFor({ needs }: Pick<LanguageSample, 'needs'>): string | null {
+  const missing = needs.find((command) => !works(command));
+  return missing === undefined ? null : missing.join(' ');
+}

@@ -1,0 +1,47 @@
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { ToolResult } from '../../src/writer/built-in/tool.ts';
+import { runTool } from '../../src/writer/built-in/toolbox.ts';
+import { openWorktree, type Worktree } from '../../src/writer/built-in/worktree-path.ts';
+import { testFolder } from './folder.ts';
+
+export interface ToolWorktree {
+  /** Around the worktree: what is here is outside. */
+  outside: string;
+  worktree: Worktree;
+  run(tool: string, input: unknown, signal?: AbortSignal): Promise<ToolResult>;
+  put(path: string, content: string | Uint8Array, mode?: number): Promise<void>;
+  link(path: string, target: string): Promise<void>;
+  text(path: string): Promise<string>;
+}
+
+/** A repository with these files, none of them committed, unless it should be a plain folder. */
+export async function toolWorktree(
+  files: Record<string, string> = {},
+  { git = true }: { git?: boolean } = {},
+): Promise<ToolWorktree> {
+  const outside = await testFolder();
+  const root = join(outside, 'work tree');
+  await mkdir(root);
+  if (git) execFileSync('git', ['init', '--quiet', '.'], { cwd: root });
+  const worktree = await openWorktree(root);
+  const place = async (path: string): Promise<string> => {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    return join(root, path);
+  };
+  const put = async (path: string, content: string | Uint8Array, mode = 0o644): Promise<void> => {
+    await writeFile(await place(path), content);
+    await chmod(join(root, path), mode);
+  };
+  for (const [path, content] of Object.entries(files)) await put(path, content);
+  return {
+    outside,
+    worktree,
+    put,
+    run: (toolName, input, signal = new AbortController().signal) =>
+      runTool({ type: 'tool-call', toolCallId: '1', toolName, input: JSON.stringify(input) }, { worktree, signal }),
+    link: async (path, target) => symlink(target, await place(path)),
+    text: (path) => readFile(join(root, path), 'utf8'),
+  };
+}
