@@ -1,13 +1,9 @@
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { z } from 'zod';
 import { AgentosError, systemCode } from '../core/errors.ts';
-
-const holderSchema = z.object({ pid: z.int(), processStart: z.string().nullable(), since: z.string() });
-type Holder = z.infer<typeof holderSchema>;
+import { isHolderAlive, type LockHolder, ownHolder, readHolder } from '../workspace/lock-holder.ts';
 
 const ATTEMPTS = 5;
-const STALE_GUARD_MS = 5_000;
 
 export interface Lock {
   release(): void;
@@ -18,79 +14,67 @@ export interface Lock {
  * lock left by a killed run, or one whose number was given to another process since, is recognised as stale.
  */
 export function acquireLock(path: string, item: { workflow: string; id: string }, now: string): Lock {
-  const mine: Holder = { pid: process.pid, processStart: processStart(process.pid), since: now };
+  const mine: LockHolder = { ...ownHolder(), since: now };
   mkdirSync(dirname(path), { recursive: true });
   // Again after a stale lock was removed; whoever loses that race is told of the winner.
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    try {
-      writeFileSync(path, JSON.stringify(mine), { flag: 'wx' });
-      return { release: () => releaseIfMine(path, mine) };
-    } catch (error) {
-      if (systemCode(error) !== 'EEXIST') throw error;
-      const holder = readHolder(path);
-      if (holder && isAlive(holder)) {
-        throw new AgentosError(
-          { code: 'item-locked', ...item, pid: holder.pid, since: holder.since },
-          { cause: error },
-        );
-      }
-      removeStale(path);
+    if (take(path, mine)) return { release: () => releaseIfMine(path, mine) };
+    const holder = readHolder(path);
+    if (holder && isHolderAlive(holder)) {
+      throw new AgentosError({ code: 'item-locked', ...item, pid: holder.pid, since: holder.since });
     }
+    removeStale(path, mine);
   }
   throw new AgentosError({ code: 'item-locked', ...item, pid: 0, since: now }, { retry: 'transient' });
 }
 
+/** Complete from the first moment: a file without its holder in it would be taken for a stale one. */
+function take(path: string, mine: LockHolder): boolean {
+  const beside = `${path}.${mine.pid}`;
+  writeFileSync(beside, JSON.stringify(mine));
+  try {
+    linkSync(beside, path);
+    return true;
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') return false;
+    if (systemCode(error) !== 'EPERM' && systemCode(error) !== 'ENOTSUP') throw error;
+    return takeWithoutLink(path, mine);
+  } finally {
+    rmSync(beside, { force: true });
+  }
+}
+
+/** For file systems without links. */
+function takeWithoutLink(path: string, mine: LockHolder): boolean {
+  try {
+    writeFileSync(path, JSON.stringify(mine), { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
 /**
  * Two runs may find the same stale lock; the slower one must not remove what the faster one has just taken. So only who
- * holds the guard looks again and removes.
+ * holds the guard looks again and removes. A guard that a killed process left behind goes first.
  */
-function removeStale(path: string): void {
+function removeStale(path: string, mine: LockHolder): void {
   const guard = `${path}.guard`;
-  try {
-    writeFileSync(guard, '', { flag: 'wx' });
-  } catch (error) {
-    if (systemCode(error) !== 'EEXIST') throw error;
-    // Held for microseconds: an old one was left by a process that was killed between two lines.
-    if (Date.now() - (statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > STALE_GUARD_MS)
-      rmSync(guard, { force: true });
+  if (!take(guard, mine)) {
+    const holder = readHolder(guard);
+    if (holder === null || !isHolderAlive(holder)) rmSync(guard, { force: true });
     return;
   }
   try {
     const holder = readHolder(path);
-    if (holder === null || !isAlive(holder)) rmSync(path, { force: true });
+    if (holder === null || !isHolderAlive(holder)) rmSync(path, { force: true });
   } finally {
     rmSync(guard, { force: true });
   }
 }
 
-function readHolder(path: string): Holder | null {
-  try {
-    return holderSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
-  } catch {
-    return null;
-  }
-}
-
-function releaseIfMine(path: string, mine: Holder): void {
+function releaseIfMine(path: string, mine: LockHolder): void {
   const holder = readHolder(path);
   if (holder?.pid === mine.pid && holder.processStart === mine.processStart) rmSync(path, { force: true });
-}
-
-function isAlive(holder: Holder): boolean {
-  try {
-    process.kill(holder.pid, 0);
-  } catch (error) {
-    if (systemCode(error) !== 'EPERM') return false;
-  }
-  return holder.processStart === null || holder.processStart === processStart(holder.pid);
-}
-
-/** Field 22 of /proc/<pid>/stat; null where there is no /proc. The command name before it may hold spaces and brackets. */
-function processStart(pid: number): string | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
-  } catch {
-    return null;
-  }
 }

@@ -1,46 +1,11 @@
 import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
 import { designedRepository } from '../support/implement.ts';
-import { review, vendorEnv } from '../support/models.ts';
+import { type Call, CODE, MODELS_WITH_TOOLS, modelWithTools } from '../support/model-with-tools.ts';
+import { vendorEnv } from '../support/models.ts';
 import { agentos, startAgentos } from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
-import { type Answer, startVendor, type Vendor, type VendorOptions } from '../support/vendor/index.ts';
-
-const TESTS = `import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { item42 } from '../src/item-42.js';
-
-test('010 adds the number', () => assert.equal(item42(1), 43));
-test('020 refuses text', () => assert.throws(() => item42('x'), TypeError));
-`;
-const CODE = `export function item42(value) {
-  if (typeof value !== 'number') throw new TypeError('not a number');
-  return value + 42;
-}
-`;
-const MODELS = ['--implementer', 'anthropic:claude-opus-5', '--reviewer', 'google:gemini-3-pro-preview'];
-
-type Call = Parameters<NonNullable<VendorOptions['script']>>[0];
-
-/** A model with tools, as it would go about it: looks, reads, writes, says that it is done. */
-function model(call: Call): Answer {
-  if (/review implementations|code review|review the change|reviews? code/i.test(call.system))
-    return { text: review({ verdict: 'APPROVED' }) };
-  const isTests = /^Write the tests for issue/m.test(call.text);
-  const deeds: Answer[] = [
-    { toolCalls: [{ name: 'list', input: {} }] },
-    { toolCalls: [{ name: 'read', input: { path: 'src/main.js' } }] },
-    {
-      toolCalls: [
-        {
-          name: 'write',
-          input: isTests ? { path: 'test/item-42.test.js', content: TESTS } : { path: 'src/item-42.js', content: CODE },
-        },
-      ],
-    },
-  ];
-  return deeds[call.toolResults.length] ?? { text: 'Done.' };
-}
+import { type Answer, startVendor, type Vendor } from '../support/vendor/index.ts';
 
 async function scene(script: (call: Call) => Answer): Promise<{
   vendor: Vendor;
@@ -58,8 +23,8 @@ async function scene(script: (call: Call) => Answer): Promise<{
 }
 
 test('a plain model writes tests and code with the built-in tools, paid through the gateway', async () => {
-  const { vendor, repository, options } = await scene(model);
-  const ended = await agentos(['implement', '42', '--json', ...MODELS], options);
+  const { vendor, repository, options } = await scene(modelWithTools);
+  const ended = await agentos(['implement', '42', '--json', ...MODELS_WITH_TOOLS], options);
   expect(ended.code, ended.stderr).toBe(0);
   const branch = 'agentos/42-add-a-number';
   expect(`${repository.git('show', `${branch}:src/item-42.js`)}\n`).toBe(CODE);
@@ -85,16 +50,16 @@ test('killed between two rounds of the agent, it goes on without paying for a fi
       stall = null;
       if (wasFirst) return { text: 'Let me think about it.', stallAfterChars: 5 };
     }
-    return model(call);
+    return modelWithTools(call);
   });
-  const started = startAgentos(['implement', '42', ...MODELS], options);
+  const started = startAgentos(['implement', '42', ...MODELS_WITH_TOOLS], options);
   await reached;
   started.child.kill('SIGKILL');
   await once(started.child, 'close');
   const paid = vendor.calls.length;
   // Four rounds for the tests; of the code, two are finished and the third was under way.
   expect(paid).toBe(7);
-  const again = await agentos(['implement', '42', ...MODELS], options);
+  const again = await agentos(['implement', '42', ...MODELS_WITH_TOOLS], options);
   expect(again.code, again.stdout).toBe(0);
   expect(vendor.calls.length - paid).toBe(3);
   expect(`${repository.git('show', 'agentos/42-add-a-number:src/item-42.js')}\n`).toBe(CODE);
@@ -103,23 +68,28 @@ test('killed between two rounds of the agent, it goes on without paying for a fi
 test('an agent that never comes to an end is ended by its bound of rounds', async () => {
   const { vendor, repository, options } = await scene((call) =>
     /review implementations|code review|review the change|reviews? code/i.test(call.system)
-      ? model(call)
+      ? modelWithTools(call)
       : { toolCalls: [{ name: 'list', input: {} }] },
   );
   await repository.write('agentos.yaml', 'implement: { maxAgentRounds: 5 }\n');
-  const ended = await agentos(['implement', '42', ...MODELS], options);
+  const ended = await agentos(['implement', '42', ...MODELS_WITH_TOOLS], options);
   expect(ended.code).toBe(1);
   expect(ended.stdout).toContain('was not done after 5 rounds');
   expect(vendor.calls).toHaveLength(5);
 });
 
 test('money ends an item before it costs more, and a higher bound goes on', async () => {
-  const { vendor, options } = await scene((call) => ({ ...model(call), usage: { input: 100_000, output: 100 } }));
-  const ended = await agentos(['implement', '42', '--max-cost-per-item', '1.5', ...MODELS], options);
+  const { vendor, options } = await scene((call) => ({
+    ...modelWithTools(call),
+    usage: { input: 100_000, output: 100 },
+  }));
+  const ended = await agentos(['implement', '42', '--max-cost-per-item', '1.5', ...MODELS_WITH_TOOLS], options);
   expect(ended.code).toBe(1);
   expect(ended.stdout).toContain('over-budget');
   const paid = vendor.calls.length;
-  expect((await agentos(['implement', '42', '--max-cost-per-item', '100', ...MODELS], options)).code).toBe(0);
+  expect((await agentos(['implement', '42', '--max-cost-per-item', '100', ...MODELS_WITH_TOOLS], options)).code).toBe(
+    0,
+  );
   expect(vendor.calls.length).toBe(9);
   expect(paid).toBeLessThan(9);
 });

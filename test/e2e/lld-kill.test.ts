@@ -5,7 +5,8 @@ import { agentos, startAgentos } from '../support/program.ts';
 import { testRepository } from '../support/repository.ts';
 import { startVendor } from '../support/vendor/index.ts';
 
-const KILLS = 50;
+/** More with `npm run chaos`. */
+const KILLS = Number(process.env['AGENTOS_TEST_KILLS'] ?? 15);
 const MODELS = ['--drafter', 'anthropic:claude-opus-5', '--reviewer', 'google:gemini-3-pro-preview'];
 
 /** Repeatable: the same moments every time, spread over a whole run. */

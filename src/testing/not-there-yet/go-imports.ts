@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
 /** A package that a Go file imports. */
-export interface GoImport {
+interface GoImport {
   path: string;
   /** As the file calls it; null: by the package's own name. */
   alias: string | null;

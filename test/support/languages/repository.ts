@@ -27,7 +27,7 @@ export async function languageRepository({ files, design }: LanguageSample): Pro
   return repository;
 }
 
-export function lldOf(design: LanguageSample['design']): string {
+function lldOf(design: LanguageSample['design']): string {
   const rows = design.map(([path, change]) => `| \`${path}\` | ${change} | Its part |`);
   return lldFor('42')
     .replace(/\| `src\/item-42\.js`[^\n]*\n\| `test\/item-42\.test\.js`[^\n]*/, rows.join('\n'))
@@ -35,7 +35,7 @@ export function lldOf(design: LanguageSample['design']): string {
 }
 
 /** What is written in each call: of the first one, and of all further ones. */
-export interface WritingPlan {
+interface WritingPlan {
   tests: readonly Files[];
   code: readonly Files[];
   /** Where the calls are noted. */
