@@ -28,7 +28,10 @@ export function addResumeFlags(command: Command): Command {
     .option('--verbose', 'every step and file')
     .option('--drafter <model>', 'who writes, as provider:model')
     .option('--reviewer <model>', 'who reviews, as provider:model')
-    .option('--implementer <model>', 'who writes tests and code: provider:model, claude-code, codex or gemini-cli')
+    .option(
+      '--implementer <model>',
+      'who writes tests and code: provider:model, command:…, claude-code, codex or gemini-cli',
+    )
     .option('--offline', 'the embedded model for every role: no key, no network');
   return addPlaceFlags(command);
 }

@@ -164,12 +164,20 @@ export function createProgram(): Command {
   const clean = command(
     'clean',
     'removes worktrees, checkpoints and old runs that are safe to remove; says what it keeps and why',
-    ['agentos clean --dry-run', 'agentos clean'],
+    [
+      'agentos clean --dry-run',
+      'agentos clean',
+      'agentos clean --discard 42         throws the unfinished implementation of 42 away, to begin it anew',
+    ],
   );
   addPlaceFlags(
     clean
       .option('--dry-run', 'say what would be removed, and remove nothing')
       .option('--caches', 'caches of package managers and compilers too')
+      .option(
+        '--discard <id...>',
+        'only this: throw the unfinished implementation of these items away, with all its files',
+      )
       .option('--json', 'print JSON'),
   ).action(async (flags: unknown) => {
     const { cleanCommand } = await import('./commands/clean.ts');

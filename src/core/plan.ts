@@ -26,7 +26,7 @@ export interface PlannedItem {
   workflow: WorkflowName;
   title: string;
   /** done: there is nothing to do; dropped: there is to be nothing done; unreadable: it will fail with its error. */
-  state: 'new' | 'resumed' | 'done' | 'dropped' | 'unreadable';
+  state: 'new' | 'resumed' | 'done' | 'dropped' | 'unreadable' | 'not-ready';
   /** The step at which a resumed item goes on; null for the others. */
   fromStep: string | null;
   reusedSteps: number;

@@ -349,7 +349,7 @@ function wordsOf(problem: Problem): Wording {
       );
     case 'changed-outside':
       return say(
-        `Something outside the worktree was changed while the implementer ran: ${listed(problem.files)}.`,
+        `Something outside the worktree was changed while the implementer or the tests ran: ${listed(problem.files)}.`,
         `Nothing there was undone. Its own work is in ${problem.worktree}.`,
       );
     case 'gate-failed':

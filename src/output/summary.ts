@@ -1,6 +1,6 @@
 import { formatDuration } from '../core/duration.ts';
 import { isFailure } from '../core/exit-code.ts';
-import type { Summary } from '../core/summary.ts';
+import type { ItemSummary, Summary } from '../core/summary.ts';
 import { paint, type Terminal } from './terminal.ts';
 
 /** The end of a run for people: one row an item, then the line to copy if anything failed. */
@@ -27,16 +27,20 @@ export function printSummary(terminal: Terminal, summary: Summary): void {
     terminal.line(`${' '.repeat(id.length)} Throw it away: ${kept.discard}`);
   }
   const waiting = items.filter((item) => item.status === 'discuss');
-  if (waiting.length > 0) {
-    const ids = waiting.map(({ id }) => id);
-    const one = waiting.length === 1 ? waiting[0] : undefined;
-    // A brief that is called like an issue has its versions elsewhere.
-    const folder =
-      one?.outputs.find((path) => /^docs\/lineage\/[^/]+$/.test(path)) ?? `docs/lineage/${one?.id ?? '<id>'}`;
-    terminal.line(
-      `Waiting for a person: ${ids.join(', ')}. Read the last verdict in ${folder}/, then: agentos decide ${one?.id ?? '<id>'} --approve | --revise "…" | --drop`,
-    );
-  }
+  const implementations = waiting.flatMap((item) => {
+    const folder = reviewsOf(item);
+    return folder === null ? [] : [{ id: item.id, folder }];
+  });
+  const [one] = implementations;
+  const anyReviews = one?.folder.replace(`implement-${one.id}`, 'implement-<id>') ?? '';
+  printWaiting(terminal, implementations, 'the last review', anyReviews);
+  const designs = waiting.filter((item) => reviewsOf(item) === null);
+  printWaiting(
+    terminal,
+    designs.map((item) => ({ id: item.id, folder: lineageOf(item) })),
+    'the last verdict',
+    'docs/lineage/<id>',
+  );
   const resumable = items
     .filter((item) => item.status === 'cancelled' || item.status === 'paused')
     .map((item) => item.id);
@@ -45,4 +49,30 @@ export function printSummary(terminal: Terminal, summary: Summary): void {
     const failed = items.filter((item) => isFailure(item.status)).map((item) => item.id);
     terminal.line(`Failed: ${failed.join(', ')}. Retry with: ${summary.retryCommand}`);
   }
+}
+
+/** One line for all of them, with a placeholder where it is not about one alone. */
+function printWaiting(
+  terminal: Terminal,
+  waiting: readonly { id: string; folder: string }[],
+  what: string,
+  anyFolder: string,
+): void {
+  const [first, ...more] = waiting;
+  if (first === undefined) return;
+  const { id, folder } = more.length === 0 ? first : { id: '<id>', folder: anyFolder };
+  const ids = waiting.map((item) => item.id).join(', ');
+  terminal.line(
+    `Waiting for a person: ${ids}. Read ${what} in ${folder}/, then: agentos decide ${id} --approve | --revise "…" | --drop`,
+  );
+}
+
+/** An implementation's reviews are not in the lineage: they are what it puts first. */
+function reviewsOf({ id, outputs }: ItemSummary): string | null {
+  return outputs.find((path) => path.replaceAll('\\', '/').endsWith(`/homes/implement-${id}/reviews`)) ?? null;
+}
+
+/** A brief that is called like an issue has its versions elsewhere. */
+function lineageOf({ id, outputs }: ItemSummary): string {
+  return outputs.find((path) => /^docs\/lineage\/[^/]+$/.test(path)) ?? `docs/lineage/${id}`;
 }

@@ -5,7 +5,7 @@ import { implementCostCeilingUsd } from '../core/plan.ts';
 import { requireModels } from '../provider/require-models.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import { implementBacklog } from '../workflow/implement-backlog.ts';
-import { branchesBelow, readAt } from '../workspace/branch-files.ts';
+import { branchesBelow, mayBeBranchOf, readAt } from '../workspace/branch-files.ts';
 import { createGit } from '../workspace/git.ts';
 import type { Project } from '../workspace/project.ts';
 import { missingAgent } from '../writer/agents/missing-agent.ts';
@@ -47,7 +47,7 @@ async function designsOnBranches(
   const branches = await branchesBelow(git, 'agentos/');
   const wanted = ids.flatMap((id) => {
     const path = relative(paths.repository, paths.lld(id)).split(sep).join('/');
-    return branches.filter(({ name }) => name.startsWith(`agentos/${id}-`)).map(({ ref }) => ({ id, ref, path }));
+    return branches.filter(({ name }) => mayBeBranchOf(id, name)).map(({ ref }) => ({ id, ref, path }));
   });
   const texts = await readAt(git, wanted);
   const found = new Map<string, string[]>();

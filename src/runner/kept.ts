@@ -1,22 +1,33 @@
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
+import type { ItemEnd } from '../coordinator/coordinator.ts';
 import type { ItemId } from '../core/ids.ts';
 import { shellWord } from '../core/shell-word.ts';
 import type { Kept } from '../core/summary.ts';
-import { createGit } from '../workspace/git.ts';
+import { discardCommand } from '../workspace/clean-entry.ts';
+import { isHolderAlive, readHolder } from '../workspace/lock-holder.ts';
 import type { Project } from '../workspace/project.ts';
 
-/** The worktree that an unfinished implementation leaves behind, or null. */
-export async function keptOf({ paths, childEnv }: Project, id: ItemId): Promise<Kept | null> {
+const PLACE = new Set(['--repo', '--base-dir', '--config']);
+
+/**
+ * The worktree that an unfinished implementation leaves behind, or null. Null too while another run is at the item: the
+ * lines to copy would destroy its work. `flags`: what a retry repeats, of which the line needs those that say where.
+ */
+export function keptOf(
+  { paths }: Project,
+  id: ItemId,
+  { status, error }: Pick<ItemEnd, 'status' | 'error'>,
+  flags: readonly string[],
+): Kept | null {
+  if (status === 'succeeded' || status === 'skipped' || error?.problem.code === 'item-locked') return null;
+  const holder = readHolder(paths.lock('implement', id));
+  if (holder !== null && holder.pid !== process.pid && isHolderAlive(holder)) return null;
   const directory = paths.worktree('implement', id);
   if (!existsSync(directory)) return null;
-  const branch = await createGit(directory, { ...childEnv, GIT_CEILING_DIRECTORIES: paths.worktrees })
-    .text(['branch', '--show-current'])
-    .catch(() => '');
-  const repository = shellWord(paths.repository);
-  const remove = `git -C ${repository} worktree remove --force ${shellWord(directory)}`;
+  const place = flags.filter((flag, index) => PLACE.has(flag) || PLACE.has(flags[index - 1] ?? ''));
   return {
     look: `cd ${shellWord(relative(process.cwd(), directory) || '.')} && git status`,
-    discard: branch === '' ? remove : `${remove} && git -C ${repository} branch -D ${shellWord(branch)}`,
+    discard: discardCommand(id, place),
   };
 }

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { ItemId } from '../core/ids.ts';
+import { type ItemId, isItemId } from '../core/ids.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import { cycleNote, type Plan, type PlannedItem } from '../core/plan.ts';
 import { scheduleOf } from '../core/schedule.ts';
@@ -55,7 +55,7 @@ export async function planBatch({ project, pipeline, ids, parallel }: PlanOption
     models: Object.fromEntries(rolesOf(pipeline.stages).map((role) => [role, config.models[role]])),
     costCeilingUsd: costCeiling(project, pipeline, chosen),
     groups,
-    notes: [...notes, ...cycles.map(cycleNote)],
+    notes: [...notes, ...cycles.map(cycleNote), ...(await missingFoundations(project, pipeline, open, collected))],
   };
 }
 
@@ -114,11 +114,35 @@ function planItem(
 ): PlannedItem {
   const { id, title, error, files = [], after = [] } = item;
   const plain = { id, title, workflow, error, files, after, exclusive: files, fromStep: null, reusedSteps: 0 };
-  if (item.state === 'not-ready') return { ...plain, state: 'unreadable' };
   if (item.state !== 'pending') return { ...plain, state: item.state };
   if (!checkpoints.has(`${workflow}-${id}.db`)) return { ...plain, state: 'new' };
   const view = inspectJournal(paths.checkpoint(workflow, id));
   if (view === null || view.steps.length === 0) return { ...plain, state: 'new' };
   const fromStep = view.inFlight.at(-1) ?? `after ${view.steps.at(-1)?.name ?? 'the start'}`;
   return { ...plain, state: 'resumed', fromStep, reusedSteps: view.steps.length };
+}
+
+/** What an item builds on and nobody has built: it begins without it, and that should be known. */
+async function missingFoundations(
+  project: Project,
+  { stages }: Pipeline,
+  open: readonly PlannedItem[],
+  collected: readonly Staged[],
+): Promise<string[]> {
+  const last = stages.at(-1) ?? stages[0];
+  const planned = new Set<string>(open.map(({ id }) => id));
+  const done = new Set<string>(collected.filter(({ item }) => item.state === 'done').map(({ item }) => item.id));
+  const isDone = async (id: string): Promise<boolean> => {
+    if (done.has(id)) return true;
+    const found = isItemId(id) ? await last.collect(project, [id]).catch(() => []) : [];
+    return found[0]?.state === 'done';
+  };
+  const notes: string[] = [];
+  for (const { id, after } of open) {
+    for (const other of after.filter((each) => !planned.has(each))) {
+      if (!(await isDone(other)))
+        notes.push(`${id} builds on ${other}, which is not implemented: it begins without it.`);
+    }
+  }
+  return notes;
 }

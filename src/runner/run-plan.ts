@@ -225,8 +225,10 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   for (const { id } of plan.items) {
     const reached = ends.get(id) ?? [];
     const tally = tallies.get(id);
-    if (reached.length === 0 || !tally) continue;
-    const kept = ahead.some(({ workflow }) => workflow === 'implement') ? await keptOf(project, id) : null;
+    const last = reached.at(-1);
+    if (last === undefined || !tally) continue;
+    const isAhead = ahead.some(({ workflow }) => workflow === 'implement');
+    const kept = isAhead ? keptOf(project, id, last, options.retryFlags) : null;
     items.push(summaryOf(reached, tally, paths.repository, kept));
   }
   const exitCode = exitCodeOf(

@@ -82,7 +82,7 @@ export async function endedAlready(
   pipeline: Pipeline,
 ): Promise<Omit<ItemEnd, 'id'> | null> {
   const plain = { attempts: 0, durationMs: 0, reason: null, error, outputs: [] };
-  if (state === 'unreadable') return { ...plain, status: 'failed' };
+  if (state === 'unreadable' || state === 'not-ready') return { ...plain, status: 'failed' };
   if (state === 'dropped') return { ...plain, status: 'skipped', reason: 'dropped by a person, for what it says now' };
   if (state !== 'done') return null;
   // A run that was killed between its last file and the end of its journal leaves a checkpoint that nobody needs.

@@ -1,6 +1,8 @@
 import type { GateEvidence } from '../core/gate.ts';
 import type { LldScenario } from '../governance/lld/scenarios.ts';
 import type { TestCase } from '../testing/port.ts';
+import { codeText } from './code-text.ts';
+import { leftOutLine } from './left-out.ts';
 import { testTitle } from './test-key.ts';
 
 /** Whether a name contains a scenario's id as a number of its own: `010` is in `test_010_empty`, not in `10100`. */
@@ -14,29 +16,18 @@ export interface ScenarioTests {
   scenarios: readonly LldScenario[];
   /** The tests that were written for this design. */
   tests: readonly TestCase[];
-  /** The text of each test file that could not be loaded: which scenarios it has is told by what it says. */
+  /** The text of each test file that could not be loaded: which scenarios it has is told by what its code says. */
   notLoaded: ReadonlyMap<string, string>;
 }
-
-/** How the languages say that a test is not run; of a file that can't be loaded yet, only its text tells. */
-const LEFT_OUT = new RegExp(
-  [
-    String.raw`\b(?:test|it|describe|suite)(?:\.concurrent|\.each)?\.(?:skip|todo|only)\b`,
-    String.raw`\bx(?:it|test|describe)\s*\(`,
-    String.raw`\{[^}]*\b(?:skip|todo|only):\s*(?!false)`,
-    String.raw`@(?:pytest\.mark|unittest)\.skip|\bpytest\.(?:skip|importorskip)\s*\(`,
-    String.raw`\bt\.Skip(?:f|Now)?\(`,
-    String.raw`#\[ignore\b`,
-  ].join('|'),
-);
 
 /** Every scenario has a test that names its id, and none is skipped. */
 export function scenarioGate({ scenarios, tests, notLoaded }: ScenarioTests): GateEvidence {
   const problems: string[] = [];
   const details: string[] = [];
+  const said = [...notLoaded].map(([file, text]) => ({ file, text: codeText(file, text).said }));
   for (const { id, scenario } of scenarios) {
     const named = tests.filter((test) => namesScenario(test.name, id));
-    const inFiles = [...notLoaded].filter(([, text]) => namesScenario(text, id)).map(([file]) => file);
+    const inFiles = said.filter(({ text }) => namesScenario(text, id)).map(({ file }) => file);
     const skipped = named.filter((test) => test.outcome === 'skipped');
     if (named.length === 0 && inFiles.length === 0) {
       problems.push(`scenario ${id} (${scenario}) has no test: no new test's name contains ${id}`);
@@ -47,8 +38,8 @@ export function scenarioGate({ scenarios, tests, notLoaded }: ScenarioTests): Ga
     }
   }
   for (const [file, text] of notLoaded) {
-    const line = text.split('\n').findIndex((each) => LEFT_OUT.test(each));
-    if (line >= 0) problems.push(`${file} leaves a test out, in line ${line + 1}: no test may be skipped or focused`);
+    const line = leftOutLine(file, text);
+    if (line !== null) problems.push(`${file} leaves a test out, in line ${line}: no test may be skipped or focused`);
   }
   return {
     gate: 'tests',

@@ -70,6 +70,13 @@ test('the text of a file that could not be loaded tells which scenarios it has',
   expect(scenarioGate({ scenarios: SCENARIOS, tests: [], notLoaded }).passed).toBe(true);
 });
 
+test('a scenario that only a comment names has no test', () => {
+  const notLoaded = new Map([[FILE, "// 020 refuses: see http://x\ntest('010 adds')"]]);
+  expect(scenarioGate({ scenarios: SCENARIOS, tests: [], notLoaded }).problems).toEqual([
+    "scenario 020 (scenario 020) has no test: no new test's name contains 020",
+  ]);
+});
+
 test('a test that is left out in a file that can not be loaded is found in its text', () => {
   const text = "test('010 adds'); \ntest.skip('020 refuses')";
   const { problems } = scenarioGate({ scenarios: SCENARIOS, tests: [], notLoaded: new Map([[FILE, text]]) });

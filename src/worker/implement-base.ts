@@ -1,6 +1,9 @@
+import { implementedHashOf } from '../governance/implementation/implemented-lld.ts';
 import { checkLld, type LldFinding } from '../governance/lld/checks.ts';
+import { readLld } from '../governance/lld/document.ts';
+import type { LldFile } from '../governance/lld/files-table.ts';
 import { readFrontMatter } from '../governance/lld/front-matter.ts';
-import { branchesBelow } from '../workspace/branch-files.ts';
+import { branchesBelow, mayBeBranchOf, readAt } from '../workspace/branch-files.ts';
 import type { Git } from '../workspace/git.ts';
 import { openCommit } from '../workspace/repository.ts';
 import type { Foundation } from '../workspace/stacked-base.ts';
@@ -11,7 +14,12 @@ export async function foundationsOf(git: Git, ids: readonly string[]): Promise<F
   const branches = (await branchesBelow(git, 'agentos/')).filter(({ ref }) => ref.startsWith('refs/heads/'));
   const found: Foundation[] = [];
   for (const id of ids) {
-    const branch = branches.findLast(({ name }) => name.startsWith(`agentos/${id}-`));
+    const candidates = branches.filter(({ name }) => mayBeBranchOf(id, name));
+    const designs = await readAt(
+      git,
+      candidates.map(({ ref }) => ({ ref, path: `docs/lld/LLD-${id}.md` })),
+    );
+    const branch = candidates.findLast((_, index) => implementedHashOf(designs[index] ?? '') !== null);
     if (branch !== undefined) found.push({ id, commit: await git.text(['rev-parse', branch.ref]) });
   }
   return found;
@@ -29,6 +37,8 @@ export interface OutdatedOptions {
 /** Nothing while the files that the LLD names are as they were when it was approved; else what the checks say of it now. */
 export async function outdatedFindings({ git, id, lldText, base, files }: OutdatedOptions): Promise<LldFinding[]> {
   const { fields, body } = readFrontMatter(lldText);
+  const ignored = await ignoredAmong(git, readLld(body).files);
+  if (ignored.length > 0) return ignored;
   const approvedAt = typeof fields['baseCommit'] === 'string' ? fields['baseCommit'] : null;
   if (approvedAt === base) return [];
   const moved = approvedAt === null || (await changedSince(git, approvedAt, base, files));
@@ -43,4 +53,24 @@ async function changedSince(git: Git, from: string, to: string, files: readonly 
     (listing) => listing !== '',
     () => true,
   );
+}
+
+/** A file that git ignores would never be on the branch, however often it is written. */
+async function ignoredAmong(git: Git, files: readonly LldFile[]): Promise<LldFinding[]> {
+  const added = files.filter(({ change }) => change === 'Add');
+  if (added.length === 0) return [];
+  const input = added.map(({ path }) => `${path}\0`).join('');
+  // It ends with 1 when none of them is ignored.
+  const listing = await git
+    .run(['check-ignore', '--no-index', '-z', '--stdin'], { input })
+    .catch(() => Buffer.alloc(0));
+  const names = new Set(listing.toString('utf8').split('\0'));
+  return added
+    .filter(({ path }) => names.has(path))
+    .map(({ path, line }) => ({
+      rule: 'files/ignored',
+      severity: 'error',
+      line,
+      message: `${path} is ignored by git, so that it would not be on the branch: change .gitignore or the path`,
+    }));
 }

@@ -1,6 +1,9 @@
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
+import { boundedLines } from '../core/bounded-lines.ts';
 import { systemClock } from '../core/clock.ts';
+import type { TestSettings } from '../core/config.ts';
+import { codeOf } from '../core/errors.ts';
 import { createFingerprintMask } from '../core/fingerprint.ts';
 import { parseItemId } from '../core/ids.ts';
 import { withoutSecrets } from '../core/keys.ts';
@@ -17,6 +20,9 @@ import { tracedProvider } from '../telemetry/traced-provider.ts';
 import { tracedTests } from '../telemetry/traced-tests.ts';
 import { tracedWriter } from '../telemetry/traced-writer.ts';
 import { detectTests } from '../testing/detect.ts';
+import { noSuite } from '../testing/no-suite.ts';
+import type { TestSuite } from '../testing/port.ts';
+import { runnerOfFiles } from '../testing/runner-of-files.ts';
 import { designFacts } from '../workflow/design-facts.ts';
 import { runImplement } from '../workflow/implement.ts';
 import { createGit } from '../workspace/git.ts';
@@ -69,10 +75,8 @@ export const implementTask: Task = async (context) => {
   });
   const { idleTimeoutMs, callTimeoutMs, maxQuotaWaitMs } = config.bounds;
   const limits = { idleTimeoutMs, ceilingMs: callTimeoutMs + maxQuotaWaitMs };
-  const linesOf =
-    (of: 'tests' | 'set-up') =>
-    (line: string, stream: 'stdout' | 'stderr'): void =>
-      context.emit({ type: 'output-line', stream, line: mask(line), of });
+  const linesOf = (of: 'tests' | 'set-up'): ((line: string) => void) =>
+    boundedLines((line) => context.emit({ type: 'output-line', stream: 'stdout', line: mask(line), of }));
   const priceFor = (spec: string, usage: Usage): number | null => {
     const price = priceOf(spec, config.prices);
     return price === null ? null : costUsd(usage, price);
@@ -139,18 +143,27 @@ export const implementTask: Task = async (context) => {
         onProgress: context.heartbeat,
         onGroup: context.group,
       }),
-    openTests: async () =>
-      tracedTests(
-        await detectTests({
+    openTests: async () => {
+      const detect = (settings: TestSettings): Promise<TestSuite> =>
+        detectTests({
           directory,
-          settings: config.tests,
+          settings,
           env: itemEnv,
           scratch: join(home, 'test-reports'),
           onLine: linesOf('tests'),
           onProgress: context.heartbeat,
           onGroup: context.group,
+        });
+      return tracedTests(
+        await detect(config.tests).catch((error: unknown) => {
+          // A repository without any test yet: the design names the first.
+          const runner = codeOf(error) === 'tests-undetected' ? runnerOfFiles(facts.files) : null;
+          if (runner !== null && config.tests.command === null) return detect({ ...config.tests, runner });
+          if (config.implement.policy === 'off') return noSuite(config.tests.files);
+          throw error;
         }),
-      ),
+      );
+    },
     lookOutside: () =>
       lookOutside({
         repository: paths.repository,

@@ -37,8 +37,10 @@ export async function finishImplementation(finishing: Finishing): Promise<Implem
   const codeCommit = await commit('code', review.tree, testsCommit, codeMessage);
   const report = paths.report(id);
   const lldPath = relative(paths.repository, paths.lld(id)).split(sep).join('/');
-  const withReport = await worktree.withFile(review.tree, report, mask(await reportOf(finishing, codeCommit)));
-  const complete = await worktree.withFile(withReport, lldPath, implementedLld(lldText, { branch, report }));
+  const complete = await worktree.withFiles(review.tree, {
+    [report]: mask(await reportOf(finishing, codeCommit)),
+    [lldPath]: implementedLld(lldText, { branch, report }),
+  });
   const reportCommit = await commit('report', complete, codeCommit, `Report on ${id}: ${title}`);
   signal.throwIfAborted();
   await worktree.setBranch(reportCommit);
@@ -79,6 +81,12 @@ async function reportOf(finishing: Finishing, codeCommit: string): Promise<strin
     ...gates.proven(),
     review: { rounds: review.rounds, verdict: review.verdict, ledger: review.ledger },
     notices: [
+      ...changes
+        .filter(({ planned: isPlanned }) => !isPlanned)
+        .map(({ path }) => `${path}: changed, but not in the LLD`),
+      ...lld.files
+        .filter(({ path }) => !changes.some((change) => change.path === path || change.path.startsWith(`${path}/`)))
+        .map(({ path, change }) => `${path}: the LLD says ${change}, but it is as it was`),
       ...gates.undone().map(({ step, paths, why }) => `${step}: undone, ${why}: ${paths.join(', ')}`),
       ...review.decisions.map(describeDecision),
     ],

@@ -1,7 +1,6 @@
 import type { GatePolicy } from '../core/config.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { GateEvidence, GateName } from '../core/gate.ts';
-import { sha256 } from '../core/hash.ts';
 import type { CoverageFacts, FrozenFile, ScenarioTests } from '../governance/implementation/report.ts';
 import { coverageTargetOf } from '../governance/lld/coverage-target.ts';
 import type { LldDocument } from '../governance/lld/document.ts';
@@ -15,13 +14,15 @@ import { reverseGate } from '../verification/reverse.ts';
 import { namesScenario, scenarioGate } from '../verification/scenario-tests.ts';
 import { testKey } from '../verification/test-key.ts';
 import type { TreeChange, Worktree } from '../workspace/worktree.ts';
-import type { RunTests } from './implement-tests.ts';
+import { FROZEN, frozenEvidence, hashesOf, type Undone } from './frozen-tests.ts';
+import type { RunTests, TestsRun } from './implement-tests.ts';
 import { type Judgement, undo } from './implement-writing.ts';
+import { strayLinks } from './stray-links.ts';
 
 export interface GateOptions {
   lld: LldDocument;
   suite: TestSuite;
-  runTests: (run: RunTests) => Promise<TestRun>;
+  runTests: (run: RunTests) => Promise<TestsRun>;
   worktree: Worktree;
   baseTree: string;
   baseline: Baseline;
@@ -30,13 +31,6 @@ export interface GateOptions {
   undoneFolder: string;
   emit: (event: ItemEvent) => void;
   mask: (text: string) => string;
-}
-
-/** Something that was put back. */
-export interface Undone {
-  step: string;
-  paths: string[];
-  why: string;
 }
 
 export interface GateKeeper {
@@ -55,7 +49,7 @@ export interface Proven {
   coverage: CoverageFacts;
 }
 
-const FROZEN = 'the tests are frozen while the code is written';
+const STRAY = 'a link that points out of the repository';
 const ORDER: readonly GateName[] = ['tests', 'red', 'frozen', 'green', 'coverage', 'reverse'];
 
 /**
@@ -80,17 +74,22 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
   };
   const binding = (evidence: GateEvidence): string[] =>
     policy === 'strict' || evidence.gate === 'green' ? evidence.problems : [];
-  const judgement = (tree: string, gates: readonly GateEvidence[]): Judgement => {
+  const judgement = (tree: string, gates: readonly GateEvidence[], told: readonly string[] = []): Judgement => {
     const failing = gates.filter((evidence) => binding(evidence).length > 0);
     return {
       tree,
-      problems: failing.flatMap((evidence) => evidence.problems),
+      problems: failing.length === 0 ? [] : [...failing.flatMap((evidence) => evidence.problems), ...told],
       gate: `gate ${failing.map(({ gate }) => gate).join(' and ')}`,
     };
   };
   const filesOf = (change: 'Add' | 'Modify' | 'Delete'): string[] =>
     lld.files.filter((file) => file.change === change).map(({ path }) => path);
   const deleted = new Set(filesOf('Delete'));
+  const isPlanned = (path: string, kind: TreeChange['kind']): boolean =>
+    lld.files.some(
+      (file) =>
+        (file.path === path || path.startsWith(`${file.path}/`)) && (kind !== 'deleted' || file.change === 'Delete'),
+    );
 
   const testChanges = async (tree: string): Promise<TreeChange[]> =>
     (await worktree.changes(baseTree, tree)).filter(({ path }) => suite.isTestFile(path));
@@ -100,20 +99,25 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
   return {
     async judgeTests(given, step, round) {
       if (policy === 'off') return { tree: given, problems: [], gate: 'gate tests' };
-      const foreign = (await worktree.changes(baseTree, given)).filter(
-        ({ path, kind }) => !suite.isTestFile(path) || (kind === 'deleted' && !deleted.has(path)),
-      );
-      const tree = await putBack(
-        given,
-        baseTree,
-        foreign.map(({ path }) => path),
-        step,
-        'only tests are written in this step',
-      );
+      const all = await worktree.changes(baseTree, given);
+      const code = all.filter(({ path }) => !suite.isTestFile(path)).map(({ path }) => path);
+      // Whoever may change an old test at will can make it pass over broken code.
+      const old = all
+        .filter(({ path, kind }) => suite.isTestFile(path) && kind !== 'added' && !isPlanned(path, kind))
+        .map(({ path }) => path);
+      const links = await strayLinks(worktree, given, all);
+      const inside = await putBack(given, baseTree, links, `${step}-links`, STRAY);
+      const onlyTests = await putBack(inside, baseTree, code, step, 'only tests are written in this step');
+      const tree = await putBack(onlyTests, baseTree, old, `${step}-old`, 'the LLD does not change these tests');
+      const told = [
+        ...links.map((path) => `${path} was undone: ${STRAY}`),
+        ...code.map((path) => `${path} was undone: only tests are written in this step`),
+        ...old.map((path) => `${path} was undone: the LLD does not change it; write new tests in files of their own`),
+      ];
       const changes = await testChanges(tree);
       if (written(changes).size === 0) {
         const none = show({ ...NO_TESTS, problems: ['no test was written'] }, round);
-        return judgement(tree, [none]);
+        return judgement(tree, [none], told);
       }
       const files = [...written(changes)];
       const run = await runTests({
@@ -139,14 +143,17 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
         }),
         round,
       );
-      return judgement(tree, [scenarios, red]);
+      return judgement(tree, [scenarios, red], told);
     },
 
     judgeCode: (testsTree) => async (given, step, round) => {
       if (policy === 'off') return { tree: given, problems: [], gate: 'gate green' };
-      const touched = (await worktree.changes(testsTree, given)).filter(({ path }) => suite.isTestFile(path));
+      const all = await worktree.changes(testsTree, given);
+      const links = await strayLinks(worktree, given, all);
+      const inside = await putBack(given, testsTree, links, `${step}-links`, STRAY);
+      const touched = all.filter(({ path }) => suite.isTestFile(path) && !links.includes(path));
       const tree = await putBack(
-        given,
+        inside,
         testsTree,
         touched.map(({ path }) => path),
         step,
@@ -165,7 +172,12 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
       const fresh = newTests(run, baseline, written(frozen));
       const tests = run.cases.filter((test) => fresh.includes(test) || redKeys.has(testKey(test)));
       const green = show(greenGate({ run, tests, baseline, scenarios: lld.scenarios, deleted }), round);
-      if (!green.passed) return judgement(tree, [green]);
+      if (!green.passed)
+        return judgement(
+          tree,
+          [green],
+          [...ignoredNote(run.dropped), ...links.map((path) => `${path} was undone: ${STRAY}`)],
+        );
       const target = targetOf(options);
       proven = {
         scenarios: lld.scenarios.map(({ id, scenario }) => ({
@@ -199,6 +211,14 @@ const NO_TESTS: GateEvidence = {
 };
 const NO_CODE: GateEvidence = { ...NO_TESTS, gate: 'green' };
 
+function ignoredNote(dropped: readonly string[]): string[] {
+  return dropped.length === 0
+    ? []
+    : [
+        `git ignores these files, so they are no part of the branch and were removed: ${dropped.slice(0, 20).join(', ')}`,
+      ];
+}
+
 /** Can be given to a runner by name; a fixture or a helper can't. */
 function isPlainTest(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
@@ -224,27 +244,6 @@ function targetOf({ coverage, lld }: GateOptions): CoverageTarget | null {
   if (coverage !== null) return { percent: coverage, from: 'configuration' };
   const percent = coverageTargetOf(lld);
   return percent === null ? null : { percent, from: 'LLD' };
-}
-
-async function hashesOf(worktree: Worktree, tree: string, frozen: readonly TreeChange[]): Promise<FrozenFile[]> {
-  const files: FrozenFile[] = [];
-  for (const { path, kind } of frozen) {
-    if (kind === 'deleted') continue;
-    files.push({ path, sha256: sha256((await worktree.read(tree, path)) ?? '') });
-  }
-  return files;
-}
-
-function frozenEvidence(files: readonly FrozenFile[], undone: readonly Undone[]): GateEvidence {
-  const lines = files.map(({ path, sha256: hash }) => `${path}: ${hash}`);
-  const touched = undone.filter(({ why }) => why === FROZEN);
-  return {
-    ...NO_TESTS,
-    gate: 'frozen',
-    passed: true,
-    hash: sha256(lines.join('\n')),
-    details: [...lines, ...touched.map(({ step, paths }) => `undone in ${step}: ${paths.join(', ')}`)],
-  };
 }
 
 /** With the code taken out, the worktree is what it was when the tests were frozen. */

@@ -3,6 +3,7 @@ import type { TestRun, TestSuite } from '../testing/port.ts';
 import { countsOfRun } from '../verification/test-key.ts';
 import type { Worktree } from '../workspace/worktree.ts';
 import type { Durable } from './durable.ts';
+import type { OutsideWatch } from './outside-watch.ts';
 
 export interface TestsOptions {
   suite: TestSuite;
@@ -10,6 +11,8 @@ export interface TestsOptions {
   durable: Durable;
   emit: (event: ItemEvent) => void;
   signal: AbortSignal;
+  /** Tests run the code that was written, and that may do anything. */
+  outside: OutsideWatch;
 }
 
 export interface RunTests {
@@ -21,21 +24,29 @@ export interface RunTests {
   coverage?: boolean;
 }
 
+export interface TestsRun extends TestRun {
+  /** Files that git ignores, and that were removed before the tests ran. */
+  dropped: string[];
+}
+
 /** A stored run is long: of those that passed, neither what they said nor what was printed is needed again. */
 const MOST_MESSAGE = 4_000;
 
 /** Runs tests on one state of the worktree, as a durable step. */
-export function createTestRuns({ suite, worktree, durable, emit, signal }: TestsOptions) {
-  return async ({ step, tree, files, coverage }: RunTests): Promise<TestRun> => {
+export function createTestRuns({ suite, worktree, durable, emit, signal, outside }: TestsOptions) {
+  return async ({ step, tree, files, coverage }: RunTests): Promise<TestsRun> => {
     const { value } = await durable(
       { name: step, inputs: { tree, command: suite.command, files: files ?? null } },
       async () => {
         await worktree.restore(tree);
-        const run = await suite.run({
-          ...(files === undefined ? {} : { files }),
-          ...(coverage === undefined ? {} : { coverage }),
-          signal,
-        });
+        const dropped = await worktree.dropIgnored();
+        const run = await outside.during(() =>
+          suite.run({
+            ...(files === undefined ? {} : { files }),
+            ...(coverage === undefined ? {} : { coverage }),
+            signal,
+          }),
+        );
         emit({
           type: 'tests-ran',
           step,
@@ -45,7 +56,7 @@ export function createTestRuns({ suite, worktree, durable, emit, signal }: Tests
           counts: countsOfRun(run),
           durationMs: run.durationMs,
         });
-        return { run: stored(run) };
+        return { run: { ...stored(run), dropped } };
       },
     );
     return value.run;

@@ -1,14 +1,15 @@
 import { join } from 'node:path';
+import { boundedLines } from '../core/bounded-lines.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import { sha256 } from '../core/hash.ts';
 import type { Usage } from '../core/money.ts';
 import type { Journal } from '../journal/port.ts';
 import { writeFileAtomic } from '../workspace/atomic-file.ts';
-import { changedOutside, type OutsideView } from '../workspace/outside.ts';
 import type { Worktree } from '../workspace/worktree.ts';
-import type { Writer, WritingPhase } from '../writer/port.ts';
+import type { WriteReply, Writer, WritingPhase } from '../writer/port.ts';
 import type { Durable } from './durable.ts';
+import type { OutsideWatch } from './outside-watch.ts';
 
 export interface WritingOptions {
   writer: Writer;
@@ -20,8 +21,8 @@ export interface WritingOptions {
   signal: AbortSignal;
   clock: { now(): number };
   maxRounds: number;
-  /** What is in the way of an agent that writes by itself, before and after. */
-  lookOutside: () => Promise<OutsideView>;
+  /** For agents that write by themselves. */
+  outside: OutsideWatch;
   /** Where patches of what was undone are kept. */
   undoneFolder: string;
   material: { issue: string; lld: string };
@@ -112,26 +113,22 @@ function createWriterCall(options: WritingOptions) {
       async ({ id: stepId, earlierStarts }) => {
         // An agent that was stopped in the middle goes on with what it has; one that is replayed begins anew.
         if (!writer.writesByItself || earlierStarts === 0) await worktree.restore(tree);
-        const before = writer.writesByItself ? await options.lookOutside() : null;
         const startedAt = clock.now();
-        const writing = writer.write({
-          step,
-          stepId,
-          worktree: worktree.directory,
-          system,
-          task,
-          material: { phase, round, ...material },
-          journal,
-          signal,
-          onProgress,
-          onLine: (line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) }),
-        });
-        const [ended] = await Promise.allSettled([writing]);
+        const write = (): Promise<WriteReply> =>
+          writer.write({
+            step,
+            stepId,
+            worktree: worktree.directory,
+            system,
+            task,
+            material: { phase, round, ...material },
+            journal,
+            signal,
+            onProgress,
+            onLine: boundedLines((line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) })),
+          });
+        const reply = await (writer.writesByItself ? options.outside.during(write) : write());
         const durationMs = clock.now() - startedAt;
-        // Named even if the writer failed as well: it is the worse of the two.
-        if (before !== null) await refuseChangesOutside(before, options);
-        if (ended.status === 'rejected') throw ended.reason;
-        const reply = ended.value;
         emit({
           type: 'model-answered',
           step,
@@ -152,14 +149,6 @@ function createWriterCall(options: WritingOptions) {
     options.onWritten(value);
     return value.tree;
   };
-}
-
-async function refuseChangesOutside(
-  before: OutsideView,
-  { lookOutside, worktree }: Pick<WritingOptions, 'lookOutside' | 'worktree'>,
-): Promise<void> {
-  const files = changedOutside(before, await lookOutside());
-  if (files.length > 0) throw new AgentosError({ code: 'changed-outside', files, worktree: worktree.directory });
 }
 
 /** Puts paths back as they are in `source`; what they were is kept as a patch, so that nothing is lost. */

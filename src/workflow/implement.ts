@@ -27,6 +27,7 @@ import { createSpending } from './implement-spending.ts';
 import { createTestRuns } from './implement-tests.ts';
 import { createWriting } from './implement-writing.ts';
 import type { Budget } from './model-caller.ts';
+import { createOutsideWatch } from './outside-watch.ts';
 import { rememberingWorktree } from './remembering-worktree.ts';
 
 export interface ImplementDependencies {
@@ -85,7 +86,8 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
   const worktree = rememberingWorktree(await deps.openWorktree(begun.base));
   const baseTree = await worktree.treeOf(begun.base);
   const suite = await deps.openTests();
-  const runTests = createTestRuns({ suite, worktree, durable, emit, signal });
+  const outside = createOutsideWatch(deps.lookOutside, worktree.directory);
+  const runTests = createTestRuns({ suite, worktree, durable, emit, signal, outside });
   const spending = createSpending();
   const undoneFolder = deps.paths.undone('implement', id);
   const write = createWriting({
@@ -98,7 +100,7 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
     signal,
     clock,
     maxRounds,
-    lookOutside: deps.lookOutside,
+    outside,
     undoneFolder,
     material: { issue: id, lld: lld.text },
     system: prompts.fill('implementer'),
@@ -138,8 +140,11 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
     (phase: 'tests' | 'code', asked: { review?: string; failures: readonly string[] } = { failures: [] }) =>
     (found: readonly string[], round: number): string => {
       const failures = round === 1 ? asked.failures : found;
-      if (failures.length === 0) return phase === 'tests' ? testsTask(prompts, task) : codeTask(prompts, task);
-      return againTask(prompts, task, { ...asked, phase, failures });
+      const first = phase === 'tests' ? testsTask : codeTask;
+      const text =
+        failures.length === 0 ? first(prompts, task) : againTask(prompts, task, { ...asked, phase, failures });
+      // A command has nothing but this text to tell what is wanted of it.
+      return `${text}\n\nPhase: ${phase}, call ${round}.`;
     };
 
   const testsTree = await write({

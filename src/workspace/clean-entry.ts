@@ -3,12 +3,22 @@ import type { Paths, WorkflowName } from '../core/paths.ts';
 import type { Git } from './git.ts';
 
 export interface CleanEntry {
-  kind: 'worktree' | 'checkpoint' | 'home' | 'undone' | 'run' | 'lock' | 'cache' | 'pins';
+  kind: 'worktree' | 'branch' | 'checkpoint' | 'home' | 'undone' | 'run' | 'lock' | 'cache' | 'pins';
   name: string;
   path: string;
   why: string;
   /** How a person throws it away, where we don't. */
   discard: string | null;
+}
+
+export interface Cleaned {
+  removed: CleanEntry[];
+  kept: CleanEntry[];
+}
+
+/** The line to copy that throws an unfinished implementation away; `place`: the flags that say where. */
+export function discardCommand(id: ItemId, place: readonly string[]): string {
+  return ['agentos', 'clean', '--discard', id, ...place].join(' ');
 }
 
 export interface CleanOptions {
@@ -20,6 +30,8 @@ export interface CleanOptions {
   /** Caches are removed too. */
   caches: boolean;
   dryRun: boolean;
+  /** Flags that a line to copy has to repeat to mean the same repository. */
+  place: readonly string[];
   /** Of what an issue says now; null: it can't be read. */
   issueHash: (id: ItemId) => Promise<string | null>;
   /** Takes the lock of an item; null: somebody has it. */

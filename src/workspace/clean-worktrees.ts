@@ -1,7 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import type { Paths } from '../core/paths.ts';
-import { shellWord } from '../core/shell-word.ts';
-import type { CleanEntry, CleanOptions } from './clean-entry.ts';
+import { type CleanEntry, type CleanOptions, discardCommand } from './clean-entry.ts';
 import { isImplemented, itemNamed, namesIn, tipOf, uncommittedIn, workedOnBy } from './clean-items.ts';
 import type { Git } from './git.ts';
 import { BEING_MADE, lockReason } from './worktree-opening.ts';
@@ -41,7 +39,7 @@ export async function judgeWorktrees(options: CleanOptions): Promise<WorktreeVer
 }
 
 async function judge(
-  { paths, git, env }: CleanOptions,
+  { paths, git, env, place: flags }: CleanOptions,
   place: WorktreePlace,
   gitDir: string | null,
 ): Promise<WorktreeVerdict> {
@@ -60,13 +58,13 @@ async function judge(
   if (item === null || (isThere && state === null && gitDir === null)) return verdict(true, 'no worktree of ours');
   const pid = workedOnBy(paths, item);
   if (pid !== null) return verdict(true, `process ${pid} is working on it`);
+  const discard = item.workflow === 'implement' ? discardCommand(item.id, flags) : null;
   if (!isThere) {
     const hasCheckpoint = (await namesIn(dirname(paths.checkpoint(item.workflow, item.id)))).includes(`${name}.db`);
     return hasCheckpoint
-      ? verdict(true, 'the folder is gone, but its item can go on: only git’s record of it is left')
+      ? verdict(true, 'the folder is gone, but its item can go on: only git’s record of it is left', discard)
       : verdict(false, 'the folder is gone, and nothing refers to it');
   }
-  const discard = discardCommand(paths, directory, branch);
   if (gitDir === null || state === null) return verdict(true, 'git has no complete record of it', discard);
   const reason = await lockReason(gitDir);
   if (reason !== null && reason !== BEING_MADE) return verdict(true, `locked${reason ? `: ${reason}` : ''}`);
@@ -76,12 +74,6 @@ async function judge(
   const changed = await uncommittedIn(place, gitDir, env, state, tip);
   if (changed.length > 0) return verdict(true, `not committed: ${listed(changed)}`, discard);
   return verdict(false, `implemented on ${state.branch}, and everything in it is committed`);
-}
-
-function discardCommand({ repository }: Paths, directory: string, branch: string | null): string {
-  const git = `git -C ${shellWord(repository)}`;
-  const remove = `${git} worktree remove --force ${shellWord(directory)}`;
-  return branch === null ? remove : `${remove} && ${git} branch -D ${shellWord(branch)}`;
 }
 
 function listed(paths: readonly string[]): string {

@@ -9,7 +9,8 @@ import { parseItemId } from '../core/ids.ts';
 import { type Paths, pathsOf } from '../core/paths.ts';
 import { implementedLld } from '../governance/implementation/implemented-lld.ts';
 import { bodyHash, writeFrontMatter } from '../governance/lld/front-matter.ts';
-import { type Cleaned, clean } from './clean.ts';
+import { clean } from './clean.ts';
+import type { Cleaned } from './clean-entry.ts';
 import type { Worktree } from './worktree.ts';
 
 const ID = parseItemId('42');
@@ -40,6 +41,7 @@ async function cleaning(): Promise<Cleaning> {
         nowMs: NOW,
         caches,
         dryRun,
+        place: ['--repo', bench.root],
         gitQueue: bench.lockFile,
         issueHash: async () => 'x',
         claim: (workflow, id) => acquireLock(paths.lock(workflow, id), { workflow, id }, ''),
@@ -52,9 +54,9 @@ async function implement(bench: Cleaning, worktree: Worktree): Promise<void> {
   await writeFile(join(worktree.directory, 'feature.js'), 'export {};\n');
   const code = await worktree.snapshot();
   const commit = await worktree.commit({ tree: code, parents: [bench.head], message: 'Code' });
-  const withReport = await worktree.withFile(code, 'docs/reports/42.md', '# Report\n');
+  const withReport = await worktree.withFiles(code, { 'docs/reports/42.md': '# Report\n' });
   const status = implementedLld(LLD, { branch: worktree.branch, report: 'docs/reports/42.md' });
-  const tree = await worktree.withFile(withReport, 'docs/lld/LLD-42.md', status);
+  const tree = await worktree.withFiles(withReport, { 'docs/lld/LLD-42.md': status });
   await worktree.setBranch(await worktree.commit({ tree, parents: [commit], message: 'Report' }));
 }
 
@@ -109,10 +111,11 @@ test('an unfinished item keeps everything, with the command that throws it away'
   expect(removed).toEqual([]);
   expect(of(kept, 'worktree')).toEqual(['implement-42: agentos/42-title is not implemented yet']);
   expect(of(kept, 'checkpoint')).toEqual(['implement-42.db: its item is not done: it goes on from there']);
-  const command = kept.find(({ kind }) => kind === 'worktree')?.discard ?? '';
-  expect(spawnSync('sh', ['-c', command], { env: bench.env }).status).toBe(0);
-  expect(existsSync(worktree.directory)).toBe(false);
-  expect(gitIn(bench.root, bench.env, 'branch', '--list', 'agentos/*')).toBe('');
+  const commands = kept.flatMap(({ discard }) => discard ?? []);
+  expect(commands).toEqual([`agentos clean --discard 42 --repo ${bench.root}`]);
+  await worktree.remove();
+  const again = (await bench.cleaned({ dryRun: true })).kept;
+  expect(again.filter(({ discard }) => discard !== null).map(({ kind }) => kind)).toEqual(['checkpoint']);
 });
 
 test.each([

@@ -1,7 +1,8 @@
 import { rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Paths } from '../core/paths.ts';
-import type { CleanEntry, CleanOptions } from './clean-entry.ts';
+import { removeCheckpoint } from './clean-checkpoint.ts';
+import { type CleanEntry, type Cleaned, type CleanOptions, discardCommand } from './clean-entry.ts';
 import { isDone, itemNamed, type NamedItem, namesIn, workedOnBy } from './clean-items.ts';
 import { judgeRuns } from './clean-runs.ts';
 import { judgeWorktrees, orphanedPins, type WorktreeVerdict } from './clean-worktrees.ts';
@@ -11,12 +12,6 @@ import { removeFolder } from './worktree-folder.ts';
 import { removePins } from './worktree-pins.ts';
 import { removeWorktree } from './worktree-removal.ts';
 
-export interface Cleaned {
-  removed: CleanEntry[];
-  kept: CleanEntry[];
-}
-
-const COMPANIONS = ['', '-wal', '-shm', '-journal'];
 const HALF_WRITTEN_MS = 60_000;
 const TAKE_OVER_MS = 5_000;
 
@@ -35,7 +30,7 @@ interface Candidate {
 export async function clean(options: CleanOptions): Promise<Cleaned> {
   const worktrees = await judgeWorktrees(options);
   const remaining = new Set(worktrees.filter(({ keep }) => keep).map(({ entry }) => entry.name));
-  const checkpoints = await checkpointsOf(options);
+  const checkpoints = await checkpointsOf(options, remaining);
   // Those of a worktree that is removed go with it.
   const needed = new Set([
     ...worktrees.map(({ entry }) => entry.name),
@@ -88,7 +83,7 @@ function worktreeCandidate({ git, gitQueue }: CleanOptions, verdict: WorktreeVer
   return { entry, keep, item: itemNamed(entry.name), remove };
 }
 
-async function checkpointsOf(options: CleanOptions): Promise<Candidate[]> {
+async function checkpointsOf(options: CleanOptions, worktrees: ReadonlySet<string>): Promise<Candidate[]> {
   const { paths } = options;
   const folder = join(paths.base, 'checkpoints');
   const names = (await namesIn(folder)).filter((name) => /\.db(?:\.damaged-[^-]+(?:-\d+)?)?$/.test(name));
@@ -96,17 +91,28 @@ async function checkpointsOf(options: CleanOptions): Promise<Candidate[]> {
     names.map(async (name): Promise<Candidate> => {
       const path = join(folder, name);
       const item = itemNamed(name.replace(/\.db$/, ''));
-      const entry = (why: string): CleanEntry => ({ kind: 'checkpoint', name, path, why, discard: null });
-      const kept = (why: string): Candidate => ({ entry: entry(why), keep: true, item, remove: nothing });
+      const entry = (why: string, discard: string | null = null): CleanEntry => ({
+        kind: 'checkpoint',
+        name,
+        path,
+        why,
+        discard,
+      });
+      const kept = (why: string, discard?: string | null): Candidate => ({
+        entry: entry(why, discard),
+        keep: true,
+        item,
+        remove: nothing,
+      });
       if (item === null)
         return kept(name.includes('.damaged-') ? 'damaged, kept for whoever wants to look at it' : 'not ours');
       const pid = workedOnBy(paths, item);
       if (pid !== null) return kept(`process ${pid} is working on it`);
-      if (!(await isDone(options, item))) return kept('its item is not done: it goes on from there');
-      const remove = async (): Promise<void> => {
-        for (const suffix of COMPANIONS) await rm(`${path}${suffix}`, { force: true });
-      };
-      return { entry: entry('its item is done'), keep: false, item, remove };
+      // Told once: with the worktree, where there is one.
+      const isAlone = item.workflow === 'implement' && !worktrees.has(name.replace(/\.db$/, ''));
+      const discard = isAlone ? discardCommand(item.id, options.place) : null;
+      if (!(await isDone(options, item))) return kept('its item is not done: it goes on from there', discard);
+      return { entry: entry('its item is done'), keep: false, item, remove: () => removeCheckpoint(path) };
     }),
   );
 }

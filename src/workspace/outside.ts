@@ -61,7 +61,8 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
     for (const child of namesIn(folder).filter(isWanted)) note(`${name}/${child}`, statOf(`${folder}/${child}`));
   };
 
-  const [known, ignored, refs, dirs] = await Promise.all([
+  const [staged, known, ignored, refs, dirs] = await Promise.all([
+    git.run(['ls-files', '-z', '--stage']),
     git.run(['ls-files', '-z', '--cached', '--others', '--exclude-standard']),
     git.run(['ls-files', '-z', '--others', '--ignored', '--exclude-standard', '--directory']),
     git.text(['for-each-ref', '--format=%(refname) %(objectname)']),
@@ -81,6 +82,8 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
     if (found?.isDirectory()) noteFolder(name);
   }
 
+  // What is staged, not the file: git refreshes that one at any time.
+  entries.set(nameOf(repository, join(gitDir, 'index')), sha256(staged.toString('latin1')));
   noteRefs(entries, refs, nameOf(repository, commonDir));
   // By content: git writes these anew without changing anything.
   for (const path of [join(gitDir, 'HEAD'), ...SETTINGS.map((name) => join(commonDir, name))]) {
@@ -96,8 +99,10 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
 
 /** Added, changed or deleted in between; sorted. */
 export function changedOutside(before: OutsideView, after: OutsideView): string[] {
-  const names = new Set([...before.entries.keys(), ...after.entries.keys()]);
-  return [...names].filter((name) => before.entries.get(name) !== after.entries.get(name)).sort();
+  const changed: string[] = [];
+  for (const [name, signature] of before.entries) if (after.entries.get(name) !== signature) changed.push(name);
+  for (const name of after.entries.keys()) if (!before.entries.has(name)) changed.push(name);
+  return changed.sort();
 }
 
 /** By value, not by file: git packs them when it likes. Those of our own items change all the time. */
@@ -136,8 +141,9 @@ function textOf(path: string): string | null {
   }
 }
 
-function signatureOf({ mode, size, mtimeMs, ino }: Stats): string {
-  return `${mode} ${size} ${mtimeMs} ${ino}`;
+/** The time of the last change of any kind can't be set back, as that of the content can. */
+function signatureOf({ mode, size, mtimeMs, ctimeMs, ino }: Stats): string {
+  return `${mode} ${size} ${mtimeMs} ${ctimeMs} ${ino}`;
 }
 
 function namesIn(folder: string): string[] {

@@ -16,3 +16,19 @@ test('a person is who git says, and else the user of the machine', async () => {
   await git.run(['config', 'user.email', 'ada@example.org']);
   expect(await personOf(git)).toBe('Ada Lovelace <ada@example.org>');
 });
+
+test('who the environment names goes before the settings, as for git itself', async () => {
+  const folder = await testFolder();
+  execFileSync('git', ['init', '--quiet', folder]);
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: folder,
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_AUTHOR_NAME: 'Grace Hopper',
+  };
+  expect(await personOf(createGit(folder, env))).toBe('Grace Hopper');
+  const git = createGit(folder, { ...env, GIT_AUTHOR_EMAIL: 'grace@example.org' });
+  await git.run(['config', 'user.name', 'Ada Lovelace']);
+  await git.run(['config', 'user.email', 'ada@example.org']);
+  expect(await personOf(git)).toBe('Grace Hopper <grace@example.org>');
+});

@@ -1,4 +1,4 @@
-import { copyFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, lstat, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git } from './git.ts';
 import { exactPattern, litterPatterns } from './litter.ts';
@@ -69,6 +69,12 @@ export async function otherFiles(
   const isMade = (path: string): boolean =>
     made.some((known) => path === known || (known.endsWith('/') && path.startsWith(known)));
   return made.length === 0 ? paths : paths.filter((path) => !isMade(path));
+}
+
+/** Another one for each state of the index, because git writes it as a new file; null where there is none. */
+export async function indexStamp({ indexFile }: WorktreePlace): Promise<string | null> {
+  const found = await lstat(indexFile).catch(() => null);
+  return found === null ? null : `${found.ino} ${found.size} ${found.mtimeMs}`;
 }
 
 /** Begins the index anew, from a commit, where it is lost or damaged. */

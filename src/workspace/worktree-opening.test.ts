@@ -62,7 +62,7 @@ test.each([
 test('what was thrown away by hand, branch and all, begins anew', async () => {
   const bench = await worktreeBench();
   const { worktree } = await bench.open();
-  const tree = await worktree.withFile(await worktree.treeOf(bench.head), 'x.txt', 'x\n');
+  const tree = await worktree.withFiles(await worktree.treeOf(bench.head), { 'x.txt': 'x\n' });
   await worktree.setBranch(await worktree.commit({ tree, parents: [bench.head], message: 'Old' }));
   gitIn(bench.root, bench.env, 'worktree', 'remove', '--force', worktree.directory);
   gitIn(bench.root, bench.env, 'branch', '-D', 'agentos/42-title');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { systemCode } from '../core/errors.ts';
 import type { Git } from './git.ts';
 import { makeFolder } from './make-folder.ts';
-import { type BranchRef, branchesNear, freeBranch, unusable } from './worktree-branch.ts';
+import { type BranchRef, freeBranch, unusable } from './worktree-branch.ts';
 import type { WorktreePlace } from './worktree-place.ts';
 import { registrationOf, repairRegistration } from './worktree-registration.ts';
 import { readWorktreeState, type WorktreeState, writeWorktreeState } from './worktree-state.ts';
@@ -31,14 +31,14 @@ export const BEING_MADE = 'initializing';
 export async function claimWorktree(
   repository: Git,
   place: WorktreePlace,
+  branches: ReadonlyMap<string, BranchRef>,
   wanted: { branch: string; start: string },
 ): Promise<Claim> {
   const { directory } = place;
-  const [isFilled, registered, noted, branches] = await Promise.all([
+  const [isFilled, registered, noted] = await Promise.all([
     hasContent(directory),
     registrationOf(place),
     readWorktreeState(place),
-    branchesNear(repository, wanted.branch),
   ]);
   // By hand: folder, registration and branch are all gone, and only our note is left.
   const isThrownAway = noted !== null && !isFilled && registered === null && !branches.has(noted.branch);
@@ -71,7 +71,7 @@ async function addWorktree(
 ): Promise<Claim> {
   const { directory } = place;
   const branch = await freeBranch(repository, branches, { branch: asked, start, directory });
-  const state: WorktreeState = { branch, start, head: start, ready: false, made: null };
+  const state: WorktreeState = { branch, start, head: start, ready: false, made: null, ignored: [] };
   // Before git begins: should we be killed in between, what git leaves is known to be ours.
   await writeWorktreeState(place, state);
   const add = ['worktree', 'add', '--quiet', '--no-checkout', '-B', branch, directory, start];
@@ -88,7 +88,7 @@ async function stateFrom(
   const head = (await readFile(join(gitDir, 'HEAD'), 'utf8').catch(() => '')).trim().replace(/^ref: refs\/heads\//, '');
   const branch = head === asked || head.startsWith(`${asked}-`) ? head : asked;
   const commit = branches.get(branch)?.commit;
-  return commit === undefined ? null : { branch, start, head: commit, ready: true, made: null };
+  return commit === undefined ? null : { branch, start, head: commit, ready: true, made: null, ignored: [] };
 }
 
 /** Why somebody locked the worktree; null: nobody did. */

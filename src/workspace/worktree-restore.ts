@@ -11,15 +11,16 @@ const MOST_ROUNDS = 10;
 
 /**
  * Makes the folder equal to a tree. First what is in the tree, its ignore files among it; only then can be told what
- * else has to go: what they ignore stays, also if somebody had deleted them meanwhile.
+ * else has to go: what they ignore stays, also if somebody had deleted them meanwhile. `isIndexed`: the index is known to
+ * hold this tree.
  */
 export async function restoreTree(
   git: Git,
   place: WorktreePlace,
-  tree: string,
+  { tree, isIndexed }: { tree: string; isIndexed: boolean },
   made: readonly string[],
 ): Promise<void> {
-  await git.run(['read-tree', '--reset', tree], { timeoutMs: LONG_MS });
+  if (!isIndexed) await git.run(['read-tree', '--reset', tree], { timeoutMs: LONG_MS });
   await git.run(['checkout-index', '--all', '--force', '--index', '--quiet'], { timeoutMs: LONG_MS });
   for (let round = 0; round < MOST_ROUNDS; round++) {
     const files = await filesInRepositories(git, place, made, await otherFiles(git, place, made));

@@ -14,6 +14,8 @@ const schema = z.object({
   ready: z.boolean(),
   /** Paths that the set-up made, each byte as one character; null: not looked at yet. */
   made: z.array(z.string()).nullable(),
+  /** What git ignored when the set-up was done, in the same form. */
+  ignored: z.array(z.string()).default([]),
 });
 
 /** What we know of a worktree of ours, written before and after each step that a kill could cut in two. */

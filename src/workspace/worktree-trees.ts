@@ -6,16 +6,26 @@ import { asBytes, readable, splitNames } from './worktree-index.ts';
 export interface TreeChange {
   path: string;
   kind: 'added' | 'modified' | 'deleted';
+  /** It is a symbolic link now. */
+  isLink?: true;
 }
 
 const KINDS: Record<string, TreeChange['kind']> = { A: 'added', D: 'deleted' };
 const LARGEST_DIFF_BYTES = 512 * 1024;
 
+/** The mode of a symbolic link in a tree. */
+const LINK = '120000';
+
 export async function changesBetween(git: Git, from: string, to: string): Promise<TreeChange[]> {
-  const names = splitNames(await git.run(['diff-tree', '-r', '-z', '--no-renames', '--name-status', from, to]));
+  const names = splitNames(await git.run(['diff-tree', '-r', '-z', '--no-renames', '--raw', from, to]));
   const changes: TreeChange[] = [];
   for (let at = 0; at + 1 < names.length; at += 2) {
-    changes.push({ path: readable(names[at + 1] ?? ''), kind: KINDS[names[at] ?? ''] ?? 'modified' });
+    const [, mode = '', , , status = ''] = (names[at] ?? '').split(' ');
+    changes.push({
+      path: readable(names[at + 1] ?? ''),
+      kind: KINDS[status] ?? 'modified',
+      ...(mode === LINK ? { isLink: true } : {}),
+    });
   }
   return changes;
 }
@@ -58,19 +68,20 @@ export async function treeWithPathsFrom(
   return editTree(git, stateFolder, tree, lines);
 }
 
-export async function treeWithFile(
+export async function treeWithFiles(
   git: Git,
   stateFolder: string,
   tree: string,
-  path: string,
-  content: string,
+  files: Readonly<Record<string, string>>,
 ): Promise<string> {
-  const [[there], id] = await Promise.all([
-    entriesUnder(git, tree, new Set([asBytes(path)])),
-    git.text(['hash-object', '-w', '--stdin'], { input: content }),
+  const contents = Object.entries(files).map(([path, content]) => ({ path: asBytes(path), content }));
+  const [there, ...ids] = await Promise.all([
+    entriesUnder(git, tree, new Set(contents.map(({ path }) => path))),
+    ...contents.map(({ content }) => git.text(['hash-object', '-w', '--stdin'], { input: content })),
   ]);
-  const mode = there?.path === asBytes(path) && there.mode === '100755' ? '100755' : '100644';
-  return editTree(git, stateFolder, tree, [`${mode} ${id}\t${asBytes(path)}`]);
+  const executable = new Set(there.filter(({ mode }) => mode === '100755').map(({ path }) => path));
+  const lines = contents.map(({ path }, at) => `${executable.has(path) ? '100755' : '100644'} ${ids[at]}\t${path}`);
+  return editTree(git, stateFolder, tree, lines);
 }
 
 interface TreeEntry {

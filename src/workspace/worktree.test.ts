@@ -50,7 +50,7 @@ test('a snapshot holds every kind of change, and restoring brings each state bac
     { path: 'README.md', kind: 'deleted' },
     { path: 'a b/ü "quoted" \\ $x.txt', kind: 'added' },
     { path: 'coverage/rates.ts', kind: 'added' },
-    { path: 'link', kind: 'added' },
+    { path: 'link', kind: 'added', isLink: true },
     { path: 'run.sh', kind: 'added' },
     { path: 'src/main.js', kind: 'modified' },
     { path: 'test', kind: 'added' },
@@ -150,7 +150,7 @@ test('trees are made of others without touching a file', async () => {
   const mixed = await worktree.withPathsFrom(two, one, ['README.md', 'lib', 'never/there']);
   expect(await worktree.changes(one, mixed)).toEqual([{ path: 'src/main.js', kind: 'modified' }]);
   expect(await worktree.withPathsFrom(one, two, ['README.md', 'lib', 'src/main.js'])).toBe(two);
-  const written = await worktree.withFile(one, 'docs/reports/42.md', '# Report\n');
+  const written = await worktree.withFiles(one, { 'docs/reports/42.md': '# Report\n' });
   expect(await worktree.changes(one, written)).toEqual([{ path: 'docs/reports/42.md', kind: 'added' }]);
   expect(await worktree.read(written, 'docs/reports/42.md')).toBe('# Report\n');
   expect(await worktree.read(one, 'docs/reports/42.md')).toBeNull();
@@ -277,6 +277,31 @@ test.each(Object.entries(MISDEEDS))('an agent that %s does no harm to the user o
   expect(gitIn(bench.root, bench.env, 'worktree', 'list', '--porcelain')).not.toContain('implement-42');
   expect(gitIn(bench.root, bench.env, 'rev-parse', 'agentos/42-title')).toBe(commit);
 });
+
+const INDEX_FAULTS: Record<string, (index: string, bench: WorktreeBench) => Promise<unknown>> = {
+  lost: (index) => rm(index),
+  broken: (index) => writeFile(index, 'broken'),
+  'one of something else': async (index, { root, env }) => {
+    await rm(index);
+    gitIn(root, { ...env, GIT_INDEX_FILE: index }, 'read-tree', '--empty');
+  },
+};
+
+test.each(Object.entries(INDEX_FAULTS))(
+  'the same tree is restored again with an index that is %s',
+  async (_, fault) => {
+    const bench = await worktreeBench();
+    const { worktree } = await bench.open();
+    await put(worktree, 'src/new.js', 'work\n');
+    const tree = await worktree.snapshot();
+    await worktree.restore(tree);
+    await fault(join(bench.base, 'worktree-state', 'implement-42', 'index'), bench);
+    await put(worktree, 'src/main.js', 'changed\n');
+    await put(worktree, 'left.txt', 'left\n');
+    await worktree.restore(tree);
+    expect(await worktree.snapshot()).toBe(tree);
+  },
+);
 
 test('trees survive the tidying up of git, until the worktree is removed', async () => {
   const bench = await worktreeBench();

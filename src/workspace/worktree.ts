@@ -3,9 +3,11 @@ import { basename, join } from 'node:path';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import type { Git } from './git.ts';
 import { inGitQueue } from './git-queue.ts';
+import { branchesNear } from './worktree-branch.ts';
 import { makeWritable } from './worktree-folder.ts';
 import { type GitSetting, LONG_MS, worktreeGit } from './worktree-git.ts';
-import { captureIndex, otherFiles, readable, rebuildIndex, shareIndex } from './worktree-index.ts';
+import { ignoredFiles, removeIgnored } from './worktree-ignored.ts';
+import { captureIndex, indexStamp, otherFiles, readable, rebuildIndex, shareIndex } from './worktree-index.ts';
 import { lfsSettings } from './worktree-lfs.ts';
 import { type Claim, claimWorktree } from './worktree-opening.ts';
 import { openPins, type Pins } from './worktree-pins.ts';
@@ -20,7 +22,7 @@ import {
   diffBetween,
   readBlob,
   type TreeChange,
-  treeWithFile,
+  treeWithFiles,
   treeWithPathsFrom,
 } from './worktree-trees.ts';
 
@@ -54,7 +56,8 @@ export interface Worktree {
   changes(from: string, to: string): Promise<TreeChange[]>;
   /** `tree` with these paths as they are in `source`, and without those that are not there. */
   withPathsFrom(tree: string, source: string, paths: readonly string[]): Promise<string>;
-  withFile(tree: string, path: string, content: string): Promise<string>;
+  /** `tree` with these files, by their paths. */
+  withFiles(tree: string, files: Readonly<Record<string, string>>): Promise<string>;
   read(tree: string, path: string): Promise<string | null>;
   /** For reading, not for applying: bounded, and binary files are only named. */
   diff(from: string, to: string): Promise<string>;
@@ -67,6 +70,11 @@ export interface Worktree {
    * ones repeat its answer.
    */
   ignoreMadeBySetup(): Promise<string[]>;
+  /**
+   * Removes files that git ignores and that were not there after the set-up: they are no part of the branch, so nothing may
+   * pass because of them. Returns their names.
+   */
+  dropIgnored(): Promise<string[]>;
   /** The worktree with all that is in it, not the branch. */
   remove(): Promise<void>;
 }
@@ -81,21 +89,26 @@ export interface OpenedWorktree {
 /** Creates branch and worktree, or takes over what an earlier attempt left, however that one ended. */
 export async function openWorktree(options: WorktreeOptions): Promise<OpenedWorktree> {
   const { repository, lockFile, env } = options;
-  const [place, pins, startNames] = await Promise.all([
-    placeOf(repository, options.directory),
-    openPins(repository, basename(options.directory)),
-    namesIn(repository, options.start),
-  ]);
-  const claim = await inGitQueue(lockFile, () => claimWorktree(repository, place, options));
+  const { place, claim, listing } = await inGitQueue(lockFile, async () => {
+    const known = Promise.all([placeOf(repository, options.directory), branchesNear(repository, options.branch)]);
+    // Nobody waits for it until the worktree is claimed.
+    const names = namesIn(repository, options.start);
+    names.catch(() => undefined);
+    const [found, branches] = await known;
+    return { place: found, claim: await claimWorktree(repository, found, branches, options), listing: names };
+  });
   const { gitDir, state } = claim;
-  const names = state.head === options.start ? startNames : await namesIn(repository, state.head);
+  const names = await (state.head === options.start ? listing : namesIn(repository, state.head));
   const { settings, warning } = await lfsSettings(repository, state.head, names);
   const git = worktreeGit(place, gitDir, env, settings);
   const isNew = !state.ready;
   await rm(`${place.indexFile}.lock`, { force: true });
+  if (isNew) await rm(place.indexFile, { force: true });
+  const [, pins] = await Promise.all([
+    isNew ? git.run(['read-tree', '--reset', '-u', state.head], { timeoutMs: LONG_MS }) : null,
+    openPins(repository, basename(options.directory)),
+  ]);
   if (isNew) {
-    await rm(place.indexFile, { force: true });
-    await git.run(['read-tree', '--reset', '-u', state.head], { timeoutMs: LONG_MS });
     await shareIndex(place, gitDir);
     if (names.includes('.gitmodules')) await submodules(options, claim, place, settings, false);
   }
@@ -115,6 +128,14 @@ function createWorktree(
   const { repository, lockFile, env } = options;
   const { branch } = claim.state;
   let { gitDir, state } = claim;
+  /** What we last brought the private index to; another file in its place holds something else. */
+  let indexed: { tree: string; stamp: string | null } | null = null;
+
+  const holds = async (tree: string): Promise<boolean> =>
+    indexed?.tree === tree && indexed.stamp !== null && indexed.stamp === (await indexStamp(place));
+  const nowHolds = async (tree: string): Promise<void> => {
+    indexed = { tree, stamp: await indexStamp(place) };
+  };
 
   const note = async (change: Partial<WorktreeState>): Promise<void> => {
     state = { ...state, ...change };
@@ -149,17 +170,21 @@ function createWorktree(
     async snapshot() {
       const git = await ours();
       await capture(git);
-      return pinned(git, await git.text(['write-tree']));
+      const tree = await git.text(['write-tree']);
+      await nowHolds(tree);
+      return pinned(git, tree);
     },
     async restore(tree) {
       const git = await ours();
-      const restore = (): Promise<void> => restoreTree(git, place, tree, state.made ?? []);
-      await restore().catch(async (error: unknown) => {
+      const restore = (isIndexed: boolean): Promise<void> =>
+        restoreTree(git, place, { tree, isIndexed }, state.made ?? []);
+      await restore(await holds(tree)).catch(async (error: unknown) => {
         if (codeOf(error) !== 'git-failed') throw error;
         await makeWritable(place.directory);
         await rebuildIndex(git, place, state.head);
-        await restore();
+        await restore(false);
       });
+      await nowHolds(tree);
       await submodules(options, { gitDir, state }, place, settings, true);
     },
     treeOf: async (commit) => (await ours()).text(['rev-parse', '--verify', `${commit}^{tree}`]),
@@ -168,9 +193,9 @@ function createWorktree(
       const git = await ours();
       return pinned(git, await treeWithPathsFrom(git, place.stateFolder, tree, source, paths));
     },
-    async withFile(tree, path, content) {
+    async withFiles(tree, files) {
       const git = await ours();
-      return pinned(git, await treeWithFile(git, place.stateFolder, tree, path, content));
+      return pinned(git, await treeWithFiles(git, place.stateFolder, tree, files));
     },
     read: async (tree, path) => readBlob(await ours(), tree, path),
     diff: async (from, to) => diffBetween(await ours(), from, to),
@@ -183,15 +208,20 @@ function createWorktree(
       const git = await ours();
       await git.run(['update-ref', '-m', 'agentos', `refs/heads/${branch}`, commit]);
       await note({ head: commit });
-      await git.run(['read-tree', '--reset', commit]);
+      const tree = await git.text(['rev-parse', '--verify', `${commit}^{tree}`]);
+      if (!(await holds(tree))) await git.run(['read-tree', '--reset', tree]);
+      await nowHolds(tree);
       await shareIndex(place, gitDir);
     },
     async ignoreMadeBySetup() {
       if (state.made === null) {
-        await note({ made: await otherFiles(await ours(), place, [], '', ['--directory', '--no-empty-directory']) });
+        const git = await ours();
+        const made = await otherFiles(git, place, [], '', ['--directory', '--no-empty-directory']);
+        await note({ made, ignored: await ignoredFiles(git) });
       }
       return (state.made ?? []).map(readable);
     },
+    dropIgnored: async () => (await removeIgnored(await ours(), place, state.ignored)).map(readable),
     remove: () => removeWorktree({ repository, place, branch, lockFile }),
   };
 }
@@ -259,10 +289,9 @@ function cut(word: string): string {
 
 /** Asked before anything is paid for: without a name and an address nothing can be committed in the end. */
 export async function requireIdentity(git: Git): Promise<void> {
-  for (const who of ['GIT_AUTHOR_IDENT', 'GIT_COMMITTER_IDENT']) {
-    await git.run(['var', who]).catch((error: unknown) => {
-      if (!(error instanceof AgentosError) || error.problem.code !== 'git-failed') throw error;
-      throw new AgentosError({ code: 'git-identity-missing', detail: error.problem.detail }, { cause: error });
-    });
-  }
+  const known = ['GIT_AUTHOR_IDENT', 'GIT_COMMITTER_IDENT'].map((who) => git.run(['var', who]));
+  await Promise.all(known).catch((error: unknown) => {
+    if (!(error instanceof AgentosError) || error.problem.code !== 'git-failed') throw error;
+    throw new AgentosError({ code: 'git-identity-missing', detail: error.problem.detail }, { cause: error });
+  });
 }

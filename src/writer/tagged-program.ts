@@ -1,17 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import { endLeftovers } from '../workspace/leftovers.ts';
 import { type ProgramEnd, type ProgramOptions, runProgram } from '../workspace/program.ts';
+import { endStrays, startOf } from '../workspace/strays.ts';
 
 /**
  * A program whose every descendant carries a value of its own in this variable. What is left of them when it ends is ended
- * too, also what made itself independent of the process group: it would go on changing files that are being looked at.
+ * too, also what made itself independent of the process group, or even of its environment: it would go on changing files
+ * that are being looked at.
  */
 export async function runTaggedProgram(options: ProgramOptions & { tagVariable: string }): Promise<ProgramEnd> {
   const { tagVariable, ...program } = options;
   const tag = randomUUID();
+  let began: number | null = null;
+  const onGroup = (leader: number, ended: boolean): void => {
+    if (!ended) began = startOf(leader);
+    program.onGroup?.(leader, ended);
+  };
   try {
-    return await runProgram({ ...program, env: { ...program.env, [tagVariable]: tag } });
+    return await runProgram({ ...program, onGroup, env: { ...program.env, [tagVariable]: tag } });
   } finally {
     await endLeftovers(tag, tagVariable);
+    if (began !== null) await endStrays(program.cwd, began);
   }
 }

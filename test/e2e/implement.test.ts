@@ -142,7 +142,7 @@ test.each(TEST_FAULTS)('tests that are %s are refused, and the writer is told', 
   expect(calls[1]?.task).toContain(said);
   expect(existsSync(join(repository.root, '.agentos/worktrees/implement-42'))).toBe(true);
   expect(stdout).toContain('Look at it: cd ');
-  expect(stdout).toContain('Throw it away: git ');
+  expect(stdout).toContain('Throw it away: agentos clean --discard 42\n');
 });
 
 test('a missing test is written when it is asked for, and a wrong first code is mended', async () => {
@@ -172,6 +172,50 @@ test('tests that are changed while the code is written are put back, and it is r
   expect(repository.git('show', `${BRANCH}:test/item-42.test.js`)).toContain("item42('x')");
   expect(repository.git('ls-tree', '-r', '--name-only', BRANCH)).not.toContain('more.test.js');
   expect(repository.git('show', `${BRANCH}:docs/reports/42.md`)).toContain('frozen while the code is written');
+});
+
+test('an old test that the LLD does not change can not be emptied to let broken code pass', async () => {
+  const repository = await designedRepository(['42']);
+  const how = { tests: 'guts-old', code: 'breaks-old' };
+  const { code, stdout } = await implement(repository, how, { args: ['42', '--max-rounds', '1'] });
+  expect(code).toBe(1);
+  expect(stdout).toContain('undone, the LLD does not change these tests: test/main.test.js');
+  expect(stdout).toContain('"the answer" (test/main.test.js) passed before and fails now');
+});
+
+test('code that git ignores is no code: the branch would not have it', async () => {
+  const repository = await designedRepository(['42']);
+  const { code } = await implement(repository, { code: 'hides-code' }, { args: ['42', '--max-rounds', '1'] });
+  expect(code).toBe(1);
+  expect((await itemOf(repository)).error?.message).toContain(
+    'git ignores these files, so they are no part of the branch and were removed: src/item-42.js',
+  );
+  await repository.write('.gitignore', 'src/item-*\n');
+  const state = join(repository.home, '..', 'calls.jsonl');
+  await approve(repository, '43', lldFor('43'));
+  const ignored = await implement(repository, { state }, { args: ['43'] });
+  expect(ignored.stdout).toContain('src/item-43.js is ignored by git');
+  expect(await callsOf(state)).toEqual([]);
+});
+
+test('a link that points out of the repository is no code', async () => {
+  const repository = await designedRepository(['42']);
+  const how = { code: 'links', outside: repository.root };
+  const { code, stdout } = await implement(repository, how, { args: ['42', '--max-rounds', '1'] });
+  expect(code).toBe(1);
+  expect(stdout).toContain('undone, a link that points out of the repository: src/item-42.js');
+});
+
+test.each([
+  ['writes-by-tests', 'by-test.txt'],
+  ['unstages', '.git/index'],
+])('code that %s is found too, and nothing is undone', async (how, file) => {
+  const repository = await designedRepository(['42']);
+  const { code } = await implement(repository, { code: how, outside: repository.root });
+  expect(code).toBe(1);
+  const { error } = await itemOf(repository);
+  expect(error).toMatchObject({ code: 'changed-outside' });
+  expect(error?.message).toContain(file);
 });
 
 test.each([

@@ -1,53 +1,84 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { acquireLock } from '../../coordinator/lock.ts';
-import { codeOf } from '../../core/errors.ts';
+import { AgentosError, codeOf } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
+import { type ItemId, parseItemId } from '../../core/ids.ts';
+import type { WorkflowName } from '../../core/paths.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { createDirectorySource } from '../../source/directory.ts';
 import { clean } from '../../workspace/clean.ts';
+import { discard } from '../../workspace/clean-discard.ts';
 import type { CleanEntry } from '../../workspace/clean-entry.ts';
 import { createGit } from '../../workspace/git.ts';
+import { retryFlagsOf } from '../batch-flags.ts';
 import { projectOf } from '../place-flags.ts';
 
 const schema = z.object({
   dryRun: z.boolean().optional(),
   json: z.boolean().optional(),
   caches: z.boolean().optional(),
+  discard: z.array(z.string()).optional(),
   repo: z.string().optional(),
   baseDir: z.string().optional(),
   config: z.string().optional(),
 });
 
 export async function cleanCommand(rawFlags: unknown): Promise<number> {
-  const { dryRun = false, json = false, caches = false, repo, baseDir, config } = schema.parse(rawFlags);
-  const { paths, childEnv, mask } = await projectOf({
+  const {
+    dryRun = false,
+    json = false,
+    caches = false,
+    discard: unwanted,
+    repo,
+    baseDir,
+    config,
+  } = schema.parse(rawFlags);
+  if (unwanted !== undefined && caches) {
+    throw new AgentosError({
+      code: 'usage',
+      reason: '--discard and --caches exclude each other.',
+      hint: 'Write two commands.',
+    });
+  }
+  const ids = unwanted?.map(parseItemId);
+  const place = {
     ...(repo === undefined ? {} : { repo }),
     ...(baseDir === undefined ? {} : { baseDir }),
     ...(config === undefined ? {} : { config }),
-  });
-  const { removed, kept } = await clean({
+  };
+  const { paths, childEnv, mask } = await projectOf(place);
+  const lock = (workflow: WorkflowName, id: ItemId) =>
+    acquireLock(paths.lock(workflow, id), { workflow, id }, new Date().toISOString());
+  const shared = {
     paths,
     git: createGit(paths.repository, childEnv),
-    env: childEnv,
-    nowMs: Date.now(),
-    caches,
     dryRun,
     gitQueue: join(paths.base, 'locks', 'git-worktree.lock'),
-    issueHash: (id) =>
-      createDirectorySource(paths.issues)
-        .read(id)
-        .then(({ hash }) => hash)
-        .catch(() => null),
-    claim: (workflow, id) => {
-      try {
-        return acquireLock(paths.lock(workflow, id), { workflow, id }, new Date().toISOString());
-      } catch (error) {
-        if (codeOf(error) !== 'item-locked') throw error;
-        return null;
-      }
-    },
-  });
+  };
+  const { removed, kept } =
+    ids === undefined
+      ? await clean({
+          ...shared,
+          env: childEnv,
+          nowMs: Date.now(),
+          caches,
+          place: retryFlagsOf(place, {}),
+          issueHash: (id) =>
+            createDirectorySource(paths.issues)
+              .read(id)
+              .then(({ hash }) => hash)
+              .catch(() => null),
+          claim: (workflow, id) => {
+            try {
+              return lock(workflow, id);
+            } catch (error) {
+              if (codeOf(error) !== 'item-locked') throw error;
+              return null;
+            }
+          },
+        })
+      : await discard({ ...shared, lock: (id) => lock('implement', id) }, ids);
   if (json) {
     process.stdout.write(`${mask(JSON.stringify({ dryRun, removed, kept }, null, 2))}\n`);
     return EXIT.ok;

@@ -48,8 +48,9 @@ function readCase(element: XmlElement, around: Surroundings, hints: JunitHints, 
   const { name = '', classname = '' } = element.attributes;
   const file = fileOf(element.attributes.file ?? '', hints) ?? fileOf(classname, hints) ?? around.file;
   const problem = element.children.find((child) => child.name === 'failure' || child.name === 'error');
-  if (problem !== undefined && isLoadFailure(element, problem, around, file)) {
-    reading.loadFailures.push({ file: file ?? fileOf(name, hints), message: reason(problem, loadMessage) });
+  const whole = wholeFile(name === '' ? classname : name, file, hints);
+  if (problem !== undefined && (whole !== null || isCollection(element, problem))) {
+    reading.loadFailures.push({ file: whole ?? file, message: reason(problem, loadMessage) });
     return;
   }
   const isSkipped = element.children.some((child) => child.name === 'skipped');
@@ -61,17 +62,25 @@ function readCase(element: XmlElement, around: Surroundings, hints: JunitHints, 
   });
 }
 
-/** pytest makes a case of a module that it can't collect; others make one with the name of the file. */
-function isLoadFailure(element: XmlElement, problem: XmlElement, around: Surroundings, file: string | null): boolean {
-  const { name = '', classname = '' } = element.attributes;
+/** pytest makes a case of a module that it can't collect. */
+function isCollection({ attributes }: XmlElement, problem: XmlElement): boolean {
   if (problem.attributes.message === 'collection failure') return true;
-  if (classname === 'pytest' && name === 'internal') return true;
-  return file !== null && around.file === file && name === file;
+  return attributes.classname === 'pytest' && attributes.name === 'internal';
+}
+
+/** Others make a case with the name of the file, seen from the worktree or from the folder where they were started. */
+function wholeFile(name: string, file: string | null, hints: JunitHints): string | null {
+  if (!/\.\w+$/.test(name)) return null;
+  const named = fileOf(name, hints);
+  if (file === null || named === file) return named;
+  return file.endsWith(`/${name.replace(/^\.\//, '')}`) ? file : null;
 }
 
 /** The class is often the last suite again, or the file in other words: `tests.test_x.TestClass`. */
 function suitesOf(classname: string, names: readonly string[], file: string | null, hints: JunitHints): string[] {
-  if (classname === '' || fileOf(classname, hints) !== null || names.includes(classname)) return [...names];
+  // node:test has the word `test` there, for every test.
+  if (classname === '' || classname === 'test' || fileOf(classname, hints) !== null || names.includes(classname))
+    return [...names];
   const module = file?.replace(/\.[^./]+$/, '').replaceAll('/', '.');
   if (module !== undefined && (classname === module || classname.startsWith(`${module}.`)))
     return [...names, ...classname.slice(module.length + 1).split('.')].filter((part) => part !== '');

@@ -122,7 +122,8 @@ function flatten(
   reading: TapReading,
 ): void {
   for (const point of level.points) {
-    const file = around.names.length === 0 && around.file === null ? fileNamed(point.name) : null;
+    const isOutermost = around.names.length === 0 && around.file === null;
+    const file = isOutermost ? (fileNamed(point.name) ?? fileAtLocation(point, fileNamed)) : null;
     const inside = {
       names: file === null ? [...around.names, point.name] : around.names,
       file: file ?? around.file,
@@ -148,6 +149,12 @@ function flatten(
     const message = `${level.planned} tests were planned, and ${level.points.length} were reported`;
     reading.loadFailures.push({ file, message });
   }
+}
+
+/** Of a tool that was started in another folder than the worktree, the name is not the file's, and its location is. */
+function fileAtLocation({ name, diagnostics }: Point, fileNamed: (name: string) => string | null): string | null {
+  const path = /^location: '?(.+?)(?::\d+){1,2}'?$/m.exec(diagnostics)?.[1];
+  return path?.endsWith(`/${name.replace(/^\.\//, '')}`) === true ? fileNamed(path) : null;
 }
 
 function failures(reading: TapReading): number {

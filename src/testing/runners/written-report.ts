@@ -1,45 +1,47 @@
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadMessage } from '../message.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { parseJunit } from '../reports/junit.ts';
 import { parseTap } from '../reports/tap.ts';
-import type { Report, Runner, RunOutput, RunPlace } from '../runner.ts';
+import type { Ask, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
+import { withReasons } from './load-reasons.ts';
+import { withSideReport } from './node-side-report.ts';
 
-const unchanged: Pick<Runner, 'select' | 'instrument'> = {
+const asWritten: Pick<Runner, 'select' | 'instrument'> = {
   select: (script) => script,
-  instrument: async (script) => ({ script }),
+  instrument: async (script, place) => ({ script: await withSideReport(script, place) }),
 };
 
 /** Any command that writes JUnit XML. */
 export const junit: Runner = {
-  ...unchanged,
-  async read(place, output) {
+  ...asWritten,
+  async read(place, output, _script, ask) {
     const { pathInWorktree } = place;
-    const isFile = (path: string): boolean => existsSync(join(place.worktree, path));
+    const isFile = (path: string): boolean => isFileIn(place, path);
     const texts = (await place.report?.()) ?? [];
-    return gathered(
-      texts.map((text) => parseJunit(text, { pathInWorktree, isFile })),
-      output,
-    );
+    const readings = texts.map((text) => parseJunit(text, { pathInWorktree, isFile }));
+    return await gathered(readings, place, output, ask);
   },
 };
 
 /** Any command that writes TAP, to a file or to its standard output. */
 export const tap: Runner = {
-  ...unchanged,
-  async read(place, output) {
+  ...asWritten,
+  async read(place, output, _script, ask) {
     const texts = place.report === null ? [output.stdout] : await place.report();
-    return gathered(
-      texts.map((text) => parseTap(text, (name) => fileNamed(name, place))),
-      output,
-    );
+    const readings = texts.map((text) => parseTap(text, (name) => fileNamed(name, place)));
+    return await gathered(readings, place, output, ask);
   },
 };
 
 function fileNamed(name: string, place: RunPlace): string | null {
   const file = place.pathInWorktree(name);
-  return file !== null && /\.\w+$/.test(file) && existsSync(join(place.worktree, file)) ? file : null;
+  return file !== null && /\.\w+$/.test(file) && isFileIn(place, file) ? file : null;
+}
+
+function isFileIn({ worktree }: RunPlace, path: string): boolean {
+  return statSync(join(worktree, path), { throwIfNoEntry: false })?.isFile() === true;
 }
 
 type Reading = { cases: TestCase[]; loadFailures: LoadFailure[] } | null;
@@ -48,7 +50,12 @@ type Reading = { cases: TestCase[]; loadFailures: LoadFailure[] } | null;
  * Nothing else is known of such a command: if it fails although its report names no failure, something failed that the
  * report doesn't show.
  */
-function gathered(readings: readonly Reading[], output: RunOutput): Report | null {
+async function gathered(
+  readings: readonly Reading[],
+  place: RunPlace,
+  output: RunOutput,
+  ask: Ask,
+): Promise<Report | null> {
   const read = readings.filter((reading) => reading !== null);
   if (read.length === 0) return null;
   const cases = read.flatMap((reading) => reading.cases);
@@ -59,5 +66,5 @@ function gathered(readings: readonly Reading[], output: RunOutput): Report | nul
     const message = loadMessage(`It ended with ${output.exitCode}, and its report names no failure.\n${said}`);
     loadFailures.push({ file: null, message });
   }
-  return { cases, loadFailures, coverage: null };
+  return { cases, loadFailures: await withReasons(loadFailures, place, output, ask), coverage: null };
 }

@@ -1,7 +1,16 @@
 // An implementer as a command: the task on stdin, the files it changes count. How it behaves is said by its arguments:
 // `node implementer.mjs [tests=<how>] [code=<how>] [state=<file>] [hold=<file>]`. It has no other way to know anything.
-import { spawn } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 
 const task = readFileSync(0, 'utf8');
@@ -52,6 +61,10 @@ const BEHAVIOURS = {
         testFile,
         `import assert from 'node:assert/strict';\nimport { test } from 'node:test';\ntest('010 adds', () => assert.ok(true));\ntest('020 refuses', () => assert.ok(true));\n`,
       ),
+    'guts-old': () => {
+      write(testFile, TESTS);
+      write('test/main.test.js', "import { test } from 'node:test';\ntest('the answer', () => undefined);\n");
+    },
     'syntax-error': () => write(testFile, `${TESTS}\n)`),
     'wrong-import': () => write(testFile, TESTS.replace('../src/', '../lib/')),
     nothing: () => undefined,
@@ -65,6 +78,23 @@ const BEHAVIOURS = {
       write(codeFile, CODE);
       write(testFile, TESTS.replace("'x'", '1'));
       write('test/more.test.js', "import { test } from 'node:test';\ntest('more', () => undefined);\n");
+    },
+    'hides-code': () => {
+      write(codeFile, CODE);
+      write('.gitignore', `${codeFile}\n`);
+    },
+    'writes-by-tests': () => {
+      const deed = `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(join(settings.outside, 'by-test.txt'))}, 'x');\n`;
+      write(codeFile, `${deed}${CODE}`);
+    },
+    links: () => {
+      write(join(settings.outside, '..', 'elsewhere.js'), CODE);
+      mkdirSync('src', { recursive: true });
+      symlinkSync(join(settings.outside, '..', 'elsewhere.js'), codeFile);
+    },
+    unstages: () => {
+      write(codeFile, CODE);
+      execFileSync('git', ['-C', settings.outside, 'rm', '--quiet', '--cached', 'src/main.js']);
     },
     'breaks-old': () => {
       write(codeFile, CODE);

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { leftOutLine } from './left-out.ts';
+
+test.each([
+  ['a.test.js', "test.skip('010 a', () => {})"],
+  ['a.test.js', 'test.skip(name, () => {})'],
+  ['a.test.js', "check.skip('010 a', () => {})"],
+  ['a.test.js', 'check.only(`010 a`, () => {})'],
+  ['a.test.js', 'node.test.todo("010 a")'],
+  ['a.test.js', "describe.concurrent.only('x', () => {})"],
+  ['a.test.js', "it.skip.each([1])('010 %s', () => {})"],
+  ['a.test.js', "it.skipIf(process.env.CI)('010', () => {})"],
+  ['a.test.js', "test.fails('010', () => {})"],
+  ['a.test.js', "xit('010', () => {})"],
+  ['a.test.js', "fdescribe('010', () => {})"],
+  ['a.test.js', "test('010', (t) => { t.skip(); })"],
+  ['a.test.js', "test('010', (t) => { t.todo('later'); })"],
+  ['a.test.js', "test('010', (ctx) => { ctx.skip(true) })"],
+  ['a.test.js', "test('010', (context) => context.skip())"],
+  ['a.test.js', "it('010', function () { this.skip(); })"],
+  ['a.test.js', "test('010', { skip: true }, () => {})"],
+  ['a.test.js', "test('010', { timeout: 5, todo: 'later' }, () => {})"],
+  ['a.test.js', "test('010', { skip }, () => {})"],
+  ['a.test.js', "check('010', { skip: 'not yet' }, async () => {})"],
+  ['a.test.js', "check('010', { skip: !fast, timeout: 5 }, run)"],
+  ['a.test.js', "test({ name: '010', skip: true }, () => {})"],
+  ['a.test.js', 'test(name, { only: true }, () => {})'],
+  ['a.test.js', "const url = 'http://x'; test.skip('010')"],
+  ['a.test.js', "const quote = /[\"'`/]/; test.skip('010')"],
+  ['a.test.js', "const text = `${a ? `b` : ''} it's`; test.skip('010')"],
+  ['test_a.py', '@pytest.mark.skip\ndef test_010(): pass'],
+  ['test_a.py', "@pytest.mark.skipif(sys.platform == 'x', reason='y')"],
+  ['test_a.py', '@mark.xfail'],
+  ['test_a.py', 'pytestmark = pytest.mark.skip'],
+  ['test_a.py', "    pytest.skip('later')"],
+  ['test_a.py', "@unittest.skipUnless(x, 'y')"],
+  ['test_a.py', "        self.skipTest('later')"],
+  ['a_test.go', 'func Test010(t *testing.T) { t.Skip("later") }'],
+  ['a_test.go', 't.SkipNow()'],
+  ['a_test.go', 't.Skipf("x %d", 1)'],
+  ['tests/a.rs', '#[test]\n#[ignore]\nfn t010() {}'],
+  ['tests/a.rs', '#[ignore = "later"]'],
+  ['tests/a.rs', "fn f<'a>(x: &'a str) {} #[cfg_attr(windows, ignore)]"],
+  ['a_spec.rb', "  xit 'a' do"],
+  ['a_spec.rb', "    skip 'later'"],
+])('in %s a test is left out by %s', (file, text) => {
+  expect(leftOutLine(file, text)).not.toBeNull();
+});
+
+test.each([
+  ['a.test.js', "test('010 a', () => {})"],
+  ['a.test.js', 'const rows = await query.skip(10).limit(5)'],
+  ['a.test.js', 'stream.skip(n)'],
+  ['a.test.js', 'const page = { skip: false }'],
+  ['a.test.js', "assert.deepEqual(list(), [{ todo: 'buy milk' }, { skip: 3 }])"],
+  ['a.test.js', "await client.get('/items', { skip: 10, limit: 5 })"],
+  ['a.test.js', "test('010', { skip: false }, () => {})"],
+  ['a.test.js', "test('010', () => { add({ skip: 1 }); })"],
+  ['a.test.js', "test('010 test.skip( is found', () => {})"],
+  ['a.test.js', 'const text = "it.only(\'x\')"'],
+  ['a.test.js', "const text = `one\ntest.skip('x')\ntwo`;"],
+  ['a.test.js', "// test.skip('010')"],
+  ['a.test.js', "/*\n test.skip('010')\n*/"],
+  ['a.test.js', "const at = /test.skip('x')/;"],
+  ['a.test.js', "exit(1); fit(curve); git.skipped('x'); t.skipped = 1"],
+  ['test_a.py', '# @pytest.mark.skip\ndef test_010(): assert page(skip=10)'],
+  ['test_a.py', '"""\npytest.skip(\'x\')\n"""'],
+  ['a_test.go', 'q := db.Skip(10) // t.Skip("x")'],
+  ['a_test.go', 'x := `t.Skip("x")`'],
+  ['tests/a.rs', '// #[ignore]\nlet ignore = 1;'],
+  ['a_spec.rb', "# skip 'x'\nlist.skip(3)\nskip = 3"],
+])('in %s no test is left out by %s', (file, text) => {
+  expect(leftOutLine(file, text)).toBeNull();
+});
+
+test('the line is the one where the words begin, whatever stands above', () => {
+  const text = "/* one\n two */\nconst a = `x\ny`;\n\ncheck.skip(\n  '010 a',\n  () => {},\n);";
+  expect(leftOutLine('a.test.ts', text)).toBe(6);
+});

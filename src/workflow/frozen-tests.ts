@@ -1,0 +1,37 @@
+import type { GateEvidence } from '../core/gate.ts';
+import { sha256 } from '../core/hash.ts';
+import type { FrozenFile } from '../governance/implementation/report.ts';
+import type { TreeChange, Worktree } from '../workspace/worktree.ts';
+
+export const FROZEN = 'the tests are frozen while the code is written';
+
+/** Something that was put back. */
+export interface Undone {
+  step: string;
+  paths: string[];
+  why: string;
+}
+
+export async function hashesOf(worktree: Worktree, tree: string, frozen: readonly TreeChange[]): Promise<FrozenFile[]> {
+  const files: FrozenFile[] = [];
+  for (const { path, kind } of frozen) {
+    if (kind === 'deleted') continue;
+    files.push({ path, sha256: sha256((await worktree.read(tree, path)) ?? '') });
+  }
+  return files;
+}
+
+export function frozenEvidence(files: readonly FrozenFile[], undone: readonly Undone[]): GateEvidence {
+  const lines = files.map(({ path, sha256: hash }) => `${path}: ${hash}`);
+  const touched = undone.filter(({ why }) => why === FROZEN);
+  return {
+    gate: 'frozen',
+    passed: true,
+    skipped: null,
+    command: null,
+    counts: null,
+    problems: [],
+    hash: sha256(lines.join('\n')),
+    details: [...lines, ...touched.map(({ step, paths }) => `undone in ${step}: ${paths.join(', ')}`)],
+  };
+}

@@ -1,0 +1,85 @@
+import { existsSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
+import { agentos, type Ended, startAgentos } from '../support/program.ts';
+import type { TestRepository } from '../support/repository.ts';
+
+const WORKTREE = '.agentos/worktrees/implement-42';
+
+async function commandLine(repository: TestRepository, how: Record<string, string>): Promise<string[]> {
+  const reviewer = await reviewerSaying(repository, 'APPROVED');
+  const bounds = ['--max-rounds', '1', '--max-retries', '0'];
+  return ['implement', '42', ...bounds, '--implementer', implementer(how), '--reviewer', reviewer];
+}
+
+function inside(repository: TestRepository, args: string[]): Promise<Ended> {
+  return agentos(args, { cwd: repository.root, env: { HOME: repository.home } });
+}
+
+test('an unfinished implementation that is thrown away begins anew, with its tests', async () => {
+  const repository = await designedRepository(['42']);
+  const state = join(repository.home, '..', 'calls.jsonl');
+  const failed = await inside(repository, await commandLine(repository, { code: 'wrong', state }));
+  expect(failed.code).toBe(1);
+  expect(failed.stdout).toContain('42 is kept. Look at it: cd ');
+  expect(failed.stdout).toContain('   Throw it away: agentos clean --discard 42\n');
+
+  const planned = await inside(repository, ['clean', '--discard', '42', '--dry-run', '--json']);
+  const { removed } = JSON.parse(planned.stdout) as { removed: { kind: string }[] };
+  expect(removed.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['checkpoint', 'worktree', 'branch', 'home']));
+  expect(existsSync(join(repository.root, WORKTREE))).toBe(true);
+
+  const thrown = await inside(repository, ['clean', '--discard', '42']);
+  expect(thrown.code).toBe(0);
+  expect(thrown.stdout).toContain('removed  checkpoint implement-42.db: asked for\n');
+  expect(existsSync(join(repository.root, WORKTREE))).toBe(false);
+  expect(repository.git('for-each-ref', 'refs/heads/agentos', 'refs/agentos')).toBe('');
+  const nothing = await inside(repository, ['clean', '--discard', '42']);
+  expect(nothing).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: 'error: There is no unfinished implementation of 42 to throw away.\n',
+  });
+
+  await writeFile(state, '');
+  expect((await inside(repository, await commandLine(repository, { state }))).code).toBe(0);
+  expect((await callsOf(state)).map(({ phase }) => phase)).toEqual(['tests', 'code']);
+});
+
+test('what a run is at is neither thrown away nor offered to be', async () => {
+  const repository = await designedRepository(['42']);
+  const hold = join(repository.home, '..', 'hold');
+  await writeFile(hold, '');
+  onTestFinished(() => rm(hold, { force: true }));
+  const running = startAgentos(await commandLine(repository, { code: 'held', hold }), {
+    cwd: repository.root,
+    env: { HOME: repository.home },
+  });
+  await running.printed('held back');
+  const refused = await inside(repository, ['clean', '--discard', '42']);
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toContain('implement 42 is being worked on by another run');
+  const second = await inside(repository, await commandLine(repository, {}));
+  expect(second.code).toBe(1);
+  expect(second.stdout).toContain('item-locked');
+  expect(second.stdout).not.toContain('Throw it away');
+  await rm(hold);
+  expect((await running.ended).code).toBe(0);
+});
+
+test('an implementation that waits for a person names its reviews, and can be thrown away too', async () => {
+  const repository = await designedRepository(['42']);
+  const reviewer = await reviewerSaying(repository, 'DISCUSS');
+  const place = ['--repo', repository.root];
+  const args = ['implement', '42', ...place, '--implementer', implementer(), '--reviewer', reviewer];
+  const waiting = await inside(repository, args);
+  expect(waiting.code).toBe(3);
+  const reviews = '.agentos/homes/implement-42/reviews';
+  expect(waiting.stdout).toContain(`Read the last review in ${reviews}/, then: agentos decide 42 --approve`);
+  expect(await repository.list(reviews)).toEqual(['review-1.md']);
+  expect(waiting.stdout).toContain(`Throw it away: agentos clean --discard 42 --repo '${repository.root}'\n`);
+  expect((await inside(repository, ['clean', '--discard', '42', ...place])).code).toBe(0);
+  expect(existsSync(join(repository.root, reviews))).toBe(false);
+});
