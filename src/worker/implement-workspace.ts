@@ -5,6 +5,7 @@ import type { ItemEvent } from '../core/events.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { traced } from '../telemetry/tracer.ts';
+import type { PreparedWorktree } from '../workflow/implement.ts';
 import { writeFileAtomic } from '../workspace/atomic-file.ts';
 import { copyIgnored } from '../workspace/copy-ignored.ts';
 import type { Git } from '../workspace/git.ts';
@@ -31,7 +32,7 @@ export interface WorkspaceOptions {
 }
 
 /** The worktree of an item, set up once. */
-export async function preparedWorktree(options: WorkspaceOptions): Promise<Worktree> {
+export async function preparedWorktree(options: WorkspaceOptions): Promise<PreparedWorktree> {
   const { git, paths, id, title, start, env, settings, emit } = options;
   await mkdir(paths.home('implement', id), { recursive: true });
   const { worktree, isNew, warnings } = await openWorktree({
@@ -46,7 +47,7 @@ export async function preparedWorktree(options: WorkspaceOptions): Promise<Workt
   const marker = join(paths.home('implement', id), 'set-up.json');
   const command = settings.setup === false ? null : (settings.setup ?? (await detectSetup(worktree.directory)));
   const wanted = `${JSON.stringify({ start, command, copy: settings.copy })}\n`;
-  if (!isNew && (await readFile(marker, 'utf8').catch(() => null)) === wanted) return worktree;
+  if (!isNew && (await readFile(marker, 'utf8').catch(() => null)) === wanted) return { worktree, isFresh: false };
   const { missing, refused } = await copyIgnored(paths.repository, worktree.directory, settings.copy);
   for (const { path, reason } of refused) emit({ type: 'notice', text: `${path} is not copied: ${reason}` });
   if (missing.length > 0)
@@ -54,7 +55,7 @@ export async function preparedWorktree(options: WorkspaceOptions): Promise<Workt
   if (command !== null) await setUp(command, worktree, options);
   await worktree.ignoreMadeBySetup();
   await writeFileAtomic(marker, wanted);
-  return worktree;
+  return { worktree, isFresh: isNew && command === null };
 }
 
 async function setUp(command: string, worktree: Worktree, options: WorkspaceOptions): Promise<void> {

@@ -123,6 +123,7 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
       const run = await runTests({
         step: `red-${round}`,
         tree,
+        isFollowed: true,
         ...(files.every(isPlainTest) ? { files } : {}),
       });
       const tests = newTests(run, baseline, written(changes));
@@ -168,7 +169,7 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
         return judgement(tree, [none]);
       }
       const name = step.replace(/^code-/, '');
-      const run = await runTests({ step: `green-${name}`, tree, coverage: true });
+      const run = await runTests({ step: `green-${name}`, tree, coverage: true, isFollowed: true });
       const fresh = newTests(run, baseline, written(frozen));
       const tests = run.cases.filter((test) => fresh.includes(test) || redKeys.has(testKey(test)));
       const green = show(greenGate({ run, tests, baseline, scenarios: lld.scenarios, deleted }), round);

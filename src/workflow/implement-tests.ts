@@ -22,6 +22,10 @@ export interface RunTests {
   tree: string;
   files?: readonly string[];
   coverage?: boolean;
+  /** Nobody has written anything yet: there is nothing to watch and nothing to remove. */
+  isUntouched?: boolean;
+  /** Something is checked soon afterwards, and with it what was changed outside by this run. */
+  isFollowed?: boolean;
 }
 
 export interface TestsRun extends TestRun {
@@ -34,19 +38,28 @@ const MOST_MESSAGE = 4_000;
 
 /** Runs tests on one state of the worktree, as a durable step. */
 export function createTestRuns({ suite, worktree, durable, emit, signal, outside }: TestsOptions) {
-  return async ({ step, tree, files, coverage }: RunTests): Promise<TestsRun> => {
+  return async ({
+    step,
+    tree,
+    files,
+    coverage,
+    isUntouched = false,
+    isFollowed = false,
+  }: RunTests): Promise<TestsRun> => {
     const { value } = await durable(
       { name: step, inputs: { tree, command: suite.command, files: files ?? null } },
       async () => {
         await worktree.restore(tree);
-        const dropped = await worktree.dropIgnored();
-        const run = await outside.during(() =>
+        const dropped = isUntouched ? [] : await worktree.dropIgnored();
+        const runSuite = (): Promise<TestRun> =>
           suite.run({
             ...(files === undefined ? {} : { files }),
             ...(coverage === undefined ? {} : { coverage }),
             signal,
-          }),
-        );
+          });
+        const run = isUntouched
+          ? await runSuite()
+          : await (isFollowed ? outside.before(runSuite) : outside.during(runSuite));
         emit({
           type: 'tests-ran',
           step,

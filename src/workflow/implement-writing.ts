@@ -82,6 +82,7 @@ export function createWriting(options: WritingOptions): (writing: Writing) => Pr
       if (calls < maxRounds) continue;
       const { replayed } = await durable({ name: `${step}-given-up`, inputs: { tree } }, async () => ({ round }));
       if (!replayed) {
+        await options.outside.check();
         await worktree.restore(tree);
         const { directory, branch } = worktree;
         throw new AgentosError({
@@ -113,9 +114,10 @@ function createWriterCall(options: WritingOptions) {
       async ({ id: stepId, earlierStarts }) => {
         // An agent that was stopped in the middle goes on with what it has; one that is replayed begins anew.
         if (!writer.writesByItself || earlierStarts === 0) await worktree.restore(tree);
-        const startedAt = clock.now();
-        const write = (): Promise<WriteReply> =>
-          writer.write({
+        let durationMs = 0;
+        const write = async (): Promise<WriteReply> => {
+          const startedAt = clock.now();
+          const reply = await writer.write({
             step,
             stepId,
             worktree: worktree.directory,
@@ -127,8 +129,10 @@ function createWriterCall(options: WritingOptions) {
             onProgress,
             onLine: boundedLines((line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) })),
           });
+          durationMs = clock.now() - startedAt;
+          return reply;
+        };
         const reply = await (writer.writesByItself ? options.outside.during(write) : write());
-        const durationMs = clock.now() - startedAt;
         emit({
           type: 'model-answered',
           step,

@@ -56,10 +56,16 @@ export interface ImplementDependencies {
   /** Errors of the mechanical checks, if files of the LLD have changed since it was approved. */
   outdated: (base: string) => Promise<LldFinding[]>;
   /** Makes the worktree, or takes over what is there, and prepares it. */
-  openWorktree: (base: string) => Promise<Worktree>;
+  openWorktree: (base: string) => Promise<PreparedWorktree>;
   openTests: () => Promise<TestSuite>;
   lookOutside: () => Promise<OutsideView>;
   mask: (text: string) => string;
+}
+
+export interface PreparedWorktree {
+  worktree: Worktree;
+  /** It was checked out just now, and nothing has run in it. */
+  isFresh: boolean;
 }
 
 export interface ImplementResult {
@@ -83,8 +89,9 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
     }
     return { base };
   });
-  const worktree = rememberingWorktree(await deps.openWorktree(begun.base));
-  const baseTree = await worktree.treeOf(begun.base);
+  const opened = await deps.openWorktree(begun.base);
+  const baseTree = await opened.worktree.treeOf(begun.base);
+  const worktree = rememberingWorktree(opened.worktree, opened.isFresh ? baseTree : null);
   const suite = await deps.openTests();
   const outside = createOutsideWatch(deps.lookOutside, worktree.directory);
   const runTests = createTestRuns({ suite, worktree, durable, emit, signal, outside });
@@ -108,7 +115,7 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
     onWritten: (used) => spending.add('implementer', deps.writer.spec, used),
   });
 
-  const baselineRun = await runTests({ step: 'baseline', tree: baseTree });
+  const baselineRun = await runTests({ step: 'baseline', tree: baseTree, isUntouched: true });
   const cannotRun = baselineRun.outcome === 'no-tests' ? null : whyNothingRan(baselineRun);
   if (cannotRun !== null && policy !== 'off') {
     throw new AgentosError({ code: 'tests-cannot-run', command: baselineRun.command, detail: cannotRun });

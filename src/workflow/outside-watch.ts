@@ -1,30 +1,53 @@
 import { AgentosError } from '../core/errors.ts';
 import { changedOutside, type OutsideView } from '../workspace/outside.ts';
 
+/** Finds what was changed outside of the worktree; every check rejects with `changed-outside`. */
 export interface OutsideWatch {
-  /** Rejects with `changed-outside` if something outside of the worktree was changed meanwhile, however the work ended. */
+  /** Checks when the work has ended, however it ended. */
   during<T>(work: () => Promise<T>): Promise<T>;
+  /** As `during`, but what was changed is found by the next check: a look at a large checkout is not free. */
+  before<T>(work: () => Promise<T>): Promise<T>;
+  /** Looks now, if something ran that was not checked. */
+  check(): Promise<void>;
 }
 
-/** A look costs a tenth of a second on a large checkout; what was seen just now is still so. */
-const FRESH_MS = 1_000;
+/** What was seen just now is still so. */
+const FRESH_MS = 5_000;
 
 export function createOutsideWatch(look: () => Promise<OutsideView>, worktree: string): OutsideWatch {
   let last: { view: OutsideView; atMs: number } | null = null;
-  const seen = async (): Promise<OutsideView> => {
+  let isUnchecked = false;
+
+  const begin = async (): Promise<OutsideView> => {
+    if (last === null || (!isUnchecked && performance.now() - last.atMs > FRESH_MS)) {
+      last = { view: await look(), atMs: performance.now() };
+    }
+    isUnchecked = true;
+    return last.view;
+  };
+  const compare = async (before: OutsideView): Promise<void> => {
     const view = await look();
     last = { view, atMs: performance.now() };
-    return view;
+    isUnchecked = false;
+    const files = changedOutside(before, view);
+    if (files.length > 0) throw new AgentosError({ code: 'changed-outside', files, worktree });
   };
+
   return {
     async during(work) {
-      const before = last !== null && performance.now() - last.atMs < FRESH_MS ? last.view : await seen();
+      const before = await begin();
       const [ended] = await Promise.allSettled([work()]);
-      const files = changedOutside(before, await seen());
       // Named even if the work failed as well: it is the worse of the two.
-      if (files.length > 0) throw new AgentosError({ code: 'changed-outside', files, worktree });
+      await compare(before);
       if (ended.status === 'rejected') throw ended.reason;
       return ended.value;
+    },
+    async before(work) {
+      await begin();
+      return work();
+    },
+    async check() {
+      if (isUnchecked && last !== null) await compare(last.view);
     },
   };
 }

@@ -3,12 +3,13 @@ import type { TreeChange, Worktree } from '../workspace/worktree.ts';
 /**
  * A worktree of which nothing is asked twice. What is between two trees never changes. And after a snapshot the folder is
  * that tree until it is restored: this is done before something runs in it, and nothing runs in it otherwise. Only the
- * files of submodules are no part of a tree, so that where there are any it is always restored.
+ * files of submodules are no part of a tree, so that where there are any it is always restored. `fresh` is the tree that
+ * was checked out just now, if nothing has run since.
  */
-export function rememberingWorktree(worktree: Worktree): Worktree {
+export function rememberingWorktree(worktree: Worktree, fresh: string | null = null): Worktree {
   const changes = new Map<string, Promise<TreeChange[]>>();
   let lastDiff: { key: string; diff: Promise<string> } | null = null;
-  let there: string | null = null;
+  let there = fresh;
   return {
     ...worktree,
     async snapshot() {

@@ -61,17 +61,16 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
     for (const child of namesIn(folder).filter(isWanted)) note(`${name}/${child}`, statOf(`${folder}/${child}`));
   };
 
-  const [staged, known, ignored, refs, dirs] = await Promise.all([
+  const [staged, others, ignored, refs, [gitDir, commonDir]] = await Promise.all([
     git.run(['ls-files', '-z', '--stage']),
-    git.run(['ls-files', '-z', '--cached', '--others', '--exclude-standard']),
+    git.run(['ls-files', '-z', '--others', '--exclude-standard']),
     git.run(['ls-files', '-z', '--others', '--ignored', '--exclude-standard', '--directory']),
     git.text(['for-each-ref', '--format=%(refname) %(objectname)']),
-    git.text(['rev-parse', '--path-format=absolute', '--git-dir', '--git-common-dir']),
+    foldersOf(git),
   ]);
-  const [gitDir = '', commonDir = ''] = dirs.split('\n');
 
   let count = 0;
-  for (const listed of listedIn([known, ignored])) {
+  for (const listed of listedIn([staged, others, ignored])) {
     count += 1;
     if (count % IN_A_ROW === 0) await breathe();
     const name = listed.endsWith('/') ? listed.slice(0, -1) : listed;
@@ -113,10 +112,30 @@ function noteRefs(entries: Map<string, string>, listing: string, git: string): v
   }
 }
 
+/** Names; in front of what is staged there is its mode, its content and a tab. */
 function* listedIn(listings: readonly Buffer[]): Generator<string> {
   for (const listing of listings) {
-    for (const name of listing.toString('utf8').split('\0')) if (name !== '') yield name;
+    for (const entry of listing.toString('utf8').split('\0')) {
+      if (entry !== '') yield STAGED.test(entry) ? entry.slice(entry.indexOf('\t') + 1) : entry;
+    }
   }
+}
+
+const STAGED = /^\d{6} [0-9a-f]{40,64} \d\t/;
+
+/** They stay where they are, and are asked for at every look. */
+const folders = new Map<string, Promise<[gitDir: string, commonDir: string]>>();
+
+function foldersOf(git: Git): Promise<[gitDir: string, commonDir: string]> {
+  const known =
+    folders.get(git.directory) ??
+    git.text(['rev-parse', '--path-format=absolute', '--git-dir', '--git-common-dir']).then((text) => {
+      const [gitDir = '', commonDir = ''] = text.split('\n');
+      return [gitDir, commonDir];
+    });
+  folders.set(git.directory, known);
+  known.catch(() => folders.delete(git.directory));
+  return known;
 }
 
 /** By their text, which is quick: there may be very many of them. */
