@@ -74,11 +74,15 @@ export function specOf(role: Role, text: string): WriterSpec {
 export function parseWriterSpec(text: string): WriterSpec {
   const trimmed = text.trim();
   const [, name = '', model = null] = /^([a-z-]+)(?::(.*))?$/s.exec(trimmed) ?? [];
-  const agent = (Object.keys(AGENT_VENDORS) as AgentName[]).find((known) => known === name);
-  if (agent === undefined) return parseModelSpec(text);
-  if (model === null) return { provider: agent, model: null, text: agent };
+  const agents = Object.keys(AGENT_VENDORS) as AgentName[];
+  const agent = agents.find((known) => known === name);
   const invalid = (reason: string): AgentosError =>
     new AgentosError({ code: 'model-spec-invalid', spec: trimmed, reason });
+  if (agent === undefined && AGENT_PROGRAMS.includes(name)) {
+    throw invalid(`${name} is no implementer that is known; possible are ${agents.join(', ')}, or any as command:…`);
+  }
+  if (agent === undefined) return parseModelSpec(text);
+  if (model === null) return { provider: agent, model: null, text: agent };
   if (model.trim() === '') throw invalid(`the model is missing: write ${agent} or ${agent}:<model>`);
   if (/\s|\p{Cc}/u.test(model.trim())) throw invalid('the name of a model has no spaces in it');
   return { provider: agent, model: model.trim(), text: `${agent}:${model.trim()}` };
