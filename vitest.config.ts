@@ -14,7 +14,6 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // Tests mostly wait for the processes they start.
-    maxWorkers: 3,
+    maxWorkers: 2,
   },
 });

@@ -8,7 +8,7 @@ import type { TestRepository } from '../support/repository.ts';
 import { startVendor } from '../support/vendor/index.ts';
 
 /** More with `npm run chaos`. */
-const KILLS = Number(process.env['AGENTOS_TEST_KILLS'] ?? 6);
+const KILLS = Number(process.env['AGENTOS_TEST_KILLS'] ?? 4);
 /** Four rounds each for tests and code, and a review. */
 const CALLS = 9;
 const BRANCH = 'agentos/42-add-a-number';

@@ -176,7 +176,7 @@ describe.runIf(existsSync('/proc'))('what a command leaves running', () => {
     await (await start('true')).reply;
     const [leader] = first.groups[0] ?? [0];
     expect(isAlive(leader)).toBe(true);
-    expect(processesWith(first.worktree).length).toBeGreaterThan(0);
+    await eventually('what it started still runs', () => processesWith(first.worktree).length > 0);
     process.kill(-leader, 'SIGKILL');
     expect(await failureOf(first.reply)).toMatchObject({ problem: { signal: 'SIGKILL' } });
   });
