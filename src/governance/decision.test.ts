@@ -49,7 +49,7 @@ test('whatever people write, the document reads as the verdict that they gave', 
       const { verdict, preFlight } = readReview(document);
       expect({ verdict, preFlight }, document).toEqual({ verdict: VERDICTS[kind], preFlight: null });
     }),
-    { numRuns: 200 },
+    { numRuns: 200, seed: 42 },
   );
 });
 

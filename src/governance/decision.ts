@@ -78,11 +78,14 @@ export function decisionRows(decisions: readonly Decision[]): [finding: string, 
 
 /** What stands in a quotation can't be taken for a verdict, a heading or a finding of the document itself. */
 function quoted(text: string): string {
-  return text
-    .trim()
-    .split(/\r\n?|\n/)
-    .map((line) => `> ${line}`.trimEnd())
-    .join('\n');
+  return (
+    text
+      .trim()
+      .split(/\r\n?|\n/)
+      // A fence that is opened and not closed would swallow what comes after it.
+      .map((line) => `> ${line.replace(/^(\s*)(?=`{3}|~{3})/, '$1\\')}`.trimEnd())
+      .join('\n')
+  );
 }
 
 function indented(text: string): string {

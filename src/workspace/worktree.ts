@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import type { Git } from './git.ts';
 import { inGitQueue } from './git-queue.ts';
@@ -105,7 +106,7 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
   await rm(`${place.indexFile}.lock`, { force: true });
   if (isNew) await rm(place.indexFile, { force: true });
   const [, pins] = await Promise.all([
-    isNew ? git.run(['read-tree', '--reset', '-u', state.head], { timeoutMs: LONG_MS }) : null,
+    isNew ? checkOut(git, place, state.head) : null,
     openPins(repository, basename(options.directory)),
   ]);
   if (isNew) {
@@ -116,6 +117,23 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
   await writeWorktreeState(place, ready);
   const worktree = createWorktree(options, place, { gitDir, state: ready }, settings, pins);
   return { worktree, isNew, warnings: warning === null ? [] : [warning] };
+}
+
+const CHECKOUT_ATTEMPTS = 8;
+
+/** Where the one before was killed, its git may still be writing for a moment. */
+async function checkOut(git: Git, place: WorktreePlace, commit: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await git.run(['read-tree', '--reset', '-u', commit], { timeoutMs: LONG_MS });
+      return;
+    } catch (error) {
+      if (codeOf(error) !== 'git-failed' || attempt >= CHECKOUT_ATTEMPTS) throw error;
+      await sleep(attempt * 100);
+      await rm(`${place.indexFile}.lock`, { force: true });
+      await rm(place.indexFile, { force: true });
+    }
+  }
 }
 
 function createWorktree(
