@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ISSUE } from '../support/models.ts';
-import { agentos, type ProgramOptions } from '../support/program.ts';
+import { agentos, PROJECT, type ProgramOptions } from '../support/program.ts';
 import { expectRefusal } from '../support/refusal.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { treeOf } from '../support/tree.ts';
@@ -94,14 +95,17 @@ test('flags win over the file, and the file over the defaults', async () => {
   expect(JSON.parse(offline?.stdout ?? '').models).toEqual({ drafter: 'offline', reviewer: 'offline' });
 });
 
-test('init writes a commented agentos.yaml with its schema, once; what is there is never overwritten', async () => {
+test('init writes a commented agentos.yaml, once, with a schema that every clone finds; what is there is never overwritten', async () => {
   const repository = await testRepository({ 1: ISSUE });
   const printed = await agentos(['init', '--print'], { cwd: repository.home });
   expect(printed).toMatchObject({ code: 0, stderr: '' });
   const first = await agentos(['init'], { ...optionsOf(repository), cwd: join(repository.root, 'src') });
   expect(first).toMatchObject({ code: 0, stderr: '' });
   expect(await repository.read('agentos.yaml')).toBe(printed.stdout);
-  expect(JSON.parse(await repository.read('.agentos/agentos.schema.json'))).toMatchObject({ title: 'agentos.yaml' });
+  const { version } = JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8'));
+  const published = `https://unpkg.com/agentos@${version}/dist/agentos.schema.json`;
+  expect(printed.stdout.split('\n')[0]).toBe(`# yaml-language-server: $schema=${published}`);
+  expect(existsSync(join(PROJECT, 'dist', 'agentos.schema.json'))).toBe(true);
   expect(repository.git('status', '--short')).toBe('?? agentos.yaml');
 
   const before = await treeOf(repository.root);
@@ -110,11 +114,15 @@ test('init writes a commented agentos.yaml with its schema, once; what is there 
   expect((await agentos(['lld', '1', '--offline', '--dry-run'], optionsOf(repository))).code).toBe(0);
 });
 
-test('init that can not write its schema leaves no agentos.yaml behind', async () => {
+test('where agentos is a dependency of the project, the schema is the installed one', async () => {
   const repository = await testRepository({ 1: ISSUE });
-  await repository.write('.agentos', 'a file in its place');
-  expectRefusal(await agentos(['init'], optionsOf(repository)), 'something else is in its place', '--base-dir');
-  expect(await repository.list('.')).not.toContain('agentos.yaml');
+  await repository.write('package.json', '{ "devDependencies": { "agentos": "^0.1.0" } }');
+  expect((await agentos(['init'], optionsOf(repository))).code).toBe(0);
+  expect((await repository.read('agentos.yaml')).split('\n')[0]).toBe(
+    '# yaml-language-server: $schema=node_modules/agentos/dist/agentos.schema.json',
+  );
+  // A folder of the state is not committed: nothing in it could be meant.
+  expect(await repository.list('.agentos')).toEqual([]);
 });
 
 test('the file as written, with every comment mark removed, is taken by the program', async () => {

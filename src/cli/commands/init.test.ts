@@ -11,7 +11,6 @@ function uncommented(text: string): string {
 }
 
 test('as it is written, agentos.yaml sets nothing', () => {
-  expect(template).toMatch(/^# yaml-language-server: \$schema=\.agentos\/agentos\.schema\.json\n/);
   expect(parseConfigFile(template, 'agentos.yaml')).toEqual({});
 });
 

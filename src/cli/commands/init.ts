@@ -1,20 +1,22 @@
-import { lstat } from 'node:fs/promises';
+import { lstat, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { configJsonSchema } from '../../core/config-schema.ts';
+import { z } from 'zod';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { withoutSecrets } from '../../core/keys.ts';
 import { writeFileAtomic } from '../../workspace/atomic-file.ts';
 import { findRepository } from '../../workspace/repository.ts';
-import { prepareStateFolder } from '../../workspace/state-folder.ts';
+import { version } from '../version.ts';
 import template from './init-template.md';
 
-/** In the folder that git does not see, so that editors find it without a network and the user's commits stay free of it. */
-const SCHEMA_FILE = 'agentos.schema.json';
+const SCHEMA = 'agentos.schema.json';
+/** Of this version: settings that are not there yet, or no longer, are marked by the editor. */
+const PUBLISHED_SCHEMA = `https://unpkg.com/agentos@${version}/dist/${SCHEMA}`;
+const INSTALLED_SCHEMA = `node_modules/agentos/dist/${SCHEMA}`;
 
 export async function initCommand({ print, repo }: { print?: boolean; repo?: string }): Promise<number> {
   if (print) {
-    process.stdout.write(template);
+    process.stdout.write(textWith(PUBLISHED_SCHEMA));
     return EXIT.ok;
   }
   const repository = await findRepository(resolve(repo ?? '.'), withoutSecrets(process.env, [], []));
@@ -30,11 +32,27 @@ export async function initCommand({ print, repo }: { print?: boolean; repo?: str
       hint: 'It was left as it is. agentos init --print shows the commented defaults.',
     });
   }
-  // The schema first: if the folder can't be made, the repository stays as it was.
-  const folder = join(repository, '.agentos');
-  await prepareStateFolder(folder);
-  await writeFileAtomic(join(folder, SCHEMA_FILE), `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
-  await writeFileAtomic(file, template);
+  await writeFileAtomic(file, textWith((await isDependency(repository)) ? INSTALLED_SCHEMA : PUBLISHED_SCHEMA));
   process.stdout.write(`Wrote ${file}. Every setting is commented out: take the mark away where you want another.\n`);
   return EXIT.ok;
+}
+
+function textWith(schema: string): string {
+  return template.replace('{schema}', schema);
+}
+
+const dependencies = z.object({
+  dependencies: z.record(z.string(), z.unknown()).optional(),
+  devDependencies: z.record(z.string(), z.unknown()).optional(),
+});
+
+/** The file is committed, so that it must mean something in every clone: there, only what package.json names is installed. */
+async function isDependency(repository: string): Promise<boolean> {
+  const text = await readFile(join(repository, 'package.json'), 'utf8').catch(() => '');
+  try {
+    const { data } = dependencies.safeParse(JSON.parse(text));
+    return 'agentos' in { ...data?.dependencies, ...data?.devDependencies };
+  } catch {
+    return false;
+  }
 }
