@@ -2,6 +2,7 @@ import type { Command, CommanderError } from 'commander';
 import type { Problem } from '../core/errors.ts';
 import { readKeys } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
+import { nearest } from '../core/nearest.ts';
 import { wordingOf } from '../core/wording.ts';
 import { createTerminal, paint } from '../output/terminal.ts';
 
@@ -18,11 +19,20 @@ export function printProblem(problem: Problem): void {
 export function usageProblem(error: CommanderError, program: Command): Problem | null {
   if (error.exitCode === 0 || error.code === 'commander.help') return null;
   const text = error.message.replace(/^error: /, '');
-  const guess = /^(.*?)\s*\((Did you mean [^()]*\?)\)$/s.exec(text);
   const advice = /^(.* is invalid(?: for argument '[^']*')?)\. (.+)$/s.exec(text);
-  const [, reason = text, told] = guess ?? advice ?? [];
   const command = program.commands.find((candidate) => candidate.name() === program.args[0]);
+  const [, reason = text, told = guess(text, command ?? program)] = advice ?? [];
   const help = `See: ${[program.name(), ...(command ? [command.name()] : []), '--help'].join(' ')}`;
   const sentence = `${reason.charAt(0).toUpperCase()}${reason.slice(1)}`;
   return { code: 'usage', reason: sentence.replace(/\.?$/, '.'), hint: told ? `${told} ${help}` : help };
+}
+
+/** Our own: that of the parser takes `plan` for `clean`. */
+function guess(text: string, command: Command): string | null {
+  const [, kind, word = ''] = /^unknown (command|option) '(.*)'$/s.exec(text) ?? [];
+  if (kind === undefined) return null;
+  const known =
+    kind === 'command' ? command.commands.map((one) => one.name()) : command.options.flatMap(({ long }) => long ?? []);
+  const near = nearest(word, known);
+  return near.length === 0 ? null : `Did you mean ${near.join(' or ')}?`;
 }
