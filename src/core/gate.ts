@@ -20,6 +20,8 @@ export interface GateEvidence {
   counts: GateCounts | null;
   /** sha256 over the names and outcomes of the tests, or over the frozen files. */
   hash: string | null;
+  /** Of a gate that holds, in a few words: `2 new tests fail, as they should`. */
+  summary: string;
   details: string[];
   problems: string[];
 }

@@ -13,13 +13,20 @@ export function coverageGate(
   changedFiles: ReadonlySet<string>,
   target: CoverageTarget | null,
 ): GateEvidence {
-  const evidence = (passed: boolean, skipped: string | null, details: string[], problems: string[]): GateEvidence => ({
+  const evidence = (
+    passed: boolean,
+    skipped: string | null,
+    details: string[],
+    problems: string[],
+    summary = '',
+  ): GateEvidence => ({
     gate: 'coverage',
     passed,
     skipped,
     command: run.command,
     counts: null,
     hash: null,
+    summary,
     details,
     problems,
   });
@@ -40,7 +47,8 @@ export function coverageGate(
   if (total.lines === 0) return evidence(true, 'no changed file has lines to cover', details, []);
   const reached = percentOf(total) >= target.percent;
   const problem = `the changed files are covered to ${formatPercent(total)}, the ${target.from} asks for ${target.percent} %`;
-  return evidence(reached, null, details, reached ? [] : [problem, ...details]);
+  const summary = `${formatPercent(total)} of the lines of changed files, ${target.percent} % asked for`;
+  return evidence(reached, null, details, reached ? [] : [problem, ...details], summary);
 }
 
 function percentOf({ lines, covered }: Pick<FileCoverage, 'lines' | 'covered'>): number {

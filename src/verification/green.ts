@@ -4,7 +4,7 @@ import type { TestCase, TestRun } from '../testing/port.ts';
 import type { Baseline } from './baseline.ts';
 import { namesScenario } from './scenario-tests.ts';
 import { shortened, tellingMessage } from './telling-line.ts';
-import { countsOfRun, hashOfRun, testKey, testTitle, whyNothingRan } from './test-key.ts';
+import { countOf, countsOfRun, hashOfRun, testKey, testTitle, whyNothingRan } from './test-key.ts';
 
 export interface GreenFacts {
   run: TestRun;
@@ -34,13 +34,15 @@ export function greenGate({ run, tests, baseline, scenarios, deleted }: GreenFac
     problems.push(...missingScenarios(scenarios, tests, details));
     problems.push(...broken(run, baseline, deleted));
   }
+  const counts = countsOfRun(run);
   return {
     gate: 'green',
     passed: problems.length === 0,
     skipped: null,
     command: run.command,
-    counts: countsOfRun(run),
+    counts,
     hash: hashOfRun(run),
+    summary: `${countOf(counts.passed, 'test')} ${counts.passed === 1 ? 'passes' : 'pass'}, ${tests.length} of them new`,
     details,
     problems,
   };

@@ -3,7 +3,7 @@ import { isNotThereYet } from '../testing/not-there-yet.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
 import type { Baseline } from './baseline.ts';
 import { tellingLine, tellingMessage } from './telling-line.ts';
-import { countsOfRun, hashOfRun, testTitle, whyNothingRan } from './test-key.ts';
+import { countOf, countsOfRun, hashOfRun, testTitle, whyNothingRan } from './test-key.ts';
 
 export interface RedFacts {
   run: TestRun;
@@ -41,6 +41,7 @@ export function redGate({ run, tests, baseline, changes, worktree }: RedFacts): 
     }
   }
   if (nothing === null && tests.length === 0 && failures.length === 0) problems.push('no new test was found');
+  const failed = tests.filter(({ outcome }) => outcome === 'failed').length;
   return {
     gate: 'red',
     passed: problems.length === 0,
@@ -48,9 +49,17 @@ export function redGate({ run, tests, baseline, changes, worktree }: RedFacts): 
     command: run.command,
     counts: countsOfRun(run),
     hash: hashOfRun(run),
+    summary: redSummary(failed, failures.length),
     details,
     problems,
   };
+}
+
+function redSummary(tests: number, files: number): string {
+  const failing = tests === 0 ? '' : `${countOf(tests, 'new test')} ${tests === 1 ? 'fails' : 'fail'}`;
+  const notLoading = files === 0 ? '' : `${countOf(files, 'test file')} can't load yet`;
+  const should = tests + files === 1 ? 'as it should' : 'as they should';
+  return `${[failing, notLoading].filter((part) => part !== '').join(' and ')}, ${should}`;
 }
 
 function firstLine(text: string): string {

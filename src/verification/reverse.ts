@@ -1,6 +1,6 @@
 import type { GateEvidence } from '../core/gate.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
-import { countsOfRun, hashOfRun, testKey, testTitle, whyNothingRan } from './test-key.ts';
+import { countOf, countsOfRun, hashOfRun, testKey, testTitle, whyNothingRan } from './test-key.ts';
 
 /** With the code taken out again, none of the new tests passes: they test the code, and not themselves. */
 export function reverseGate(run: TestRun, tests: readonly TestCase[]): GateEvidence {
@@ -18,6 +18,7 @@ export function reverseGate(run: TestRun, tests: readonly TestCase[]): GateEvide
     command: run.command,
     counts: countsOfRun(run),
     hash: hashOfRun(run),
+    summary: `${countOf(tests.length, 'new test')} ${tests.length === 1 ? 'fails' : 'fail'} again without the code`,
     details: [`${tests.length - problems.length} of ${tests.length} new test(s) do not pass without the code`],
     problems,
   };

@@ -12,6 +12,11 @@ export function testTitle({ file, name }: Pick<TestCase, 'file' | 'name'>): stri
   return file === null ? `"${name}"` : `"${name}" (${file})`;
 }
 
+/** `1 new test`, `2 new tests` */
+export function countOf(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
 export function countsOfRun({ cases, loadFailures }: Pick<TestRun, 'cases' | 'loadFailures'>): GateCounts {
   const count = (outcome: TestCase['outcome']): number => cases.filter((test) => test.outcome === outcome).length;
   return {

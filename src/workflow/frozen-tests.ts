@@ -32,6 +32,7 @@ export function frozenEvidence(files: readonly FrozenFile[], undone: readonly Un
     counts: null,
     problems: [],
     hash: sha256(lines.join('\n')),
+    summary: `${files.length} test ${files.length === 1 ? 'file is as it was' : 'files are as they were'}${touched.length === 0 ? '' : ', changes undone'}`,
     details: [...lines, ...touched.map(({ step, paths }) => `undone in ${step}: ${paths.join(', ')}`)],
   };
 }

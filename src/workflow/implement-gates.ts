@@ -207,6 +207,7 @@ const NO_TESTS: GateEvidence = {
   command: null,
   counts: null,
   hash: null,
+  summary: '',
   details: [],
   problems: [],
 };

@@ -14,6 +14,7 @@ const gate = (evidence: Partial<GateEvidence> & Pick<GateEvidence, 'gate'>): Gat
   command: null,
   counts: null,
   hash: null,
+  summary: '',
   details: [],
   problems: [],
   ...evidence,

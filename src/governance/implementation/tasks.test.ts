@@ -27,6 +27,7 @@ const GREEN: GateEvidence = {
   command: 'npx vitest run',
   counts: { passed: 7, failed: 0, skipped: 0, notLoaded: 0 },
   hash: 'abc123',
+  summary: '',
   details: ['"010 adds | the number" passes'],
   problems: [],
 };
