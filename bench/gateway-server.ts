@@ -59,7 +59,7 @@ function realPool(): Pool {
   });
 }
 
-function openGateway(upstream: string, pool: Pick<Pool, 'acquire'>): Promise<Gateway> {
+function openGateway(upstream: string, pool: Pick<Pool, 'acquire' | 'outlook'>): Promise<Gateway> {
   return startGateway({
     pool,
     upstreams: { anthropic: upstream },

@@ -2,10 +2,13 @@ import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { MAX_PARALLEL } from '../coordinator/limits.ts';
 import type { ConfigFlags } from '../core/config.ts';
+import { durationFlag } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
-import { type ItemId, parseItemId } from '../core/ids.ts';
-import { shellWord } from '../core/shell-word.ts';
+import type { ItemId } from '../core/ids.ts';
+import { flagWords } from '../core/shell-word.ts';
 import type { Until } from '../runner/pipelines.ts';
+import { readItemId } from './item-id.ts';
+import { placeValues } from './place-flags.ts';
 
 const BARE_PARALLEL = 3;
 
@@ -32,6 +35,7 @@ const schema = z.object({
   repo: z.string().optional(),
   baseDir: z.string().optional(),
   config: z.string().optional(),
+  until: z.enum(['lld', 'implement']).optional(),
 });
 
 export interface BatchRequest {
@@ -52,7 +56,7 @@ export interface BatchRequest {
 export function parseBatchFlags(command: string, positional: readonly string[], rawFlags: unknown): BatchRequest {
   const flags = schema.parse(rawFlags);
   const usage = (reason: string, hint: string): AgentosError => new AgentosError({ code: 'usage', reason, hint });
-  const ids = [...positional, ...(flags.ids ?? [])].map(parseItemId);
+  const ids = [...positional, ...(flags.ids ?? [])].map((text) => readItemId(text, flags.repo));
   const example = command === 'issue' ? 'dark-mode' : '42 57';
   const both = `agentos ${command} ${example}, or agentos ${command} --all`;
   if (flags.all && ids.length > 0) throw usage('Ids and --all exclude each other.', `Either ${both}`);
@@ -64,15 +68,14 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
       'Write e.g. --drafter offline for one role only.',
     );
   }
-  const place = definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config });
-  return {
+  const request: Omit<BatchRequest, 'retryFlags'> = {
     ids: flags.all ? 'all' : ids,
     parallel: parallelOf(flags.parallel),
     dryRun: flags.dryRun ?? false,
     haltAfter: flags.halt === undefined ? null : flags.halt === true ? 1 : wholeNumberOf('--halt', flags.halt),
     json: flags.json ?? false,
     level: flags.quiet ? 'quiet' : flags.verbose ? 'verbose' : 'normal',
-    place,
+    place: definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config }),
     config: {
       drafter: flags.drafter,
       reviewer: flags.reviewer,
@@ -86,8 +89,9 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
       maxCostUsd: flags.maxCost,
       maxCostPerItemUsd: flags.maxCostPerItem,
     },
-    retryFlags: retryFlagsOf(place, flags),
+    ...(flags.until === undefined ? {} : { until: flags.until }),
   };
+  return { ...request, retryFlags: retryFlagsOf(request) };
 }
 
 /** How many at once, and how many were asked for when that was more. */
@@ -112,23 +116,33 @@ function wholeNumberOf(name: string, text: string): number {
   });
 }
 
-/** What a retry has to say again: who, where, and how far. */
-export function retryFlagsOf(place: BatchRequest['place'], models: ConfigFlags, until?: Until): string[] {
-  const words: string[] = [];
-  for (const [name, value] of [
-    ['--drafter', models.drafter],
-    ['--reviewer', models.reviewer],
-    ['--implementer', models.implementer],
-    ['--repo', place.repo],
-    ['--base-dir', place.baseDir],
-    ['--config', place.config],
+/** What a retry has to say again to mean the same: who, within which bounds, where, and how far. */
+export function retryFlagsOf({
+  config,
+  parallel,
+  haltAfter,
+  place,
+  until,
+}: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until'>): string[] {
+  const duration = (ms: number | undefined): string | undefined => (ms === undefined ? undefined : durationFlag(ms));
+  const values: Record<string, string | number | null | undefined> = {
+    '--drafter': config.drafter,
+    '--reviewer': config.reviewer,
+    '--implementer': config.implementer,
+    '--parallel': parallel.workers === 1 ? undefined : parallel.workers,
+    '--halt': haltAfter,
+    '--timeout': duration(config.timeoutMs),
+    '--global-timeout': duration(config.globalTimeoutMs),
+    '--idle-timeout': duration(config.idleTimeoutMs),
+    '--max-retries': config.maxRetries,
+    '--max-rounds': config.maxRounds,
+    '--max-cost': config.maxCostUsd,
+    '--max-cost-per-item': config.maxCostPerItemUsd,
+    ...placeValues(place),
     // The whole way is what is meant without it.
-    ['--until', until === 'implement' ? undefined : until],
-  ] as const) {
-    if (value !== undefined) words.push(name, shellWord(value));
-  }
-  if (models.offline) words.push('--offline');
-  return words;
+    '--until': until === 'implement' ? undefined : until,
+  };
+  return [...flagWords(values), ...(config.offline ? ['--offline'] : [])];
 }
 
 function definedOnly<T extends Record<string, string | undefined>>(values: T): { [K in keyof T]?: string } {

@@ -15,7 +15,7 @@ export function createProgram(): Command {
       'Turns a backlog of issues into reviewed low-level designs: one model drafts, another reviews, nothing is paid for twice.',
     )
     .version(version)
-    .showSuggestionAfterError()
+    .showSuggestionAfterError(false)
     .configureHelp({ sortSubcommands: false })
     // What is wrong is printed where everything wrong is printed, in the same form.
     .configureOutput({ outputError: () => undefined })
@@ -31,7 +31,7 @@ export function createProgram(): Command {
       .command(name)
       .description(description)
       .exitOverride()
-      .showSuggestionAfterError()
+      .showSuggestionAfterError(false)
       .addHelpText('after', `\nExamples:\n${examples.map((example) => `  ${example}`).join('\n')}`);
 
   const lld = command('lld', 'an issue becomes a reviewed low-level design (LLD)', [
@@ -72,7 +72,7 @@ export function createProgram(): Command {
   ])
     .argument('[ids...]', 'exactly these issues')
     .addOption(new Option('--until <stage>', 'how far').choices(['lld', 'implement']).default('implement'));
-  addBatchFlags(run).action(async (ids: string[], flags: { until?: 'lld' | 'implement' }) => {
+  addBatchFlags(run).action(async (ids: string[], flags: unknown) => {
     const { runCommand } = await import('./commands/run.ts');
     process.exitCode = await runCommand(ids, flags);
   });

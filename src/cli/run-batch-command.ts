@@ -2,16 +2,20 @@ import { AgentosError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import { isItemId } from '../core/ids.ts';
 import type { Plan } from '../core/plan.ts';
+import type { Summary } from '../core/summary.ts';
+import type { Guide } from '../output/next-steps.ts';
 import { createPeople } from '../output/people.ts';
 import { printPlan } from '../output/plan.ts';
 import { printSummary } from '../output/summary.ts';
 import type { Pipeline } from '../runner/batch.ts';
 import { planBatch } from '../runner/plan-batch.ts';
 import { runPlan } from '../runner/run-plan.ts';
+import { createGit } from '../workspace/git.ts';
 import type { Project } from '../workspace/project.ts';
+import { checkoutOf } from '../workspace/repository.ts';
 import type { BatchRequest } from './batch-flags.ts';
 import { watchInterrupts } from './interrupt.ts';
-import { projectOf } from './place-flags.ts';
+import { placeFlagsOf, projectOf } from './place-flags.ts';
 import { version } from './version.ts';
 
 /** What every batch command does with its flags: plan, and unless that is all, run and sum up. */
@@ -65,7 +69,7 @@ export async function runBatchCommand(
         version,
       });
       people.close();
-      printSummary(people.terminal, summary);
+      printSummary(people.terminal, summary, await guideOf(project, request, summary));
       if (request.json) printJson(summary);
       return summary.exitCode;
     } finally {
@@ -74,6 +78,20 @@ export async function runBatchCommand(
   } finally {
     people.close();
   }
+}
+
+async function guideOf(
+  { paths, childEnv }: Project,
+  { place, config }: BatchRequest,
+  summary: Summary,
+): Promise<Guide> {
+  const hasBranch = summary.items.some((item) => item.workflow === 'implement' && item.status === 'succeeded');
+  return {
+    place: placeFlagsOf(place),
+    offline: config.offline ?? false,
+    // A checkout that git can't name costs these lines, not the summary.
+    checkout: hasBranch ? await checkoutOf(createGit(paths.repository, childEnv)).catch(() => null) : null,
+  };
 }
 
 function showPlan(plan: Plan, show: (plan: Plan) => void): number {
@@ -92,6 +110,7 @@ function nothing({ workflow, parallel }: Plan): unknown {
     exitCode: EXIT.ok,
     counts: { total: 0 },
     retryCommand: null,
+    changeFirst: null,
     items: [],
   };
 }

@@ -167,8 +167,9 @@ export class ParallelCoordinator {
       const finish = (end: ItemEnd): void => {
         ends.set(end.id, end);
         backlog.end(end.id, end.status);
-        const { status, durationMs, attempts, reason, error } = end;
-        this.#options.onEvent(end.id, { type: 'item-finished', status, durationMs, attempts, reason, error });
+        const { id, ...ended } = end;
+        const { status, error } = end;
+        this.#options.onEvent(id, { type: 'item-finished', ...ended });
         join(next?.(end) ?? [], true);
         const facts = status === 'cancelled' ? null : halt.ended(isFailure(status) ? error : null);
         if (facts !== null && halted === null && backlog.size > 0) {

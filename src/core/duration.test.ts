@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatDuration, LONGEST_MS, parseDuration } from './duration.ts';
+import { durationFlag, formatDuration, LONGEST_MS, parseDuration } from './duration.ts';
 
 test.each([
   ['300ms', 300],
@@ -12,6 +12,10 @@ test.each([
   [' 5m ', 300_000],
 ])('%j is %d ms', (text, ms) => {
   expect(parseDuration(text)).toBe(ms);
+});
+
+test.each(['300ms', '1s500ms', '90s', '30m', '1h30m', '1d2h'])('%s can be said again', (text) => {
+  expect(parseDuration(durationFlag(parseDuration(text) ?? 0))).toBe(parseDuration(text));
 });
 
 test.each(['', '5', 'm', '5 m', '-5m', '5x', '1e3s', '0s', '0h0m', 'five minutes', '5m!', '٣s'])(

@@ -24,3 +24,15 @@ export function formatDuration(ms: number): string {
   if (minutes < 60) return `${minutes}m ${String(Math.floor((ms % 60_000) / 1_000)).padStart(2, '0')}s`;
   return `${Math.floor(minutes / 60)}h ${String(minutes % 60).padStart(2, '0')}m`;
 }
+
+/** As a flag is written: `1h30m`, `90s` as `1m30s`; what `parseDuration` reads. */
+export function durationFlag(ms: number): string {
+  let left = Math.max(1, Math.round(ms));
+  let text = '';
+  for (const [unit, size] of Object.entries(UNITS_MS).toReversed()) {
+    const count = Math.floor(left / size);
+    left -= count * size;
+    if (count > 0) text += `${count}${unit}`;
+  }
+  return text;
+}

@@ -8,17 +8,25 @@ import type { PlannedGroup } from './planned-group.ts';
  * How an item ended. `succeeded`, `skipped` and `discuss` are not failures; `cancelled` and `paused` go on with the next
  * run; the others are failures that keep everything they had.
  */
-export type ItemStatus =
-  | 'succeeded'
-  | 'skipped'
-  | 'discuss'
-  | 'failed'
-  | 'timed-out'
-  | 'over-budget'
-  | 'stalled'
-  | 'crashed'
-  | 'paused'
-  | 'cancelled';
+export const ITEM_STATUSES = [
+  'succeeded',
+  'skipped',
+  'discuss',
+  'failed',
+  'timed-out',
+  'over-budget',
+  'stalled',
+  'crashed',
+  'paused',
+  'cancelled',
+] as const;
+export type ItemStatus = (typeof ITEM_STATUSES)[number];
+
+/**
+ * What a request waits for. quota: a vendor refused one for lack of it, and names or implies a time; pace: the known rate
+ * of a key; key: as many requests as allowed are in flight with every key; retry: the vendor itself fails.
+ */
+export type WaitReason = 'quota' | 'pace' | 'key' | 'retry';
 
 /** What happens while an item is worked on. Everything that shows or stores is a subscriber of these. */
 export type ItemEvent =
@@ -36,9 +44,9 @@ export type ItemEvent =
   /** Changes that were not allowed where they were made; kept as a patch. */
   | { type: 'changes-undone'; step: string; paths: string[]; why: string; patch: string }
   | { type: 'committed'; branch: string; commit: string; what: 'tests' | 'code' | 'report' }
-  /** The item's next call waits for a key; that is neither idling nor failing. */
-  | { type: 'quota-waiting'; vendor: string }
-  | { type: 'quota-resumed'; vendor: string; waitedMs: number }
+  /** The item's next call waits for its turn; that is neither idling nor failing. `forMs` null: until another call ends. */
+  | { type: 'quota-waiting'; vendor: string; reason: WaitReason; forMs: number | null }
+  | { type: 'quota-resumed'; vendor: string; reason: WaitReason; waitedMs: number }
   /** An answer that was paid for before its worker died. */
   | { type: 'answer-reused'; step: string }
   | GatewayCalled
@@ -53,6 +61,8 @@ export type ItemEvent =
       attempts: number;
       reason: string | null;
       error: ErrorRecord | null;
+      /** Files, relative to the repository, and branches; what it came to first. */
+      outputs: string[];
       /** Of a pipeline: only this stage has ended, and the item goes on with that workflow. */
       goesOnWith?: WorkflowName;
     };
@@ -112,8 +122,8 @@ export type RunEvent =
   | { type: 'key-cooling'; keyId: string; forMs: number; why: 'rate' | 'tokens' | 'concurrency' | 'quota' }
   | { type: 'key-dead'; keyId: string; reason: string }
   | { type: 'groups-merged'; group: string; keyIds: string[] }
-  | { type: 'pool-exhausted'; vendor: string; forMs: number | null }
-  | { type: 'pool-resumed'; vendor: string }
+  | { type: 'pool-exhausted'; vendor: string; reason: WaitReason; forMs: number | null }
+  | { type: 'pool-resumed'; vendor: string; reason: WaitReason }
   | { type: 'run-finished'; runId: string; exitCode: number; durationMs: number };
 
 /** An event as it is stored and sent: with the time, and with the item it belongs to. */

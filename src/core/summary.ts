@@ -1,11 +1,13 @@
 import type { ErrorRecord } from './errors.ts';
 import type { AgentosEvent, ItemStatus } from './events.ts';
-import { isFailure } from './exit-code.ts';
 import { addUsage, NO_USAGE, type Usage } from './money.ts';
-import type { PipelineName } from './paths.ts';
+import type { PipelineName, WorkflowName } from './paths.ts';
+import type { Change } from './retry.ts';
 
 export interface ItemSummary {
   id: string;
+  /** The last one that it came to. */
+  workflow: WorkflowName;
   title: string;
   status: ItemStatus;
   reason: string | null;
@@ -35,7 +37,10 @@ export interface Summary {
   parallel: number;
   exitCode: number;
   counts: Record<string, number>;
+  /** null: nothing failed, or a person has to change something first. */
   retryCommand: string | null;
+  /** Before a retry, where the same command would fail the same way. */
+  changeFirst: Change | null;
   items: ItemSummary[];
 }
 
@@ -68,16 +73,6 @@ export function createTally(title: string): ItemTally {
     },
   };
   return tally;
-}
-
-/** The line to copy for what failed, or null. */
-export function retryCommandOf(
-  workflow: PipelineName,
-  items: readonly ItemSummary[],
-  flags: readonly string[],
-): string | null {
-  const failed = items.filter((item) => isFailure(item.status)).map((item) => item.id);
-  return failed.length === 0 ? null : ['agentos', workflow, '--ids', ...failed, ...flags].join(' ');
 }
 
 export function countsOf(items: readonly ItemSummary[]): Record<string, number> {

@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { formatDuration } from './duration.ts';
 import type { Problem } from './errors.ts';
+import { localTime } from './local-time.ts';
 
 export interface Wording {
   message: string;
@@ -24,7 +25,7 @@ function wordsOf(problem: Problem): Wording {
       return say(problem.reason, problem.hint ?? null);
     case 'bad-id':
       return say(
-        `"${shorten(problem.id)}" is not a valid id.`,
+        `"${shorten(problem.id)}" is ${problem.id.endsWith('.md') ? 'no issue or brief of this repository' : 'not a valid id'}.`,
         'Ids are 1 to 64 letters, digits, hyphens and underscores: the name of the file in issues/ or briefs/ without .md.',
       );
     case 'config-unreadable':
@@ -256,7 +257,7 @@ function wordsOf(problem: Problem): Wording {
       );
     case 'item-locked':
       return say(
-        `${problem.workflow} ${problem.id} is being worked on by another run (process ${problem.pid}, since ${problem.since}).`,
+        `${problem.workflow} ${problem.id} is being worked on by another run (process ${problem.pid}, since ${localTime(problem.since)}).`,
         'Wait for it to end. See: agentos status',
       );
     case 'git-failed':

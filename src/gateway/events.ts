@@ -1,4 +1,5 @@
 import type { ErrorRecord } from '../core/errors.ts';
+import type { WaitReason } from '../core/events.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { Usage } from '../core/money.ts';
 
@@ -14,8 +15,8 @@ interface Who {
 export type GatewayEvent =
   | GatewayCall
   /** A request has been without a key for a while; it goes on with `gateway-call`, `gateway-resumed` or the caller's end. */
-  | (Who & { type: 'gateway-waiting' })
-  | (Who & { type: 'gateway-resumed'; waitedMs: number })
+  | (Who & { type: 'gateway-waiting'; reason: WaitReason; forMs: number | null })
+  | (Who & { type: 'gateway-resumed'; reason: WaitReason; waitedMs: number })
   /** A finished answer, or one in flight, was given to a caller that asked for it again: nothing was paid. */
   | (Who & { type: 'gateway-answer-reused'; step: string; finished: boolean });
 

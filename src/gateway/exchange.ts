@@ -31,7 +31,7 @@ export interface ExchangeBounds {
 }
 
 export interface ExchangeSettings extends ExchangeBounds {
-  pool: Pick<Pool, 'acquire'>;
+  pool: Pick<Pool, 'acquire' | 'outlook'>;
   upstream: Upstream;
   spending: Spending;
   accounts: Accounts;
@@ -73,8 +73,11 @@ export async function exchange(
       pool: settings.pool,
       clock,
       boundMs,
-      onWaiting: () => onEvent({ type: 'gateway-waiting', ...who }),
-      onResumed: (waitedMs) => onEvent({ type: 'gateway-resumed', ...who, waitedMs }),
+      onWaiting: ({ reason, untilMs }) => {
+        const forMs = untilMs === null ? null : Math.max(0, untilMs - clock.now());
+        onEvent({ type: 'gateway-waiting', ...who, reason, forMs });
+      },
+      onResumed: (waitedMs, { reason }) => onEvent({ type: 'gateway-resumed', ...who, reason, waitedMs }),
     },
     { ...who, estimatedInputTokens: inputTokens, deadlineMs, signal },
   );

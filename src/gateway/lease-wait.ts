@@ -1,18 +1,18 @@
 import type { Clock } from '../core/clock.ts';
 import { formatDuration } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
-import type { Lease, LeaseRequest, Pool } from './port.ts';
+import type { Lease, LeaseRequest, Outlook, Pool } from './port.ts';
 
 /** Waits shorter than this are not worth an event. */
 const MOMENT_MS = 1_000;
 
 export interface LeaseWaitOptions {
-  pool: Pick<Pool, 'acquire'>;
+  pool: Pick<Pool, 'acquire' | 'outlook'>;
   clock: Clock;
   /** All waits of one request together, whatever the pool thinks. */
   boundMs: number;
-  onWaiting: () => void;
-  onResumed: (waitedMs: number) => void;
+  onWaiting: (outlook: Outlook) => void;
+  onResumed: (waitedMs: number, outlook: Outlook) => void;
 }
 
 /** The waits of one request for its keys. */
@@ -34,12 +34,12 @@ export function createLeaseWait(
     const fromMs = clock.now();
     const leftMs = boundMs - waitedMs;
     const granted = new AbortController();
-    let waiting = false;
+    let waiting: Outlook | null = null;
     const watch = async (): Promise<void> => {
       await clock.sleep(Math.max(0, Math.min(MOMENT_MS, leftMs)), granted.signal);
       if (granted.signal.aborted) return;
-      waiting = true;
-      onWaiting();
+      waiting = pool.outlook(request);
+      onWaiting(waiting);
       await clock.sleep(Math.max(0, leftMs - MOMENT_MS), granted.signal);
       if (!granted.signal.aborted) over.abort(waitedTooLong(request.vendor, boundMs));
     };
@@ -50,7 +50,7 @@ export function createLeaseWait(
       granted.abort();
       const tookMs = clock.now() - fromMs;
       waitedMs += tookMs;
-      if (waiting) onResumed(tookMs);
+      if (waiting !== null) onResumed(tookMs, waiting);
     }
   };
   return {

@@ -5,6 +5,7 @@ import type { VendorName } from '../core/keys.ts';
 import { Secret } from '../core/secret.ts';
 import { createCredentialPool, type PoolOptions } from './pool.ts';
 import type { Lease, LeaseRequest, PoolEvent, VendorAnswer } from './port.ts';
+import type { RateLimits } from './quota-group-lane.ts';
 
 const OK: VendorAnswer = { status: 200, headers: {}, body: null };
 
@@ -345,7 +346,61 @@ describe('exhaustion', () => {
     });
     expect(events.map(({ type }) => type)).toEqual(['key-cooling', 'exhausted']);
     await clock.advance(61_000);
-    await expect.poll(() => events.at(-1), { timeout: 5_000 }).toEqual({ type: 'resumed', vendor: 'anthropic' });
+    await expect
+      .poll(() => events.at(-1), { timeout: 5_000 })
+      .toEqual({
+        type: 'resumed',
+        vendor: 'anthropic',
+        reason: 'quota',
+      });
+  });
+
+  it('is called quota only where the vendor refused, and said again when a refusal comes on top of our own pace', async () => {
+    const limits = { vendors: { anthropic: { requestsPerMinute: 1 } } };
+    const { clock, events, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits });
+    const lease = await pool.acquire(ask());
+    const waiting = fate(pool.acquire(ask()));
+    expect(events).toMatchObject([{ type: 'exhausted', reason: 'pace' }]);
+    lease.answered(refusal({ 'retry-after': '120' }));
+    expect(events.slice(1)).toMatchObject([{ type: 'key-cooling' }, { type: 'exhausted', reason: 'quota' }]);
+    await clock.advance(121_000);
+    expect(waiting.done).toBe(true);
+    expect(events.at(-1)).toMatchObject({ type: 'resumed', reason: 'quota' });
+  });
+});
+
+describe('the outlook of who waits', () => {
+  const one = (limits: RateLimits = {}): ReturnType<typeof setUp> =>
+    setUp({ keys: keysOf('anthropic', 'a'), limits: { vendors: { anthropic: limits } } });
+
+  it('is quota until the time that the vendor named', async () => {
+    const { clock, pool, ask } = one();
+    (await pool.acquire(ask())).answered(refusal({ 'retry-after': '30' }));
+    expect(pool.outlook(ask())).toEqual({ reason: 'quota', untilMs: clock.now() + 30_000 });
+  });
+
+  it('is pace until a request fits the rate', async () => {
+    const { clock, pool, ask } = one({ requestsPerMinute: 1 });
+    await pool.acquire(ask());
+    const { reason, untilMs } = pool.outlook(ask());
+    expect(reason).toBe('pace');
+    expect(untilMs).toBeGreaterThan(clock.now() + 50_000);
+  });
+
+  it('is a key while as many requests as allowed are in flight', async () => {
+    const { pool, ask } = one({ concurrency: 1 });
+    await pool.acquire(ask());
+    expect(pool.outlook(ask())).toEqual({ reason: 'key', untilMs: null });
+  });
+
+  it('is a retry while the provider fails', async () => {
+    const { clock, pool, ask } = one();
+    for (let n = 0; n < 12; n++) {
+      const acquired = pool.acquire(ask());
+      await clock.runUntil(acquired);
+      (await acquired).answered({ status: 529, headers: {}, body: null });
+    }
+    expect(pool.outlook(ask())).toMatchObject({ reason: 'retry', untilMs: expect.any(Number) });
   });
 });
 

@@ -9,7 +9,7 @@ import { PoolLine, type Waiter } from './pool-line.ts';
 import { type MemberOptions, PoolMembers } from './pool-members.ts';
 import { waitRefusal } from './pool-refusal.ts';
 import { PoolSettlement } from './pool-settlement.ts';
-import type { KeyView, Lease, LeaseRequest, Pool, PoolEvent, Ruling, VendorAnswer } from './port.ts';
+import type { KeyView, Lease, LeaseRequest, Outlook, Pool, PoolEvent, Ruling, VendorAnswer } from './port.ts';
 
 export interface PoolOptions extends MemberOptions {
   clock: Clock;
@@ -89,6 +89,14 @@ class CredentialPool implements Pool, LeaseOwner {
       line.queue.push(request.workflow, waiter, retry ? 'head' : 'tail');
       this.#pump();
     });
+  }
+
+  outlook(request: Parameters<Pool['outlook']>[0]): Outlook {
+    const nowMs = this.#clock.now();
+    const line = this.#line(request);
+    const choice = this.#choose(line, request, nowMs);
+    const isKnown = choice.key !== null && !choice.busy && choice.readyMs > nowMs;
+    return { reason: this.#reason(choice, line, nowMs), untilMs: isKnown ? choice.readyMs : null };
   }
 
   tryAcquire(request: LeaseRequest): Lease | null {
@@ -198,7 +206,10 @@ class CredentialPool implements Pool, LeaseOwner {
         continue;
       }
       // A key that is only busy may be free at any moment: then nothing is known about when.
-      if (!choice.busy) this.#exhaustion.servedFrom(line.vendor, choice.readyMs);
+      if (!choice.busy) {
+        const reasonOf = (): Outlook['reason'] => this.#reason(choice, line, nowMs);
+        this.#exhaustion.servedFrom(line.vendor, choice.readyMs, reasonOf);
+      }
       const earliestMs = choice.busy ? nowMs : choice.readyMs;
       const overloaded = this.#breaker(line.vendor).isOpen();
       line.refuseLate(earliestMs, nowMs, () => waitRefusal(line.vendor, overloaded, earliestMs - nowMs));
@@ -208,7 +219,7 @@ class CredentialPool implements Pool, LeaseOwner {
   }
 
   /** The live key that can go first; near ties go to the workflow's last one, whose prompt cache is warm. */
-  #choose(line: PoolLine, request: LeaseRequest, nowMs: number): Choice {
+  #choose(line: PoolLine, request: Parameters<Pool['outlook']>[0], nowMs: number): Choice {
     const gateMs = this.#breaker(line.vendor).readyAtMs(nowMs);
     if (gateMs === null) return { key: null, readyMs: Number.POSITIVE_INFINITY, busy: true };
     let best: Candidate | null = null;
@@ -228,6 +239,15 @@ class CredentialPool implements Pool, LeaseOwner {
     }
     const readyMs = best?.readyMs ?? Number.POSITIVE_INFINITY;
     return { key: best?.key ?? null, readyMs, busy: freeMs < readyMs };
+  }
+
+  /** What keeps the choice back. Only a refusal by the vendor is called quota. */
+  #reason({ key, readyMs, busy }: Choice, { vendor, model }: PoolLine, nowMs: number): Outlook['reason'] {
+    const breaker = this.#breaker(vendor);
+    if (breaker.isOpen() && (breaker.readyAtMs(nowMs) ?? Number.POSITIVE_INFINITY) >= readyMs) return 'retry';
+    if (key === null || busy) return 'key';
+    const blocked = key.group.lane(model, nowMs).blocked(nowMs);
+    return blocked !== null && blocked.why !== 'concurrency' && blocked.untilMs >= readyMs ? 'quota' : 'pace';
   }
 
   #ready(line: PoolLine, request: LeaseRequest, key: PoolKey, nowMs: number): PoolKey | null {

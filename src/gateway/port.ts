@@ -1,4 +1,5 @@
 import type { AgentosError } from '../core/errors.ts';
+import type { WaitReason } from '../core/events.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { Usage } from '../core/money.ts';
 import type { Secret } from '../core/secret.ts';
@@ -62,8 +63,14 @@ export type PoolEvent =
   | { type: 'key-cooling'; keyId: string; untilMs: number; why: 'rate' | 'tokens' | 'concurrency' | 'quota' }
   | { type: 'key-dead'; keyId: string; reason: string }
   | { type: 'groups-merged'; group: string; keyIds: string[] }
-  | { type: 'exhausted'; vendor: VendorName; earliestMs: number | null }
-  | { type: 'resumed'; vendor: VendorName };
+  | { type: 'exhausted'; vendor: VendorName; reason: WaitReason; earliestMs: number | null }
+  | { type: 'resumed'; vendor: VendorName; reason: WaitReason };
+
+/** Why a request has to wait, and until when at the earliest; null: until another one ends. */
+export interface Outlook {
+  reason: WaitReason;
+  untilMs: number | null;
+}
 
 export interface Pool {
   /**
@@ -71,6 +78,7 @@ export interface Pool {
    * `provider-quota` or `provider-overloaded` (not before the deadline), or with the signal's reason.
    */
   acquire(request: LeaseRequest): Promise<Lease>;
+  outlook(request: Pick<LeaseRequest, 'vendor' | 'model' | 'workflow' | 'estimatedInputTokens'>): Outlook;
   /** A lease if one can be had now and nobody is waiting, else null. */
   tryAcquire(request: LeaseRequest): Lease | null;
   /** True as soon as a key could serve; false when the time is over. */

@@ -46,7 +46,7 @@ const BOUNDS: GatewayBounds = {
 };
 
 export interface GatewayOptions {
-  pool: Pick<Pool, 'acquire'>;
+  pool: Pick<Pool, 'acquire' | 'outlook'>;
   /** The vendors' base URLs where they are not their own; a compatible server has none of its own. */
   upstreams: Partial<Record<VendorName, string | undefined>>;
   prices: Readonly<Record<string, PriceSetting>>;

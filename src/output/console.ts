@@ -2,13 +2,15 @@ import type { AgentosEvent, Subscriber } from '../core/events.ts';
 import { parseItemId } from '../core/ids.ts';
 import { labelOf } from '../core/paths.ts';
 import { type Level, type Line, linesOf } from './item-lines.ts';
-import { paint, printable, type Terminal } from './terminal.ts';
+import { paint, paintLabel, printable, type Terminal } from './terminal.ts';
 
-const RANK: Record<Level, number> = { quiet: 0, normal: 1, verbose: 2 };
+const RANK: Record<Level, number> = { quiet: 0, live: 1, normal: 2, verbose: 3 };
 
 /** In front of every line: whose it is. */
-export function prefixOf(event: AgentosEvent): string {
-  return 'item' in event ? `[${labelOf(event.workflow, parseItemId(event.item))}]` : '[COORDINATOR]';
+function prefixOf(terminal: Terminal, event: AgentosEvent): string {
+  if (!('item' in event)) return paint(terminal, 'dim', '[COORDINATOR]');
+  const label = labelOf(event.workflow, parseItemId(event.item));
+  return paintLabel(terminal, label, `[${label}]`);
 }
 
 /** Events as lines for people: prefix, one space, the line. */
@@ -17,7 +19,7 @@ export function consoleSubscriber(terminal: Terminal, level: Level): Subscriber 
     for (const line of linesOf(event)) {
       if (RANK[line.from] > RANK[level]) continue;
       for (const text of line.text.split('\n')) {
-        terminal.line(`${paint(terminal, 'cyan', prefixOf(event))} ${styled(terminal, line, printable(text))}`);
+        terminal.line(`${prefixOf(terminal, event)} ${styled(terminal, line, printable(text))}`);
       }
     }
   };

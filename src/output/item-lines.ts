@@ -1,9 +1,11 @@
 import { formatDuration } from '../core/duration.ts';
-import type { AgentosEvent, ItemStatus } from '../core/events.ts';
+import type { AgentosEvent, ItemStatus, WaitReason } from '../core/events.ts';
+import { waitText } from '../core/local-time.ts';
 import { describeGroup } from '../core/planned-group.ts';
 import { wordingOf } from '../core/wording.ts';
 
-export type Level = 'quiet' | 'normal' | 'verbose';
+/** `live`: above a live region, which shows the steps itself: verdicts, failures and ends. */
+export type Level = 'quiet' | 'live' | 'normal' | 'verbose';
 type Style = 'plain' | 'dim' | 'good' | 'warn' | 'bad';
 
 export interface Line {
@@ -26,6 +28,9 @@ const STATUS_STYLE: Record<ItemStatus, Style> = {
   cancelled: 'warn',
 };
 
+/** A pause of seconds comes and goes; the live region shows it. */
+const LONG_PAUSE_MS = 60_000;
+
 const line = (text: string, style: Style = 'plain', from: Level = 'normal'): Line => ({ text, style, from });
 
 /** An event in words, without its prefix. */
@@ -36,26 +41,32 @@ export function linesOf(event: AgentosEvent): Line[] {
         line(
           `${event.workflow}: ${event.items.length} item(s), ${event.parallel} at a time, ${modelsOf(event.models)}`,
           'dim',
+          'live',
         ),
         line(`run ${event.runId}`, 'dim', 'verbose'),
-        ...event.groups.map((group) => line(describeGroup(group), 'dim')),
+        ...event.groups.map((group) => line(describeGroup(group), 'dim', 'live')),
       ];
     case 'warning':
       return [line(event.text, 'warn', 'quiet')];
     case 'interrupted':
       return [line(`${event.signal}: stopping; what is finished is kept. Once more to stop at once.`, 'warn', 'quiet')];
     case 'key-cooling':
-      return [line(`rate limit on ${event.keyId} (${event.why}), back in ${formatDuration(event.forMs)}`, 'warn')];
+      return [line(`rate limit on ${event.keyId} (${event.why}) ${waitText(event.forMs, event.at)}`, 'warn')];
     case 'key-dead':
       return [line(`${event.keyId} is out: ${event.reason}`, 'bad', 'quiet')];
     case 'groups-merged':
       return [line(`${event.keyIds.join(', ')} draw on one quota`, 'dim', 'verbose')];
     case 'pool-exhausted': {
-      const until = event.forMs === null ? '' : `, back in ${formatDuration(event.forMs)}`;
-      return [line(`pool exhausted: no key of ${event.vendor} has quota left${until}; paused`, 'warn', 'quiet')];
+      const time = event.forMs === null ? '' : ` ${waitText(event.forMs, event.at)}`;
+      if (event.reason !== 'quota') return [line(`${holdText(event)}${time}; nothing new is started`, 'dim')];
+      const isLong = event.forMs === null || event.forMs >= LONG_PAUSE_MS;
+      const text = `pool exhausted: no key of ${event.vendor} has quota left; paused${time}`;
+      return [line(text, 'warn', isLong ? 'quiet' : 'normal')];
     }
     case 'pool-resumed':
-      return [line(`resumed: ${event.vendor} has quota again`, 'good', 'quiet')];
+      return event.reason === 'quota'
+        ? [line(`resumed: ${event.vendor} has quota again`, 'good')]
+        : [line(`${event.vendor} can be asked again`, 'dim')];
     case 'run-finished':
       return [];
     case 'item-started': {
@@ -103,14 +114,13 @@ export function linesOf(event: AgentosEvent): Line[] {
       ];
     }
     case 'reply-rejected':
-      return [line(`${event.step}: not taken: ${event.reason}`, 'warn')];
+      return [line(`${event.step}: not taken: ${event.reason}`, 'warn', 'live')];
     case 'review-read': {
-      const [one, two, three] = event.tiers;
       const style = event.verdict === 'APPROVED' ? 'good' : 'warn';
-      const findings = `${one} Tier 1, ${two} Tier 2, ${three} Tier 3`;
+      const findings = event.tiers.flatMap((count, at) => (count === 0 ? [] : [`${count} Tier ${at + 1}`])).join(', ');
       return [
-        line(`review ${event.round}: ${event.verdict ?? 'no verdict'} (${findings})`, style),
-        ...event.problems.map((problem) => line(`  ${problem}`, 'warn')),
+        line(`review ${event.round}: ${event.verdict ?? 'no verdict'} (${findings || 'no findings'})`, style, 'live'),
+        ...event.problems.map((problem) => line(`  ${problem}`, 'warn', 'live')),
       ];
     }
     case 'file-written':
@@ -124,26 +134,16 @@ export function linesOf(event: AgentosEvent): Line[] {
         line(`${event.step}: ${event.outcome} (${some.join(', ')}) in ${formatDuration(event.durationMs)}`, 'dim'),
       ];
     }
-    case 'gate-checked': {
-      const result = event.skipped === null ? (event.passed ? 'holds' : 'fails') : `not checked: ${event.skipped}`;
-      const style = event.skipped !== null ? 'dim' : event.passed ? 'good' : 'warn';
-      return [
-        line(`gate ${event.gate}: ${result}`, style),
-        ...event.problems.flatMap((problem) => {
-          const [first = '', ...rest] = problem.split('\n');
-          return [line(`  ${first}`, 'warn'), ...rest.map((more) => line(`    ${more}`, 'dim', 'verbose'))];
-        }),
-        ...event.details.map((detail) => line(`  ${detail}`, 'dim', 'verbose')),
-      ];
-    }
+    case 'gate-checked':
+      return gateLines(event);
     case 'changes-undone':
-      return [line(`undone, ${event.why}: ${event.paths.join(', ')} (kept as ${event.patch})`, 'warn')];
+      return [line(`undone, ${event.why}: ${event.paths.join(', ')} (kept as ${event.patch})`, 'warn', 'live')];
     case 'committed':
       return [line(`committed the ${event.what} on ${event.branch}: ${event.commit.slice(0, 12)}`)];
     case 'quota-waiting':
-      return [line(`waits for quota of ${event.vendor}`, 'warn')];
+      return [line(`${holdText(event)}${event.forMs === null ? '' : ` ${waitText(event.forMs, event.at)}`}`, 'warn')];
     case 'quota-resumed':
-      return [line(`goes on after ${formatDuration(event.waitedMs)} of waiting for quota`, 'dim')];
+      return [line(`resumed after ${formatDuration(event.waitedMs)} (${event.reason})`, 'dim')];
     case 'answer-reused':
       return [line(`${event.step}: paid for already, taken from the gateway`, 'dim')];
     case 'gateway-call': {
@@ -165,6 +165,7 @@ export function linesOf(event: AgentosEvent): Line[] {
         line(
           `${wordingOf(event.error.problem).message} Attempt ${event.attempt} in ${formatDuration(event.delayMs)}.`,
           'warn',
+          'live',
         ),
       ];
     case 'item-finished':
@@ -174,22 +175,62 @@ export function linesOf(event: AgentosEvent): Line[] {
 
 /** A run that was stopped says once what to do; what it never started is not worth a line each, unless it has its own reason. */
 function endLines(event: Extract<AgentosEvent, { type: 'item-finished' }>): Line[] {
-  const { status, attempts, durationMs, reason } = event;
+  const { status, attempts, durationMs, reason, outputs } = event;
   if (status === 'cancelled' && attempts === 0) {
     const isOfRun = event.error !== null || reason === null;
     return [isOfRun ? line('cancelled: not started', 'dim', 'verbose') : line(`cancelled: ${reason}`, 'warn', 'quiet')];
   }
   const error = event.error ? wordingOf(event.error.problem) : null;
   const detail = error?.message ?? reason;
+  const made = status === 'succeeded' && outputs[0] !== undefined ? `${outputs[0]}, ` : '';
   const lines = [
-    line(`${status}${detail ? `: ${detail}` : ''} (${formatDuration(durationMs)})`, STATUS_STYLE[status], 'quiet'),
+    line(
+      `${status}${detail ? `: ${detail}` : ''} (${made}${formatDuration(durationMs)})`,
+      STATUS_STYLE[status],
+      'quiet',
+    ),
   ];
   if (error?.hint && status !== 'cancelled') lines.push(line(error.hint, 'dim', 'quiet'));
   return lines;
 }
 
+/** Quota is the vendor's word, pace is ours. */
+function holdText({ vendor, reason }: { vendor: string; reason: WaitReason }): string {
+  switch (reason) {
+    case 'quota':
+      return `waits for quota of ${vendor}`;
+    case 'pace':
+      return `pace: waits with the next request to ${vendor}`;
+    case 'key':
+      return `pace: waits for a free key of ${vendor}`;
+    case 'retry':
+      return `retry: ${vendor} fails; waits with the next request`;
+  }
+}
+
+/** A gate that decides something is a verdict; one that has nothing to say is for the log. */
+function gateLines(event: Extract<AgentosEvent, { type: 'gate-checked' }>): Line[] {
+  const { gate, skipped, passed, problems } = event;
+  const details = event.details.map((detail) => line(`  ${detail}`, 'dim', 'verbose'));
+  if (skipped !== null) return [line(`${gate}: not checked: ${skipped}`, 'dim'), ...details];
+  if (passed) return [line(`${gate}: ${event.summary}`, 'good', VERDICTS.has(gate) ? 'live' : 'normal'), ...details];
+  const [headline, indent] =
+    problems.length === 1 ? [[], `${gate}: `] : [[`${gate}: ${problems.length} problems`], '  '];
+  return [
+    ...headline.map((text) => line(text, 'warn', 'live')),
+    ...problems.flatMap((problem) => {
+      const [first = '', ...more] = problem.split('\n');
+      return [line(indent + first, 'warn', 'live'), ...more.map((text) => line(`    ${text}`, 'dim', 'verbose'))];
+    }),
+    ...details,
+  ];
+}
+
+const VERDICTS: ReadonlySet<string> = new Set(['red', 'green', 'coverage', 'reverse']);
+
+/** A model that plays several roles is named once. */
 function modelsOf(models: Record<string, string>): string {
-  return Object.entries(models)
-    .map(([role, spec]) => `${role} ${spec}`)
-    .join(', ');
+  const roles = new Map<string, string[]>();
+  for (const [role, spec] of Object.entries(models)) roles.set(spec, [...(roles.get(spec) ?? []), role]);
+  return [...roles].map(([spec, names]) => `${names.join(' and ')} ${spec}`).join(', ');
 }

@@ -1,3 +1,7 @@
+import type { WaitReason } from '../core/events.ts';
+import { localClock } from '../core/local-time.ts';
+import type { Wait } from './progress.ts';
+
 /** `0:42`, `4:05`, `1:02:03`: of a width that changes seldom, unlike words for a duration. */
 export function clockTime(ms: number): string {
   const seconds = Math.floor(ms / 1_000);
@@ -15,4 +19,24 @@ export function shortCount(count: number): string {
 export function shortMoney(usd: number | null): string {
   if (usd === null) return '$?';
   return `$${usd.toFixed(usd < 1 ? 4 : 2)}`;
+}
+
+/** Up to here a wait counts down; beyond, the time of day says more. */
+const COUNTDOWN_MS = 600_000;
+
+const LONG: Record<WaitReason, string> = {
+  quota: 'waits for quota',
+  pace: 'paced',
+  key: 'paced, waits for a key',
+  retry: 'waits to retry',
+};
+
+/** `waits for quota, 0:42 left`, `waits for quota until 14:32`; where room is short `quota 0:42`, `quota 14:32`. */
+export function waitWords({ reason, untilMs }: Wait, nowMs: number, roomy: boolean): string {
+  const name = roomy ? LONG[reason] : reason;
+  const leftMs = untilMs === null ? 0 : untilMs - nowMs;
+  // A time that has passed was too early; there is no other.
+  if (untilMs === null || leftMs <= 0) return name;
+  if (leftMs < COUNTDOWN_MS) return roomy ? `${name}, ${clockTime(leftMs)} left` : `${name} ${clockTime(leftMs)}`;
+  return `${name} ${roomy ? 'until ' : ''}${localClock(untilMs, nowMs)}`;
 }

@@ -1,10 +1,13 @@
 import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { WaitReason } from '../core/events.ts';
 import { renderRows } from './live-rows.ts';
 import { displayWidth } from './live-width.ts';
-import type { ProgressView, WorkerView } from './progress.ts';
+import type { ProgressView, Wait, WorkerView } from './progress.ts';
+import type { KeyView } from './progress-keys.ts';
 
+const NOW_MS = new Date(2026, 10, 3, 14, 0).getTime();
 const SCREEN = { columns: 80, rows: 24, colour: false, unicode: true };
 
 function worker(part: Partial<WorkerView> = {}): WorkerView {
@@ -12,8 +15,7 @@ function worker(part: Partial<WorkerView> = {}): WorkerView {
     label: 'LLD-42',
     title: 'Export the report as CSV',
     step: 'review-1',
-    state: 'running',
-    resumesInMs: null,
+    wait: null,
     elapsedMs: 64_000,
     tokens: 12_345,
     costUsd: 0.0123,
@@ -23,11 +25,14 @@ function worker(part: Partial<WorkerView> = {}): WorkerView {
 
 function view(part: Partial<ProgressView> = {}): ProgressView {
   return {
+    nowMs: NOW_MS,
     done: 3,
     total: 12,
     counts: { succeeded: 1, failed: 1, discuss: 1 },
     etaMs: 245_000,
     workers: [worker(), worker({ label: 'LLD-137', step: 'draft', tokens: 950, costUsd: null, elapsedMs: 3_723_000 })],
+    pause: null,
+    keys: [],
     costUsd: 0.4321,
     stopping: false,
     ...part,
@@ -64,24 +69,52 @@ test('without UTF-8 only ASCII is drawn', () => {
 
 test('colour adds nothing but colour', () => {
   const coloured = renderRows(view(), { ...SCREEN, colour: true });
-  expect(coloured.join('')).toContain('\u001B[36mLLD-42\u001B[0m');
+  expect(coloured.join('')).toContain('\u001B[35mLLD-42\u001B[0m');
   expect(coloured.map(stripVTControlCharacters)).toEqual(renderRows(view(), SCREEN));
 });
 
-test('a retry and a pause say when they go on', () => {
-  const workers = [worker({ state: 'retrying', resumesInMs: 5_000 }), worker({ state: 'paused', resumesInMs: 42_000 })];
-  const [bar, ...rows] = renderRows(view({ workers }), SCREEN);
-  expect(bar).toContain('ETA');
-  expect(rows[0]).toContain('retry in 0:05');
-  expect(rows[1]).toContain('paused, resumes in 0:42');
-  expect(renderRows(view({ workers }), { ...SCREEN, columns: 39 })[2]).toContain('paused 0:42');
+const wait = (reason: WaitReason, seconds: number | null): Wait => ({
+  reason,
+  untilMs: seconds === null ? null : NOW_MS + seconds * 1_000,
 });
 
-test('when all workers are paused the bar says so in place of the ETA', () => {
-  const workers = [worker({ state: 'paused', resumesInMs: 90_000 }), worker({ state: 'paused', resumesInMs: 42_000 })];
-  const [bar] = renderRows(view({ workers }), SCREEN);
-  expect(bar).toContain('paused, resumes in 0:42');
+test.each([
+  [wait('quota', 42), 'waits for quota, 0:42 left', 'quota 0:42'],
+  [wait('quota', 1_920), 'waits for quota until 14:32', 'quota 14:32'],
+  [wait('quota', 19 * 3_600), 'waits for quota until Wed 09:00', 'quota Wed 09:00'],
+  [wait('pace', 3), 'paced, 0:03 left', 'pace 0:03'],
+  [wait('pace', -3), 'paced ', 'pace '],
+  [wait('key', null), 'paced, waits for a key', 'key '],
+  [wait('retry', 5), 'waits to retry, 0:05 left', 'retry 0:05'],
+])('a wait says why and until when, in a narrow terminal too: %j', (waiting, wide, narrow) => {
+  const workers = [worker({ wait: waiting, elapsedMs: 3_723_000 }), worker({ label: 'LLD-137' })];
+  const [bar, ...rows] = renderRows(view({ workers }), { ...SCREEN, columns: 100 });
+  expect(bar).toContain('ETA');
+  expect(rows[0]).toContain(wide);
+  expect(rows[1]).toContain('review-1');
+  expect(renderRows(view({ workers }), { ...SCREEN, columns: 39 })[1]).toContain(narrow);
+});
+
+test('when nothing can go on the bar says why in place of the ETA', () => {
+  const [bar] = renderRows(view({ pause: wait('quota', 42) }), SCREEN);
+  expect(bar).toContain('waits for quota, 0:42 left');
   expect(bar).not.toContain('ETA');
+  expect(renderRows(view({ pause: wait('quota', 42) }), { ...SCREEN, columns: 39 })[0]).toContain('quota 0:42');
+});
+
+test('the keys are one row: how many can be used, and which can not', () => {
+  const ready: KeyView = { id: 'ANTHROPIC_API_KEY', state: 'ready', untilMs: null };
+  const keys: KeyView[] = [
+    ready,
+    { id: 'GEMINI_API_KEYS#1', state: 'cooling', untilMs: NOW_MS + 12_000 },
+    { id: 'GEMINI_API_KEYS#2', state: 'rejected', untilMs: null },
+  ];
+  expect(renderRows(view({ keys }), { ...SCREEN, columns: 100 }).at(-1)).toBe(
+    'keys  1 ready  1 cooling (GEMINI_API_KEYS#1 0:12)  1 rejected (GEMINI_API_KEYS#2)',
+  );
+  expect(renderRows(view({ keys: [ready] }), SCREEN).at(-1)).toBe('keys  1 ready');
+  // Workers come first where there is no place for both.
+  expect(renderRows(view({ keys }), { ...SCREEN, rows: 10 }).at(-1)).toMatch(/^LLD-137/);
 });
 
 test('a run that is stopping says so', () => {
@@ -99,6 +132,16 @@ test('workers beyond a third of the height are counted instead of shown', () => 
 
 test('nothing is drawn before there is anything to show', () => {
   expect(renderRows(view({ total: 0, done: 0, workers: [] }), SCREEN)).toEqual([]);
+});
+
+test('the bar shows what went well, what waits for a person, and what failed, each in its colour', () => {
+  const bar = renderRows(view({ done: 12 }), { ...SCREEN, colour: true })[0] ?? '';
+  const lengths = [...bar.matchAll(/\u001B\[(\d+)m(━+)/g)].map(([, code, part]) => [code, part?.length]);
+  expect(lengths).toEqual([
+    ['32', 25],
+    ['33', 2],
+    ['31', 3],
+  ]);
 });
 
 test('the bar is full only when everything is done', () => {
@@ -124,17 +167,31 @@ test('every row fits any terminal, whatever it holds', () => {
   const anyCharacter = fc.nat(0x10ffff).map((code) => String.fromCodePoint(code));
   const text = fc.string({ unit: fc.oneof(awkward, anyCharacter), maxLength: 80 });
   const amount = fc.option(fc.double({ min: 0, max: 1e6, noNaN: true }), { nil: null });
+  const anyWait: fc.Arbitrary<Wait> = fc.record({
+    reason: fc.constantFrom('quota', 'pace', 'key', 'retry'),
+    untilMs: fc.option(
+      fc.integer({ min: -1e9, max: 1e9 }).map((ms) => NOW_MS + ms),
+      { nil: null },
+    ),
+  });
+  const anyKey: fc.Arbitrary<KeyView> = fc.record({
+    id: text,
+    state: fc.constantFrom('ready', 'cooling', 'rejected'),
+    untilMs: fc.constantFrom(null, NOW_MS + 5_000),
+  });
   const anyWorker: fc.Arbitrary<WorkerView> = fc.record({
     label: fc.string({ unit: fc.constantFrom('A', '-', '7'), maxLength: 68 }),
     title: text,
     step: fc.option(text, { nil: null }),
-    state: fc.constantFrom('running', 'retrying', 'paused'),
-    resumesInMs: fc.option(fc.nat(), { nil: null }),
+    wait: fc.option(anyWait, { nil: null }),
     elapsedMs: fc.nat(1e9),
     tokens: fc.nat(1e9),
     costUsd: amount,
   });
   const anyView: fc.Arbitrary<ProgressView> = fc.record({
+    nowMs: fc.constant(NOW_MS),
+    pause: fc.option(anyWait, { nil: null }),
+    keys: fc.array(anyKey, { maxLength: 4 }),
     done: fc.nat(10_000),
     total: fc.constant(10_000),
     counts: fc.record({ failed: fc.nat(10_000), discuss: fc.nat(10_000) }),

@@ -1,5 +1,5 @@
-import { clockTime, shortCount, shortMoney } from './live-figures.ts';
-import { ellipsis, type Part, type Screen } from './live-row.ts';
+import { clockTime, shortCount, shortMoney, waitWords } from './live-figures.ts';
+import { ellipsis, isRoomy, type Part, type Screen } from './live-row.ts';
 import { cut, displayWidth, plainText } from './live-width.ts';
 import type { WorkerView } from './progress.ts';
 
@@ -9,9 +9,10 @@ interface Column {
   align: 'left' | 'right';
 }
 
-const ROOMY_COLUMNS = 60;
 const LABEL_MOST = 24;
 const STEP_LEAST = 8;
+/** A wait says why and until when: tokens and cost give way to it. */
+const WAIT_LEAST = 16;
 const TITLE_LEAST = 12;
 
 /**
@@ -19,8 +20,8 @@ const TITLE_LEAST = 12;
  * first, then tokens, cost, the step and the time. Figures get the width of large ones from the start, so that rows don't
  * move as they grow.
  */
-export function workerRows(workers: readonly WorkerView[], screen: Screen): Part[][] {
-  const roomy = screen.columns >= ROOMY_COLUMNS;
+export function workerRows(workers: readonly WorkerView[], nowMs: number, screen: Screen): Part[][] {
+  const roomy = isRoomy(screen);
   const gap = roomy ? 2 : 1;
   const column = (align: Column['align'], least: number, cell: Column['cell']): Column => ({
     cell,
@@ -28,8 +29,8 @@ export function workerRows(workers: readonly WorkerView[], screen: Screen): Part
     width: Math.max(least, ...workers.map((worker) => displayWidth(cell(worker).text))),
   });
   const unit = roomy ? ' tok' : '';
-  const label = column('left', 0, (worker) => ({ text: worker.label, style: 'cyan' }));
-  const step = column('left', roomy ? 14 : STEP_LEAST, (worker) => stepOf(worker, roomy));
+  const label = column('left', 0, (worker) => ({ text: worker.label, style: { label: worker.label } }));
+  const step = column('left', roomy ? 14 : STEP_LEAST, (worker) => stepOf(worker, nowMs, roomy));
   const elapsed = column('right', 5, (worker) => ({ text: clockTime(worker.elapsedMs), style: 'plain' }));
   const tokens = column('right', 5 + unit.length, (worker) => ({
     text: shortCount(worker.tokens) + unit,
@@ -39,7 +40,8 @@ export function workerRows(workers: readonly WorkerView[], screen: Screen): Part
 
   label.width = Math.min(label.width, LABEL_MOST, screen.columns);
   const stepWanted = step.width;
-  step.width = STEP_LEAST;
+  const waits = workers.flatMap(({ wait }) => (wait === null ? [] : waitWords(wait, nowMs, roomy).length));
+  step.width = Math.max(STEP_LEAST, Math.min(WAIT_LEAST, Math.max(0, ...waits)));
   let free = screen.columns - label.width;
   const taken = new Set([label]);
   for (const next of [elapsed, step, cost, tokens]) {
@@ -48,8 +50,9 @@ export function workerRows(workers: readonly WorkerView[], screen: Screen): Part
     taken.add(next);
   }
   if (taken.has(step)) {
-    step.width = Math.min(stepWanted, STEP_LEAST + free);
-    free -= step.width - STEP_LEAST;
+    const wider = Math.min(stepWanted - step.width, free);
+    step.width += Math.max(0, wider);
+    free -= Math.max(0, wider);
   }
   const columns = [label, step, elapsed, tokens, cost].filter((one) => taken.has(one));
   if (free - gap >= TITLE_LEAST) {
@@ -73,14 +76,7 @@ function cellParts({ cell, width, align }: Column, worker: WorkerView, gap: numb
   ];
 }
 
-function stepOf({ state, step, resumesInMs }: WorkerView, roomy: boolean): Part {
-  const wait = clockTime(resumesInMs ?? 0);
-  switch (state) {
-    case 'running':
-      return { text: plainText(step ?? 'starting'), style: 'plain' };
-    case 'retrying':
-      return { text: roomy ? `retry in ${wait}` : `retry ${wait}`, style: 'yellow' };
-    case 'paused':
-      return { text: roomy ? `paused, resumes in ${wait}` : `paused ${wait}`, style: 'yellow' };
-  }
+function stepOf({ step, wait }: WorkerView, nowMs: number, roomy: boolean): Part {
+  if (wait === null) return { text: plainText(step ?? 'starting'), style: 'plain' };
+  return { text: waitWords(wait, nowMs, roomy), style: 'yellow' };
 }

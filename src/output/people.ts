@@ -46,7 +46,8 @@ export function createPeople({ stream, env, secrets, level, live }: PeopleOption
     };
   }
   const region = createLiveRegion({ stream, env, now: Date.now, progress: createProgress(mask), mask });
-  const lines = consoleSubscriber(region, level);
+  // Steps are in the region; what scrolls past it is worth keeping.
+  const lines = consoleSubscriber(region, level === 'normal' ? 'live' : level);
   return {
     terminal: region,
     subscriber: (event) => {

@@ -17,7 +17,7 @@ async function shown(chunks: (string | Buffer)[], options: Partial<OutputPrefixe
 
 /** Without the prefix, which is in colour too. */
 async function shownInColour(text: string, options: Partial<OutputPrefixerOptions> = {}): Promise<string> {
-  return (await shown([text], { colour: true, ...options })).replaceAll('\u001B[36m[X]\u001B[0m ', '');
+  return (await shown([text], { colour: true, ...options })).replaceAll(/\u001B\[\d+m\[X\]\u001B\[0m /g, '');
 }
 
 test.each<[string, (string | Buffer)[], string]>([

@@ -3,7 +3,7 @@ import { LineSplitter } from './line-splitter.ts';
 import { createPrefix, PrefixedLines } from './prefixed-lines.ts';
 import { SecretFinder } from './secret-finder.ts';
 import type { Sink } from './sink.ts';
-import { paint, printable } from './terminal.ts';
+import { paintLabel, printable } from './terminal.ts';
 import { fromByteString, type LineRules } from './unfinished-line.ts';
 
 type StreamName = 'stdout' | 'stderr';
@@ -70,7 +70,7 @@ export class OutputPrefixer {
   }
 
   #splitter(label: string, onLine?: (line: string) => void): LineSplitter {
-    const prefix = createPrefix(`${paint(this.#options, 'cyan', `[${printable(label).replaceAll('\n', ' ')}]`)} `);
+    const prefix = createPrefix(`${paintLabel(this.#options, label, `[${printable(label).replaceAll('\n', ' ')}]`)} `);
     const lines = this.#lines;
     return new LineSplitter(this.#rules, {
       line({ shown, plain }) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { AgentosEvent, ItemEvent, ItemStatus } from '../core/events.ts';
+import type { AgentosEvent, ItemEvent, ItemStatus, WaitReason } from '../core/events.ts';
 import { createProgress, type Progress } from './progress.ts';
 
 const START_MS = Date.parse('2026-01-01T00:00:00Z');
@@ -33,6 +33,7 @@ const finish = (status: ItemStatus, seconds: number, attempts = 1): ItemEvent =>
   attempts,
   reason: null,
   error: null,
+  outputs: [],
 });
 const retry = (delayMs: number, cause: 'transient' | 'quota'): ItemEvent => ({
   type: 'item-retrying',
@@ -82,8 +83,7 @@ describe('workers', () => {
         label: 'LLD-1',
         title: 'A title',
         step: 'review-1',
-        state: 'running',
-        resumesInMs: null,
+        wait: null,
         elapsedMs: 10_000,
         tokens: 2_400,
         costUsd: 0.75,
@@ -112,13 +112,13 @@ describe('workers', () => {
     at(0, '1', start());
     at(1, '1', answer(0.5));
     at(2, '1', retry(8_000, 'transient'));
-    expect(viewAt(progress, 5).workers[0]).toMatchObject({ state: 'retrying', resumesInMs: 5_000 });
-    expect(viewAt(progress, 60).workers[0]).toMatchObject({ resumesInMs: 0 });
+    expect(viewAt(progress, 5).workers[0]).toMatchObject({
+      wait: { reason: 'retry', untilMs: START_MS + 10_000 },
+    });
     at(10, '1', start('A title', 2));
     expect(viewAt(progress, 10).workers).toHaveLength(1);
     expect(viewAt(progress, 10).workers[0]).toMatchObject({
-      state: 'running',
-      resumesInMs: null,
+      wait: null,
       elapsedMs: 10_000,
       costUsd: 0.5,
     });
@@ -127,7 +127,9 @@ describe('workers', () => {
   test('an item that waits for quota is paused', () => {
     const { progress, at } = started(1);
     at(0, '1', retry(42_000, 'quota'));
-    expect(viewAt(progress, 0).workers[0]).toMatchObject({ state: 'paused', resumesInMs: 42_000 });
+    expect(viewAt(progress, 0).workers[0]).toMatchObject({
+      wait: { reason: 'quota', untilMs: START_MS + 42_000 },
+    });
   });
 
   test('a line that comes after the end of its item does not bring it back', () => {
@@ -221,17 +223,60 @@ describe('ETA', () => {
   });
 });
 
-test('an item that waits for quota is paused until its vendor is expected back, and runs when it has a key', () => {
+const exhausted = (seconds: number, reason: WaitReason, forMs: number): AgentosEvent => ({
+  at: new Date(START_MS + seconds * 1_000).toISOString(),
+  type: 'pool-exhausted',
+  vendor: 'anthropic',
+  reason,
+  forMs,
+});
+
+test('an item waits for the reason that was given, and for quota once the vendor refuses it', () => {
   const { progress, at } = started(1);
-  at(0, '1', { type: 'item-started', title: 'One', attempt: 1, reusedSteps: 0 });
-  at(1, '1', { type: 'quota-waiting', vendor: 'anthropic' });
-  progress.add({
-    at: new Date(START_MS + 2_000).toISOString(),
-    type: 'pool-exhausted',
-    vendor: 'anthropic',
-    forMs: 40_000,
-  });
-  expect(progress.view(START_MS + 12_000).workers[0]).toMatchObject({ state: 'paused', resumesInMs: 30_000 });
-  at(42, '1', { type: 'quota-resumed', vendor: 'anthropic', waitedMs: 41_000 });
-  expect(progress.view(START_MS + 43_000).workers[0]).toMatchObject({ state: 'running', resumesInMs: null });
+  at(0, '1', start());
+  at(1, '1', { type: 'quota-waiting', vendor: 'anthropic', reason: 'pace', forMs: 3_000 });
+  const paced = { reason: 'pace', untilMs: START_MS + 4_000 };
+  expect(viewAt(progress, 1)).toMatchObject({ workers: [{ wait: paced }], pause: paced });
+  progress.add(exhausted(2, 'quota', 40_000));
+  expect(viewAt(progress, 2).workers[0]?.wait).toEqual({ reason: 'quota', untilMs: START_MS + 42_000 });
+  at(42, '1', { type: 'quota-resumed', vendor: 'anthropic', reason: 'quota', waitedMs: 41_000 });
+  expect(viewAt(progress, 43)).toMatchObject({ workers: [{ wait: null }], pause: null });
+});
+
+test('a run in which nothing can be started waits for what its vendor waits for', () => {
+  const { progress, at } = started(2);
+  at(0, '1', start());
+  progress.add(exhausted(1, 'quota', 40_000));
+  expect(viewAt(progress, 1).pause).toBeNull();
+  at(2, '1', finish('failed', 2));
+  expect(viewAt(progress, 2).pause).toEqual({ reason: 'quota', untilMs: START_MS + 41_000 });
+  progress.add({ at: new Date(START_MS).toISOString(), type: 'pool-resumed', vendor: 'anthropic', reason: 'quota' });
+  expect(viewAt(progress, 3).pause).toBeNull();
+});
+
+test('what was cancelled or paused is not done: it is resumed by the next run', () => {
+  const { progress, at } = started(4);
+  for (const [id, status] of [
+    ['1', 'succeeded'],
+    ['2', 'cancelled'],
+    ['3', 'paused'],
+    ['4', 'failed'],
+  ] as const)
+    at(1, id, finish(status, 1));
+  expect(viewAt(progress, 2)).toMatchObject({ done: 2, total: 4 });
+});
+
+test('a key is known from its first call, cools for its time, and is out when it was rejected', () => {
+  const { progress, at } = started(1);
+  const time = new Date(START_MS).toISOString();
+  const call = { vendor: 'google', model: 'm', status: 200, attempts: 1, waitedMs: 0, durationMs: 1, costUsd: 0 };
+  at(0, '1', { type: 'gateway-call', ...call, keyId: 'G1', usage: null });
+  progress.add({ at: time, type: 'key-cooling', keyId: 'G2', forMs: 5_000, why: 'rate' });
+  progress.add({ at: time, type: 'key-dead', keyId: 'G3', reason: 'no' });
+  expect(viewAt(progress, 1).keys).toEqual([
+    { id: 'G1', state: 'ready', untilMs: null },
+    { id: 'G2', state: 'cooling', untilMs: START_MS + 5_000 },
+    { id: 'G3', state: 'rejected', untilMs: null },
+  ]);
+  expect(viewAt(progress, 6).keys[1]).toEqual({ id: 'G2', state: 'ready', untilMs: null });
 });

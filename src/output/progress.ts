@@ -1,18 +1,21 @@
-import type { AgentosEvent, ItemStatus, Subscriber } from '../core/events.ts';
+import type { AgentosEvent, ItemStatus, Subscriber, WaitReason } from '../core/events.ts';
 import { parseItemId } from '../core/ids.ts';
 import { labelOf } from '../core/paths.ts';
+import { createKeyWatch, type KeyView } from './progress-keys.ts';
 
-/** `paused` waits for quota, `retrying` for its next attempt. */
-export type WorkerState = 'running' | 'retrying' | 'paused';
+/** What an item waits for; until when is null where it is not known. */
+export interface Wait {
+  reason: WaitReason;
+  untilMs: number | null;
+}
 
 export interface WorkerView {
   /** `LLD-42` */
   label: string;
   title: string;
   step: string | null;
-  state: WorkerState;
-  /** Until the next attempt; null while it is running. */
-  resumesInMs: number | null;
+  /** null: it is running. */
+  wait: Wait | null;
   elapsedMs: number;
   tokens: number;
   /** null: a price is not known. */
@@ -20,12 +23,18 @@ export interface WorkerView {
 }
 
 export interface ProgressView {
+  nowMs: number;
+  /** Items that ended. One that was cancelled or paused is not done: it is resumed by the next run. */
   done: number;
   total: number;
   counts: Partial<Record<ItemStatus, number>>;
   /** null while there is nothing to go on. */
   etaMs: number | null;
   workers: WorkerView[];
+  /** Nothing is done before this is over. */
+  pause: Wait | null;
+  /** The keys that were heard of; empty where no vendor is asked. */
+  keys: KeyView[];
   costUsd: number | null;
   /** An interruption was asked for; nothing new is started. */
   stopping: boolean;
@@ -36,17 +45,20 @@ export interface Progress {
   view(nowMs: number): ProgressView;
 }
 
-interface Flight extends Omit<WorkerView, 'elapsedMs' | 'resumesInMs'> {
+interface Flight extends Omit<WorkerView, 'elapsedMs'> {
   startedAtMs: number;
-  resumesAtMs: number | null;
+  /** Whose answer it waits for. */
+  vendor: string | null;
 }
 
-const RUNNING = { state: 'running', resumesAtMs: null } as const;
+const RUNNING = { wait: null, vendor: null } as const;
 
 type ItemsEvent = Extract<AgentosEvent, { item: string }>;
 
 /** An item that ended like this was not worked on to its end: how long it took says nothing about the next one. */
 const UNMEASURED: ReadonlySet<ItemStatus> = new Set<ItemStatus>(['skipped', 'paused', 'cancelled']);
+/** An item that ended like this is resumed by the next run. */
+const UNFINISHED: ReadonlySet<ItemStatus> = new Set<ItemStatus>(['paused', 'cancelled']);
 
 /** Where a run is, from its events alone. Titles can hold anything, so `mask` takes known secrets out of them. */
 export function createProgress(mask: (text: string) => string): Progress {
@@ -59,8 +71,9 @@ export function createProgress(mask: (text: string) => string): Progress {
   let peak = 0;
   let costUsd: number | null = 0;
   let stopping = false;
-  /** When a vendor that has nothing left is expected back. */
-  const quotaBackAtMs = new Map<string, number | null>();
+  const keys = createKeyWatch();
+  /** Vendors that nobody can ask at the moment. */
+  const exhausted = new Map<string, Wait>();
 
   const inFlight = (): Flight[] => flights.filter((flight) => flight !== null);
 
@@ -90,14 +103,15 @@ export function createProgress(mask: (text: string) => string): Progress {
     } else if (event.type === 'step-started') {
       if (known) Object.assign(known, { step: event.step, ...RUNNING });
     } else if (event.type === 'quota-waiting') {
-      if (known) Object.assign(known, { state: 'paused', resumesAtMs: quotaBackAtMs.get(event.vendor) ?? null });
+      const untilMs = event.forMs === null ? null : atMs + event.forMs;
+      if (known) Object.assign(known, { wait: { reason: event.reason, untilMs }, vendor: event.vendor });
     } else if (event.type === 'quota-resumed') {
       if (known) Object.assign(known, RUNNING);
     } else if (event.type === 'item-retrying') {
       // An attempt can fail before it has reported its start.
       const flight = known ?? begin(label, atMs);
-      flight.state = event.error.retry === 'quota' ? 'paused' : 'retrying';
-      flight.resumesAtMs = atMs + event.delayMs;
+      const reason = event.error.retry === 'quota' ? 'quota' : 'retry';
+      Object.assign(flight, { wait: { reason, untilMs: atMs + event.delayMs }, vendor: null });
     } else if (event.type === 'model-answered') {
       const paidUsd = event.costUsd ?? (event.metered ? null : 0);
       costUsd = plus(costUsd, paidUsd);
@@ -110,7 +124,7 @@ export function createProgress(mask: (text: string) => string): Progress {
       if (isMeasured) measured.durationMs += event.durationMs;
       // Of a pipeline: the time of a stage counts for its item, which is not done.
       if (event.goesOnWith !== undefined) return;
-      done += 1;
+      if (!UNFINISHED.has(event.status)) done += 1;
       counts[event.status] = (counts[event.status] ?? 0) + 1;
       if (isMeasured) measured.items += 1;
     }
@@ -129,27 +143,44 @@ export function createProgress(mask: (text: string) => string): Progress {
     return left > 0 ? left : null;
   };
 
+  /** All that are at work wait, or none can be started: until the first of them is back. */
+  const pause = (): Wait | null => {
+    const waits = inFlight().map(({ wait }) => wait);
+    if (waits.includes(null)) return null;
+    const all = [...waits, ...(waits.length === 0 ? exhausted.values() : [])].filter((wait) => wait !== null);
+    return all.toSorted((a, b) => (a.untilMs ?? 0) - (b.untilMs ?? 0))[0] ?? null;
+  };
+
   return {
     add(event) {
+      keys.add(event);
       if ('item' in event) addItem(event);
       else if (event.type === 'run-started') total = event.items.length;
       else if (event.type === 'interrupted') stopping = true;
       else if (event.type === 'pool-exhausted') {
-        const backAtMs = event.forMs === null ? null : Date.parse(event.at) + event.forMs;
-        quotaBackAtMs.set(event.vendor, backAtMs);
-        for (const flight of inFlight()) if (flight.state === 'paused') flight.resumesAtMs = backAtMs;
-      } else if (event.type === 'pool-resumed') quotaBackAtMs.delete(event.vendor);
+        const untilMs = event.forMs === null ? null : Date.parse(event.at) + event.forMs;
+        const wait = { reason: event.reason, untilMs };
+        exhausted.set(event.vendor, wait);
+        for (const flight of inFlight()) if (flight.vendor === event.vendor) flight.wait = wait;
+      } else if (event.type === 'pool-resumed') exhausted.delete(event.vendor);
     },
     view: (nowMs) => ({
+      nowMs,
       done,
       total: Math.max(total, done),
       counts: { ...counts },
       etaMs: etaMs(nowMs),
-      workers: inFlight().map(({ startedAtMs, resumesAtMs, ...flight }) => ({
-        ...flight,
-        resumesInMs: resumesAtMs === null ? null : Math.max(0, resumesAtMs - nowMs),
+      workers: inFlight().map(({ startedAtMs, label, title, step, wait, tokens, costUsd: paidUsd }) => ({
+        label,
+        title,
+        step,
+        wait,
+        tokens,
+        costUsd: paidUsd,
         elapsedMs: Math.max(0, nowMs - startedAtMs),
       })),
+      pause: pause(),
+      keys: keys.view(nowMs),
       costUsd,
       stopping,
     }),

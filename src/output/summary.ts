@@ -1,15 +1,21 @@
 import { formatDuration } from '../core/duration.ts';
+import { ITEM_STATUSES } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';
 import type { ItemSummary, Summary } from '../core/summary.ts';
+import { type Guide, nextLines } from './next-steps.ts';
 import { paint, type Terminal } from './terminal.ts';
 
-/** The end of a run for people: one row an item, then the line to copy if anything failed. */
-export function printSummary(terminal: Terminal, summary: Summary): void {
+/** A longer line to copy is still whole, but has a short one beside it. */
+const LONG_LINE = 160;
+
+/** The end of a run for people: a row per item, the total, and what to do next, each as a line to copy. Without a
+ * guide it says nothing of what succeeded. */
+export function printSummary(terminal: Terminal, summary: Summary, guide: Guide | null): void {
   const { items } = summary;
   const rows = items.map((item) => [
     item.id,
     item.status,
-    item.costUsd === null ? 'cost unknown' : `$${item.costUsd.toFixed(4)}`,
+    costText(item.costUsd),
     formatDuration(item.durationMs),
     item.error?.code ?? item.outputs[0] ?? '',
   ]);
@@ -21,11 +27,13 @@ export function printSummary(terminal: Terminal, summary: Summary): void {
     const style = status === 'succeeded' || status === 'skipped' ? 'green' : isFailure(status) ? 'red' : 'yellow';
     terminal.line(`${cells[0]}  ${paint(terminal, style, cells[1] ?? '')}  ${cells.slice(2).join('  ')}`.trimEnd());
   }
+  terminal.line(paint(terminal, 'bold', totalLine(summary)));
   for (const { id, kept } of items) {
     if (kept === null) continue;
     terminal.line(`${id} is kept. Look at it: ${kept.look}`);
     terminal.line(`${' '.repeat(id.length)} Throw it away: ${kept.discard}`);
   }
+  if (guide !== null) for (const line of nextLines(items, guide)) terminal.line(line);
   const waiting = items.filter((item) => item.status === 'discuss');
   const implementations = waiting.flatMap((item) => {
     const folder = reviewsOf(item);
@@ -41,14 +49,39 @@ export function printSummary(terminal: Terminal, summary: Summary): void {
     'the last verdict',
     'docs/lineage/<id>',
   );
-  const resumable = items
-    .filter((item) => item.status === 'cancelled' || item.status === 'paused')
-    .map((item) => item.id);
-  if (resumable.length > 0) terminal.line(`Not finished: ${resumable.join(', ')}. Go on with: agentos resume`);
-  if (summary.retryCommand !== null) {
-    const failed = items.filter((item) => isFailure(item.status)).map((item) => item.id);
-    terminal.line(`Failed: ${failed.join(', ')}. Retry with: ${summary.retryCommand}`);
+  const unfinished = idsOf(items, ({ status }) => status === 'cancelled' || status === 'paused');
+  const resume = (...words: string[]): string => ['agentos', 'resume', ...words, ...(guide?.place ?? [])].join(' ');
+  if (unfinished !== '') terminal.line(`Not finished: ${unfinished}. Resume with: ${resume()}`);
+  const failed = `Failed: ${idsOf(items, ({ status }) => isFailure(status))}.`;
+  if (summary.changeFirst !== null) {
+    const { what, flags } = summary.changeFirst;
+    terminal.line(`${failed} First ${what}, then: ${resume(summary.runId, ...flags)}`);
   }
+  if (summary.retryCommand === null) return;
+  terminal.line(`${failed} Retry with: ${summary.retryCommand}`);
+  if (summary.retryCommand.length > LONG_LINE) terminal.line(`Or, shorter: ${resume(summary.runId)}`);
+}
+
+function idsOf(items: readonly ItemSummary[], which: (item: ItemSummary) => boolean): string {
+  return items
+    .filter(which)
+    .map(({ id }) => id)
+    .join(', ');
+}
+
+/** `Total: 3 items (2 succeeded, 1 failed), $0.4321, 4m 05s` */
+function totalLine({ items, counts, startedAt, finishedAt }: Summary): string {
+  const parts = ITEM_STATUSES.flatMap((status) => (counts[status] ? [`${counts[status]} ${status}`] : []));
+  const known = items.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0);
+  const isKnown = items.every(({ costUsd }) => costUsd !== null);
+  const cost = isKnown || known === 0 ? costText(isKnown ? known : null) : `${costText(known)} and an unknown cost`;
+  const durationMs = Math.max(0, Date.parse(finishedAt) - Date.parse(startedAt));
+  const count = `${items.length} item${items.length === 1 ? '' : 's'}`;
+  return `Total: ${count} (${parts.join(', ')}), ${cost}, ${formatDuration(durationMs)}`;
+}
+
+function costText(usd: number | null): string {
+  return usd === null ? 'cost unknown' : `$${usd.toFixed(4)}`;
 }
 
 /** One line for all of them, with a placeholder where it is not about one alone. */

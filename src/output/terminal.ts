@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream';
+import { sha256 } from '../core/hash.ts';
 
 /** A stream that people read. Colour only where it is shown: on a terminal, or when forced. */
 export interface Terminal {
@@ -28,7 +29,21 @@ export function createTerminal(
   };
 }
 
-const CODES = { dim: 2, red: 31, green: 32, yellow: 33, cyan: 36, bold: 1 } as const;
+const CODES = { dim: 2, red: 31, green: 32, yellow: 33, bold: 1 } as const;
+
+/** Cyan, magenta, green, blue, yellow, then their bright forms; red is left to failures. As many as items run at once. */
+const LABEL_CODES = [36, 35, 32, 34, 33, 96, 95, 92, 94, 93] as const;
+
+/**
+ * Every item has a colour of its own, the same in each of its workflows and in each run. It depends on the id alone;
+ * ids that are numbers take the colours in turn, so that neighbours differ.
+ */
+export function paintLabel(terminal: { colour: boolean }, label: string, text: string): string {
+  if (!terminal.colour) return text;
+  const id = label.slice(label.indexOf('-') + 1);
+  const number = /^\d{1,15}$/.test(id) ? Number(id) : Number.parseInt(sha256(id).slice(0, 8), 16);
+  return `\u001B[${LABEL_CODES[(number + LABEL_CODES.length - 1) % LABEL_CODES.length]}m${text}\u001B[0m`;
+}
 
 export function paint(terminal: { colour: boolean }, style: keyof typeof CODES, text: string): string {
   return terminal.colour ? `\u001B[${CODES[style]}m${text}\u001B[0m` : text;

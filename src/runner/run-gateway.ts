@@ -150,10 +150,11 @@ function poolEvent(event: PoolEvent): RunEvent {
       return {
         type: 'pool-exhausted',
         vendor: event.vendor,
+        reason: event.reason,
         forMs: event.earliestMs === null ? null : inMs(event.earliestMs),
       };
     case 'resumed':
-      return { type: 'pool-resumed', vendor: event.vendor };
+      return { type: 'pool-resumed', vendor: event.vendor, reason: event.reason };
     case 'key-dead':
     case 'groups-merged':
       return event;
@@ -163,9 +164,9 @@ function poolEvent(event: PoolEvent): RunEvent {
 function itemEvent(event: GatewayEvent): ItemEvent | null {
   switch (event.type) {
     case 'gateway-waiting':
-      return { type: 'quota-waiting', vendor: event.vendor };
+      return { type: 'quota-waiting', vendor: event.vendor, reason: event.reason, forMs: event.forMs };
     case 'gateway-resumed':
-      return { type: 'quota-resumed', vendor: event.vendor, waitedMs: event.waitedMs };
+      return { type: 'quota-resumed', vendor: event.vendor, reason: event.reason, waitedMs: event.waitedMs };
     case 'gateway-answer-reused':
       return { type: 'answer-reused', step: event.step };
     case 'gateway-call': {

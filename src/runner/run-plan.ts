@@ -3,17 +3,11 @@ import { type ItemEnd, ParallelCoordinator } from '../coordinator/coordinator.ts
 import { acquireLock } from '../coordinator/lock.ts';
 import type { AgentosError } from '../core/errors.ts';
 import type { AgentosEvent, ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
-import { exitCodeOf } from '../core/exit-code.ts';
+import { exitCodeOf, isFailure } from '../core/exit-code.ts';
 import type { ItemId } from '../core/ids.ts';
 import { cycleNote, type Plan } from '../core/plan.ts';
-import {
-  countsOf,
-  createTally,
-  type ItemSummary,
-  type ItemTally,
-  retryCommandOf,
-  type Summary,
-} from '../core/summary.ts';
+import { retryOf } from '../core/retry.ts';
+import { countsOf, createTally, type ItemSummary, type ItemTally, type Summary } from '../core/summary.ts';
 import type { People } from '../output/people.ts';
 import { openRunFiles } from '../output/run-files.ts';
 import type { RunTrace } from '../telemetry/run-trace.ts';
@@ -24,7 +18,7 @@ import { prepareStateFolder } from '../workspace/state-folder.ts';
 import { type Pipeline, rolesOf } from './batch.ts';
 import { keptOf } from './kept.ts';
 import { openRunGateway, type RunGateway } from './run-gateway.ts';
-import { runIdOf, runRecord, summaryOf } from './run-record.ts';
+import { outputsIn, runIdOf, runRecord, summaryOf } from './run-record.ts';
 import { openTrace } from './run-tracing.ts';
 import { createSequel } from './sequel.ts';
 import { endedAlready, goesOnWith, isOpen, type StagedItem, stagedItem, stagesAhead } from './stages.ts';
@@ -111,7 +105,9 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const current = new Map<string, StagedItem>(
     plan.items.map(({ id, workflow }) => [id, stagedItem(workflow, id)] as const),
   );
-  const emitStage = ({ id, workflow }: StagedItem, event: ItemEvent): void => {
+  const emitStage = ({ id, workflow }: StagedItem, given: ItemEvent): void => {
+    const event =
+      given.type === 'item-finished' ? { ...given, outputs: outputsIn(paths.repository, given.outputs) } : given;
     const full = { at: now(), item: id, workflow, ...event, ...goesOnWith(pipeline, workflow, event) };
     if (event.type === 'step-finished' && event.replayed) gateway?.addSpent(id, event.costUsd ?? 0);
     // A retry asks anew, unless its worker died with the answer on its way.
@@ -229,12 +225,23 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     if (last === undefined || !tally) continue;
     const isAhead = ahead.some(({ workflow }) => workflow === 'implement');
     const kept = isAhead ? keptOf(project, id, last, options.retryFlags) : null;
-    items.push(summaryOf(reached, tally, paths.repository, kept));
+    items.push(
+      summaryOf(current.get(id)?.workflow ?? pipeline.stages[0].workflow, reached, tally, paths.repository, kept),
+    );
   }
   const exitCode = exitCodeOf(
     items.map((item) => item.status),
     interrupt.by(),
   );
+  const failures = items
+    .filter((item) => isFailure(item.status))
+    .map(({ id }) => ({ id, problem: ends.get(id)?.at(-1)?.error?.problem ?? null }));
+  const retry = retryOf(failures, {
+    workflow: plan.workflow,
+    flags: options.retryFlags,
+    models: plan.models,
+    anySucceeded: items.some(({ status }) => status === 'succeeded'),
+  });
   const summary: Summary = {
     runId,
     workflow: plan.workflow,
@@ -243,7 +250,8 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     parallel: plan.parallel,
     exitCode,
     counts: countsOf(items),
-    retryCommand: retryCommandOf(plan.workflow, items, options.retryFlags),
+    retryCommand: retry.command,
+    changeFirst: retry.changeFirst,
     items,
   };
   await trace.close({ exitCode, giveUp: interrupt.now });

@@ -1,6 +1,7 @@
 import { isAbsolute, relative } from 'node:path';
 import type { ItemEnd } from '../coordinator/coordinator.ts';
 import { sha256 } from '../core/hash.ts';
+import type { WorkflowName } from '../core/paths.ts';
 import type { ItemSummary, ItemTally, Kept } from '../core/summary.ts';
 import type { SpanContext } from '../core/traceparent.ts';
 import { wordingOf } from '../core/wording.ts';
@@ -8,6 +9,7 @@ import type { RunOptions } from './run-plan.ts';
 
 /** What `summary.json` says of an item: the last stage that it reached tells how it ended. */
 export function summaryOf(
+  workflow: WorkflowName,
   ends: readonly ItemEnd[],
   tally: ItemTally,
   repository: string,
@@ -20,6 +22,7 @@ export function summaryOf(
   const sum = (of: (end: ItemEnd) => number): number => ends.reduce((total, end) => total + of(end), 0);
   return {
     id,
+    workflow,
     title: tally.title,
     status,
     reason,
@@ -30,11 +33,14 @@ export function summaryOf(
     costUsd: tally.costUsd,
     error: error && words ? { code: error.problem.code, message: words.message, hint: words.hint } : null,
     // What the item came to first. What is on a branch has no place in the checkout.
-    outputs: ends
-      .toReversed()
-      .flatMap((end) => end.outputs.map((path) => (isAbsolute(path) ? relative(repository, path) : path))),
+    outputs: ends.toReversed().flatMap((end) => outputsIn(repository, end.outputs)),
     kept,
   };
+}
+
+/** As people name them: a branch as it is, a file from the repository's root. */
+export function outputsIn(repository: string, outputs: readonly string[]): string[] {
+  return outputs.map((path) => (isAbsolute(path) ? relative(repository, path) : path));
 }
 
 /** What `run.json` says: what was asked for, and what is there already. */

@@ -66,7 +66,10 @@ export function noteOfItem(event: ItemEvent): EventNote | null {
       };
     }
     case 'quota-waiting':
-      return { name: 'quota waiting', attributes: { 'agentos.vendor': event.vendor } };
+      return {
+        name: 'quota waiting',
+        attributes: { 'agentos.vendor': event.vendor, 'agentos.reason': event.reason, 'agentos.for_ms': event.forMs },
+      };
     case 'quota-resumed': {
       const attributes = { 'agentos.vendor': event.vendor, 'agentos.waited_ms': event.waitedMs };
       return { name: 'quota resumed', attributes };
@@ -95,7 +98,10 @@ export function noteOfRun(event: RunEvent): EventNote | null {
     case 'key-dead':
       return { name: 'key dead', attributes: { 'agentos.key.id': event.keyId, 'agentos.reason': event.reason } };
     case 'pool-exhausted':
-      return { name: 'quota exhausted', attributes: { 'agentos.vendor': event.vendor, 'agentos.for_ms': event.forMs } };
+      return {
+        name: 'quota exhausted',
+        attributes: { 'agentos.vendor': event.vendor, 'agentos.reason': event.reason, 'agentos.for_ms': event.forMs },
+      };
     case 'pool-resumed':
       return { name: 'quota back', attributes: { 'agentos.vendor': event.vendor } };
     default:

@@ -24,7 +24,15 @@ test('an item with a retry is one span with two attempts below it', () => {
   const second = trace.attempt(2);
   trace.note({ type: 'review-read', round: 1, verdict: 'APPROVED', tiers: [0, 0, 1], problems: [] });
   second.ended(null);
-  trace.note({ type: 'item-finished', status: 'succeeded', durationMs: 1, attempts: 2, reason: null, error: null });
+  trace.note({
+    type: 'item-finished',
+    status: 'succeeded',
+    durationMs: 1,
+    attempts: 2,
+    reason: null,
+    error: null,
+    outputs: [],
+  });
 
   const [first, again, item] = ended;
   expect(ended.map(({ name, failed }) => [name, failed])).toEqual([

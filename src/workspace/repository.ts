@@ -25,6 +25,20 @@ function isNoRepository(error: unknown): boolean {
   return error.problem.exitCode === 128 && !error.problem.detail.includes('dubious ownership');
 }
 
+/** What the user's checkout is on, as their git commands name it. */
+export interface Checkout {
+  /** The branch, or the commit of a detached HEAD. */
+  name: string;
+  /** A branch of a repository that has a remote. */
+  canPush: boolean;
+}
+
+export async function checkoutOf(git: Git): Promise<Checkout> {
+  const branch = await git.text(['symbolic-ref', '--quiet', '--short', 'HEAD']).catch(() => null);
+  if (branch === null) return { name: (await headCommit(git)).slice(0, 12), canPush: false };
+  return { name: branch, canPush: (await git.text(['remote'])) !== '' };
+}
+
 /** The repository as one commit has it. What is uncommitted belongs to the user and is not looked at. */
 export interface BaseCommit {
   commit: string;

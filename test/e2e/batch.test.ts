@@ -35,6 +35,8 @@ async function summaryOf(
   repository: TestRepository,
   index = -1,
 ): Promise<{
+  runId: string;
+  retryCommand: string | null;
   counts: Record<string, number>;
   items: { id: string; status: string; attempts: number; steps: { name: string; replayed: boolean }[] }[];
 }> {
@@ -90,12 +92,27 @@ test('mixed results: one failure is exit code 1, the others are done, and one li
           : { status: 400, type: 'invalid_request_error', message: 'no such model' },
     }),
   });
-  const { code, stdout } = await agentos(['lld', '--all', '--parallel', '3', ...MODELS], options);
+  const bounds = ['--halt', '9', '--timeout', '90s', '--max-retries', '0', '--max-cost', '7.5'];
+  const { code, stdout } = await agentos(['lld', '--all', '--parallel', '3', ...bounds, ...MODELS], options);
   expect(code).toBe(1);
-  expect(stdout).toContain('Failed: 137, 142. Retry with: agentos lld --ids 137 142');
+  const flags = `${MODELS.join(' ')} --parallel 3 --halt 9 --timeout 1m30s --max-retries 0 --max-cost 7.5`;
+  expect(stdout).toContain(`Failed: 137, 142. Retry with: agentos lld --ids 137 142 ${flags}\n`);
   const summary = await summaryOf(repository);
   expect(summary.counts).toMatchObject({ failed: 2, succeeded: 1 });
   expect(await repository.list('docs/lld')).toEqual(['LLD-138.md']);
+
+  // With nothing but refusals the model is the cause: no line asks for it again. A resumed run keeps its bounds.
+  const again = await agentos(['resume'], options);
+  expect(again.code).toBe(1);
+  const { runId, retryCommand } = await summaryOf(repository);
+  expect(retryCommand).toBeNull();
+  expect(again.stdout).toContain(
+    `Failed: 137, 142. First choose another model than anthropic:claude-opus-5, then: agentos resume ${runId} --drafter <model>\n`,
+  );
+  const missing = await agentos(['resume', '--drafter', 'command:false'], options);
+  expect(missing.stdout).toContain(
+    `Retry with: agentos lld --ids 137 142 ${flags.replace('anthropic:claude-opus-5', 'command:false')}\n`,
+  );
 });
 
 test('DISCUSS beside success is exit code 3; beside a failure it is 1', async () => {

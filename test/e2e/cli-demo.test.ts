@@ -18,9 +18,9 @@ test('the demo goes as recorded with exit code 0, keeps to its folder, and can b
     'review 1: REVISE',
     'review 2: APPROVED',
     'Waiting for a person: 12',
-    '[IMPL-7] gate red: fails',
-    '[IMPL-7] gate reverse: holds',
-    '[IMPL-21] gate green: holds',
+    'passes before the code is written',
+    'new tests fail again without the code',
+    'of them new',
     'What to try next',
   ])
     expect(first.stdout).toContain(text);

@@ -67,7 +67,9 @@ test('a dry run says from where an interrupted item goes on, and what is done al
 test('--quiet is results only, --verbose is every step and file', async () => {
   const repository = await testRepository({ 1: ISSUE, 2: ISSUE });
   const quiet = await agentos(['lld', '1', '--offline', '--quiet'], optionsOf(repository));
-  expect(quiet.stdout).toMatch(/^\[LLD-1\] succeeded \(.*\)\n\n1 {2}succeeded {2}.*docs\/lld\/LLD-1\.md\n$/);
+  expect(quiet.stdout).toMatch(
+    /^\[LLD-1\] succeeded \(docs\/lld\/LLD-1\.md, .*\)\n\n1 {2}succeeded {2}.*docs\/lld\/LLD-1\.md\nTotal: 1 item \(1 succeeded\), \$0\.0000, .*\nNext: agentos implement 1 --offline\n$/,
+  );
   const verbose = await agentos(['lld', '2', '--offline', '--verbose'], optionsOf(repository));
   expect(verbose.stdout).toMatch(/^\[COORDINATOR\] run \d{8}T/m);
   expect(verbose.stdout).toMatch(/^\[LLD-2\] wrote .*001-issue\.md$/m);

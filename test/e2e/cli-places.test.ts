@@ -51,6 +51,39 @@ test('a repository without a commit, without issues/, or with nothing pending is
   expect(await idle.list('.agentos')).toEqual([]);
 });
 
+test('an id may be written as #21, and as the file of an issue of this repository, wherever one is asked for', async () => {
+  const [repository, other] = [await testRepository({ 21: ISSUE }), await testRepository({ 21: ISSUE })];
+  const { root } = repository;
+  const inRoot = optionsOf(repository);
+  const plans: [args: string[], cwd: string][] = [
+    [['lld', '#21'], root],
+    [['lld', '--ids', 'issues/21.md'], root],
+    [['run', '../issues/21.md'], join(root, 'src')],
+    [['lld', join(root, 'issues/21.md')], root],
+    [['lld', 'issues/21.md', '--repo', root], repository.home],
+  ];
+  const planned = await Promise.all(
+    plans.map(([args, cwd]) => agentos([...args, '--dry-run', '--json'], { ...inRoot, cwd })),
+  );
+  for (const { stdout } of planned) expect(JSON.parse(stdout).items).toMatchObject([{ id: '21' }]);
+
+  const refusals: [args: string[], what: string][] = [
+    [['implement', '#21'], 'There is no LLD for 21:'],
+    [['logs', 'issues/21.md'], 'There is no log of 21.'],
+    [['decide', '#21', '--drop'], '21 does not wait for a person'],
+    [['clean', '--discard', 'issues/21.md'], '21'],
+    [['lld', 'issues/22.md'], '"issues/22.md" is no issue or brief of this repository.'],
+    [['lld', join(other.root, 'issues/21.md')], 'is no issue or brief of this repository.'],
+    [['lld', '##21'], '"##21" is not a valid id.'],
+  ];
+  const refused = await Promise.all(refusals.map(([args]) => agentos(args, inRoot)));
+  for (const [index, { code, stdout, stderr }] of refused.entries()) {
+    const [args = [], what = ''] = refusals[index] ?? [];
+    if (args[0] !== 'clean') expect(code, args.join(' ')).toBe(2);
+    expect(stdout + stderr).toContain(what);
+  }
+});
+
 test('without git on the PATH that is what is said, and nothing is written', async () => {
   const repository = await testRepository({ 1: ISSUE });
   const options = optionsOf(repository, { PATH: await pathWithoutGit() });

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
-import { ISSUE, lldFor, review, script, vendorEnv } from '../support/models.ts';
+import { ISSUE, issueOf, lldFor, review, script, vendorEnv } from '../support/models.ts';
 import { eventually, processesWith, workersOf } from '../support/processes.ts';
 import { agentos, startAgentos } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
@@ -138,6 +138,21 @@ test('quota that comes back is a pause, not a failure: the run waits, says so, a
   expect(stdout).toMatch(/\[COORDINATOR\] rate limit on ANTHROPIC_API_KEYS#\d/);
   expect(stdout).toContain('[COORDINATOR] pool exhausted');
   expect(stdout).toContain('[COORDINATOR] resumed');
+  expect(stdout).toMatch(/\[LLD-1\] waits for quota of anthropic for [1-4] s/);
+  expect(stdout).toMatch(/\[LLD-1\] resumed after .* \(quota\)/);
+});
+
+test('what waits for our own pace is not said to wait for quota', async () => {
+  const { repository, options } = await place([1, 2], {
+    script: script({ draft: (call) => ({ text: lldFor(issueOf(call)), latencyMs: 3_000 }) }),
+  });
+  await repository.write('agentos.yaml', 'limits:\n  anthropic: { concurrency: 1 }\n');
+  const env = { ...options.env, ANTHROPIC_API_KEYS: KEYS[0] ?? '' };
+  const { code, stdout } = await agentos(['lld', '--all', '--parallel', '2', ...MODELS], { ...options, env });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/\[LLD-[12]\] pace: waits for a free key of anthropic$/m);
+  expect(stdout).toMatch(/\[LLD-[12]\] resumed after .* \(key\)/);
+  expect(stdout).not.toContain('quota');
 });
 
 test('waiting for quota is not idling', async () => {

@@ -51,7 +51,7 @@ for (const sample of SAMPLES) {
         { cwd: repository.root, env: { ...toolchainEnv(), GOCACHE: goCache, HOME: repository.home } },
       );
       expect(ended.stdout).toMatch(sample.refusal);
-      expect(ended.stdout).toContain('[IMPL-42] gate reverse: holds');
+      expect(ended.stdout).toContain('again without the code');
       expect(ended.code).toBe(0);
 
       const filesOf = (commit: string): string[] =>

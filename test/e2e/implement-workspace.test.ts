@@ -97,7 +97,7 @@ test('made by the set-up', () => {
   const { code, stdout } = await implement(repository);
   expect(stdout).toContain('implement.copy names what is not there: not-there.txt');
   expect(stdout).toContain('baseline: passed (4 passed, 0 failed)');
-  expect(stdout).toContain('gate reverse: holds');
+  expect(stdout).toContain('again without the code');
   expect(code).toBe(0);
   expect(added(repository)).toEqual(ITEM_FILES);
   expect(await repository.read('.git/config')).toBe(settings);
@@ -141,7 +141,7 @@ test('a detached, dirty checkout with a stash stays as it is, byte for byte; hoo
   const before = await untouched(repository);
 
   const { code, stdout } = await implement(repository);
-  expect(stdout).toContain('gate reverse: holds');
+  expect(stdout).toContain('again without the code');
   expect(code).toBe(0);
   expect(await untouched(repository)).toEqual(before);
   expect(added(repository, BRANCH, 'HEAD')).toEqual(ITEM_FILES);
@@ -164,7 +164,7 @@ test('in a linked worktree, with the state outside of it, nothing is written but
   const outside = join(repository.root, '..', 'state');
 
   const { code, stdout } = await implement(repository, { cwd: linked, args: ['--base-dir', outside] });
-  expect(stdout).toContain('gate reverse: holds');
+  expect(stdout).toContain('again without the code');
   expect(code).toBe(0);
   expect({ main: await untouched(repository), linked: await treeOf(linked) }).toEqual(before);
   expect(added(repository, BRANCH, 'side')).toEqual(ITEM_FILES);
@@ -243,7 +243,7 @@ test('a second run on the item is refused; after kill -9 while the code is writt
   );
   await rm(hold);
   const again = await implement(repository, { implementer: plan });
-  expect(again.stdout).toContain('gate reverse: holds');
+  expect(again.stdout).toContain('again without the code');
   expect(again.code).toBe(0);
   expect((await callsOf(state)).map(({ phase }) => phase)).toEqual(['tests', 'code', 'code']);
   expect(added(repository)).toEqual(ITEM_FILES);

@@ -61,7 +61,7 @@ test('an approved LLD becomes a branch: tests, code and report as commits of the
   await repository.write('notes.txt', 'mine\n');
   const before = checkout(repository);
   const { code, stdout } = await implement(repository);
-  expect(stdout).toContain('[IMPL-42] gate reverse: holds');
+  expect(stdout).toContain('[IMPL-42] reverse: 2 new tests fail again without the code');
   expect(code).toBe(0);
   expect(checkout(repository)).toEqual(before);
   expect(repository.git('log', '--format=%s', `main..${BRANCH}`).split('\n')).toEqual([

@@ -6,7 +6,10 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ItemEvent, ItemStatus } from '../../src/core/events.ts';
 import { testFolder } from '../support/folder.ts';
 import type { Order } from '../support/live-region-fixture.ts';
+import { ISSUE } from '../support/models.ts';
 import { PROJECT } from '../support/program.ts';
+import { testRepository } from '../support/repository.ts';
+import { scriptedModels } from '../support/scripted-models.ts';
 import { openTmux, type Tmux, tmuxIsMissing } from '../support/tmux.ts';
 
 interface Running {
@@ -65,7 +68,15 @@ async function startFixture(columns: number, rows: number, env: Record<string, s
       }
     },
     finish(id, status) {
-      item(id, { type: 'item-finished', status, durationMs: 60_000, attempts: 1, reason: null, error: null });
+      item(id, {
+        type: 'item-finished',
+        status,
+        durationMs: 60_000,
+        attempts: 1,
+        reason: null,
+        error: null,
+        outputs: [],
+      });
     },
   };
 }
@@ -202,6 +213,66 @@ describe.skipIf(tmuxIsMissing)(`in a terminal${tmuxIsMissing ? ' (skipped: tmux 
     tmux.type('fg', 'Enter');
     await tmux.until((screen) => expect(bars(screen.slice(-2))).toHaveLength(1));
     expect(tmux.cursorIsVisible()).toBe(false);
+  });
+
+  test('of a run only verdicts, failures and ends scroll, each item in its colour; the end says what is next', async () => {
+    const repository = await testRepository({ 42: ISSUE, 43: ISSUE });
+    const models = await scriptedModels(repository);
+    for (const id of ['42', '43']) await models.hold('lld', id);
+    const env = { HOME: repository.home, TZ: 'Asia/Tokyo' };
+    const tmux = openTmux(await testFolder(), 100, 30, env);
+    const program = join(PROJECT, 'bin', 'agentos');
+    const script = [
+      `agentos() { '${program}' "$@"; }`,
+      `agentos lld --all --parallel 2 ${models.flags.map((flag) => `'${flag.replaceAll("'", `'\\''`)}'`).join(' ')}`,
+    ];
+    await writeFile(join(repository.root, '..', 'run'), script.join('\n'));
+    tmux.type('-l', `cd '${repository.root}'; PS1='> '; clear; tmux clear-history; . ../run`);
+    tmux.type('Enter');
+    await tmux.until((screen) => {
+      expect(screen.at(-3)).toMatch(/^─{32} {2}0\/2 {2}\$0\.0000$/);
+      const rows = screen.slice(-2).map((row) => row.slice(0, 15));
+      expect(rows.toSorted()).toEqual(['LLD-42  draft  ', 'LLD-43  draft  ']);
+    });
+    const styled = tmux.colours().join('\u001B[');
+    expect(styled).toMatch(/35m(\u001B\[49m)?LLD-42/);
+    expect(styled).toMatch(/32m(\u001B\[49m)?LLD-43/);
+
+    tmux.resize(40, 30);
+    await models.release('lld', '42');
+    await tmux.until((screen) => {
+      const region = screen.slice(-2);
+      expect(region[0]).toMatch(/^─*━+─+ {2}1\/2/);
+      expect(region[1]).toMatch(/^LLD-43 draft/);
+      expect(Math.max(...region.map((row) => row.length))).toBeLessThan(40);
+    });
+    tmux.resize(100, 30);
+    await models.release('lld', '43');
+    await tmux.until((screen) => expect(screen.at(-1)).toBe('>'));
+    // tmux may leave an empty line where it broke lines anew.
+    const [header, ...lines] = tmux.history().filter((line) => line !== '');
+    expect(header).toMatch(/^\[COORDINATOR\] lld: 2 item\(s\), 2 at a time, drafter and reviewer command:/);
+    expect(lines.map((line) => line.replace(/\d+(\.\d)? m?s\b|\dm \d\ds/g, '…'))).toEqual([
+      '[LLD-42] review 1: APPROVED (1 Tier 3)',
+      '[LLD-42] succeeded (docs/lld/LLD-42.md, …)',
+      '[LLD-43] review 1: APPROVED (1 Tier 3)',
+      '[LLD-43] succeeded (docs/lld/LLD-43.md, …)',
+      '42  succeeded  $0.0000  …  docs/lld/LLD-42.md',
+      '43  succeeded  $0.0000  …  docs/lld/LLD-43.md',
+      'Total: 2 items (2 succeeded), $0.0000, …',
+      'Next: agentos implement 42 43',
+      '>',
+    ]);
+
+    // Times that a person reads are local; the file keeps its own.
+    tmux.type('-l', 'clear; agentos logs 42 | head -1; agentos logs 42; agentos status');
+    tmux.type('Enter');
+    await tmux.until((screen) => expect(screen.at(-1)).toBe('>'));
+    const [piped = '', ...shown] = tmux.screen().filter((line) => /^\d{4}/.test(line));
+    const atMs = Date.parse(piped.slice(0, 24));
+    expect(piped).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z /);
+    expect(Date.parse(`${shown[0]?.slice(0, 19).replace(' ', 'T')}+09:00`)).toBe(Math.floor(atMs / 1_000) * 1_000);
+    expect(shown.at(-1)).toMatch(/ lld {2}finished {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
   });
 
   test('without UTF-8 in the locale the bar is ASCII, and NO_COLOR takes only the colour', async () => {

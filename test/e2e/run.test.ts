@@ -100,7 +100,7 @@ test('an issue becomes an approved LLD and then a tested branch, as one item of 
   const { code, stdout } = await run('42');
   expect(code).toBe(0);
   expect(stdout.indexOf('[LLD-42] wrote docs/lld/LLD-42.md')).toBeGreaterThan(0);
-  expect(stdout.indexOf('[IMPL-42] gate reverse: holds')).toBeGreaterThan(stdout.indexOf('[LLD-42] succeeded'));
+  expect(stdout.indexOf('again without the code')).toBeGreaterThan(stdout.indexOf('[LLD-42] succeeded'));
   expect(await models.calls()).toEqual(['lld 42', 'review-lld 42', 'review-code 42']);
   const branch = 'agentos/42-add-a-number';
   expect(branchesOf(repository)).toEqual([branch]);
@@ -110,6 +110,17 @@ test('an issue becomes an approved LLD and then a tested branch, as one item of 
   expect(summary.items).toMatchObject([{ id: '42', status: 'succeeded', attempts: 2 }]);
   expect(summary.items[0]?.outputs).toEqual([branch, 'docs/reports/42.md', 'docs/lld/LLD-42.md', 'docs/lineage/42']);
   expect(stdout).toMatch(/^42 {2}succeeded .* agentos\/42-add-a-number$/m);
+  for (const gate of [
+    "red: 1 test file can't load yet, as it should",
+    'green: 3 tests pass, 2 of them new',
+    'frozen: 1 test file is as it was',
+    'reverse: 2 new tests fail again without the code',
+  ])
+    expect(stdout).toContain(`[IMPL-42] ${gate}\n`);
+  // There is nowhere to push to.
+  expect(stdout).toMatch(
+    /^Total: 1 item \(1 succeeded\), \$0\.0000, .*\nNext: git diff main\.\.\.agentos\/42-add-a-number\n {6}git merge agentos\/42-add-a-number\n$/m,
+  );
   const ends = (await eventsOf(repository)).filter(({ type }) => type === 'item-finished');
   expect(ends.map(({ workflow, goesOnWith }) => [workflow, goesOnWith])).toEqual([
     ['lld', 'implement'],
@@ -120,7 +131,7 @@ test('an issue becomes an approved LLD and then a tested branch, as one item of 
   expect(await repository.list(`${runFolder}/logs`)).toEqual(['implement-42.log', 'lld-42.log']);
   expect(await repository.list(`${runFolder}/audit`)).toEqual(['implement-42.jsonl', 'lld-42.jsonl']);
   const logs = (await agentos(['logs', '42'], options)).stdout;
-  expect(logs.indexOf('gate reverse: holds')).toBeGreaterThan(logs.indexOf('review 1: APPROVED'));
+  expect(logs.indexOf('again without the code')).toBeGreaterThan(logs.indexOf('review 1: APPROVED'));
   expect((await agentos(['status'], options)).stdout).toMatch(/ run {2}finished .*\n {2}42 {2}succeeded +implement /);
   expect(await repository.list('.agentos/checkpoints')).toEqual([]);
   expect(await repository.list('.agentos/worktrees')).toEqual([]);
@@ -225,7 +236,7 @@ test('stopped or killed in the second stage, resume goes on in it and pays for n
   stopped.child.kill('SIGINT');
   const { code, stdout } = await stopped.ended;
   expect(code).toBe(130);
-  expect(stdout).toContain('Not finished: 42. Go on with: agentos resume');
+  expect(stdout).toContain('Not finished: 42. Resume with: agentos resume');
   expect((await follower.ended).code).toBe(0);
 
   const killed = startAgentos(['resume'], options);
@@ -276,7 +287,7 @@ test('what builds on an item that waits for a person is not started and says why
   expect(stdout).toContain('[IMPL-44] cancelled: not started: it depends on 45, which ended as discuss');
   expect(stdout).toContain('[IMPL-46] cancelled: not started: it depends on 44, which ended as cancelled');
   expect(stdout).toContain('Waiting for a person: 45.');
-  expect(stdout).toContain('Not finished: 44, 46. Go on with: agentos resume');
+  expect(stdout).toContain('Not finished: 44, 46. Resume with: agentos resume');
   expect(branchesOf(repository)).toEqual(['agentos/43-add-a-number']);
 });
 

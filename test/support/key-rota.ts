@@ -3,7 +3,7 @@ import type { Usage } from '../../src/core/money.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Lease, LeaseRequest, Pool, Ruling } from '../../src/gateway/port.ts';
 
-export interface KeyRota extends Pick<Pool, 'acquire'> {
+export interface KeyRota extends Pick<Pool, 'acquire' | 'outlook'> {
   /** Requests for a lease, in the order of arrival. */
   readonly requests: readonly LeaseRequest[];
   readonly queued: number;
@@ -75,6 +75,7 @@ export function createKeyRota(keys: readonly string[], { refuse }: { refuse?: Ag
       held = false;
       for (const { grant } of queue.splice(0)) grant();
     },
+    outlook: () => ({ reason: 'key', untilMs: null }),
     acquire(request) {
       requests.push(request);
       if (refuse !== undefined) return Promise.reject(refuse);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { acquireLock } from '../../coordinator/lock.ts';
 import { AgentosError, codeOf } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import { type ItemId, parseItemId } from '../../core/ids.ts';
+import type { ItemId } from '../../core/ids.ts';
 import type { WorkflowName } from '../../core/paths.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { createDirectorySource } from '../../source/directory.ts';
@@ -11,8 +11,8 @@ import { clean } from '../../workspace/clean.ts';
 import { discard } from '../../workspace/clean-discard.ts';
 import type { CleanEntry } from '../../workspace/clean-entry.ts';
 import { createGit } from '../../workspace/git.ts';
-import { retryFlagsOf } from '../batch-flags.ts';
-import { projectOf } from '../place-flags.ts';
+import { readItemId } from '../item-id.ts';
+import { placeFlagsOf, projectOf } from '../place-flags.ts';
 
 const schema = z.object({
   dryRun: z.boolean().optional(),
@@ -41,7 +41,7 @@ export async function cleanCommand(rawFlags: unknown): Promise<number> {
       hint: 'Write two commands.',
     });
   }
-  const ids = unwanted?.map(parseItemId);
+  const ids = unwanted?.map((text) => readItemId(text, repo));
   const place = {
     ...(repo === undefined ? {} : { repo }),
     ...(baseDir === undefined ? {} : { baseDir }),
@@ -63,7 +63,7 @@ export async function cleanCommand(rawFlags: unknown): Promise<number> {
           env: childEnv,
           nowMs: Date.now(),
           caches,
-          place: retryFlagsOf(place, {}),
+          place: placeFlagsOf(place),
           issueHash: (id) =>
             createDirectorySource(paths.issues)
               .read(id)

@@ -1,10 +1,10 @@
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import { parseItemId } from '../../core/ids.ts';
 import { describeDecision } from '../../governance/decision.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
 import { decide, type Word } from '../../runner/decide.ts';
 import { lastRunOf, runIds } from '../../workspace/run-history.ts';
+import { readItemId } from '../item-id.ts';
 import { type PlaceFlags, projectOf } from '../place-flags.ts';
 
 export interface DecideFlags extends PlaceFlags {
@@ -17,8 +17,8 @@ export interface DecideFlags extends PlaceFlags {
 
 /** A person's word on an item that waits; the next run goes on from there. */
 export async function decideCommand(idText: string, flags: DecideFlags): Promise<number> {
-  const id = parseItemId(idText);
-  const word = wordOf(idText, flags);
+  const id = readItemId(idText, flags.repo);
+  const word = wordOf(id, flags);
   const project = await projectOf(flags);
   const { paths, mask } = project;
   const { workflow, decision, lineage } = await decide(project, id, word);

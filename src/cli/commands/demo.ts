@@ -48,7 +48,8 @@ export async function demoCommand({ dir }: { dir: string }): Promise<number> {
   const act = async (pipeline: Pipeline, recorded: Record<string, RecordedEnd>): Promise<number | null> => {
     terminal.line(`$ agentos ${pipeline.name} --all --offline`);
     const summary = await runTour(project, pipeline, interrupt);
-    printSummary(terminal, summary);
+    // What to try next comes at the end, for both halves of the tour.
+    printSummary(terminal, summary, null);
     if (interrupt.by() !== null) return summary.exitCode;
     title('What happened');
     for (const [id, { told }] of Object.entries(recorded)) terminal.line(`  ${id.padEnd(4)}${told}`);

@@ -1,9 +1,11 @@
 import { open } from 'node:fs/promises';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import { type ItemId, parseItemId } from '../../core/ids.ts';
+import type { ItemId } from '../../core/ids.ts';
+import { localTime } from '../../core/local-time.ts';
 import type { Paths } from '../../core/paths.ts';
 import { newestLogs, runUnderWay } from '../../workspace/run-history.ts';
+import { readItemId } from '../item-id.ts';
 import { type PlaceFlags, projectOf } from '../place-flags.ts';
 
 const POLL_MS = 200;
@@ -12,7 +14,7 @@ const LOOKS_PER_QUESTION = 4;
 const LARGEST_PIECE_BYTES = 1 << 20;
 
 export async function logsCommand(idText: string, flags: PlaceFlags & { follow?: boolean }): Promise<number> {
-  const id = parseItemId(idText);
+  const id = readItemId(idText, flags.repo);
   const { paths, mask } = await projectOf(flags);
   const follow = flags.follow ?? false;
   const logs = await newestLogs(paths, id, follow ? await runToFollow(paths, id) : null);
@@ -56,12 +58,18 @@ async function printFrom(
       const end = lines > 0 ? lines : isOver || bytesRead === LARGEST_PIECE_BYTES ? bytesRead : 0;
       if (end === 0) break;
       position += end;
-      process.stdout.write(mask(buffer.toString('utf8', 0, end)));
+      process.stdout.write(forReader(mask(buffer.toString('utf8', 0, end))));
     }
     return position;
   } finally {
     await file.close();
   }
+}
+
+/** A person at a terminal reads their own time; a pipe gets the file as it is. */
+function forReader(lines: string): string {
+  if (!process.stdout.isTTY) return lines;
+  return lines.replace(/^\d{4}-\d\d-\d\dT[\d:.]+Z(?= )/gm, localTime);
 }
 
 /** The run that works on the item now, once there is a log in it; null when none does. */

@@ -8,12 +8,19 @@ import { type BatchRequest, parseBatchFlags, retryFlagsOf } from '../batch-flags
 import { projectOf } from '../place-flags.ts';
 import { runBatchCommand } from '../run-batch-command.ts';
 
-const modelFlags = {
+const configFlags = z.looseObject({
   drafter: z.string().optional(),
   reviewer: z.string().optional(),
   implementer: z.string().optional(),
   offline: z.boolean().optional(),
-};
+  maxRounds: z.number().optional(),
+  maxRetries: z.number().optional(),
+  timeoutMs: z.number().optional(),
+  globalTimeoutMs: z.number().optional(),
+  idleTimeoutMs: z.number().optional(),
+  maxCostUsd: z.number().optional(),
+  maxCostPerItemUsd: z.number().optional(),
+});
 
 const recordSchema = z.object({
   models: z.record(z.string(), z.string()),
@@ -21,9 +28,11 @@ const recordSchema = z.object({
     until: z.enum(['lld', 'implement']).optional(),
     parallel: z.int(),
     haltAfter: z.int().nullable(),
-    config: z.looseObject({ ...modelFlags }),
+    config: configFlags,
   }),
 });
+
+const NO_ROLES = { drafter: undefined, reviewer: undefined, implementer: undefined };
 
 /** Ends that need no further run. */
 const DONE = new Set(['succeeded', 'skipped']);
@@ -64,20 +73,23 @@ function requestOf(
   rawFlags: unknown,
 ): BatchRequest {
   const flags = z.looseObject({}).parse(rawFlags);
-  const parallel = { workers: Math.min(10, request.parallel), asked: Math.min(10, request.parallel) };
+  const asked = Math.min(10, request.parallel);
+  const parallel = 'parallel' in flags ? given.parallel : { workers: asked, asked };
+  const haltAfter = 'halt' in flags ? given.haltAfter : request.haltAfter;
   const anew = Object.fromEntries(Object.entries(given.config).filter(([, value]) => value !== undefined));
   const modelsAgain = given.config.offline ? {} : { ...models, offline: undefined };
+  const config = { ...request.config, ...modelsAgain, ...anew };
   // --offline takes every role, so that a retry can't name one beside it.
   const isMixed = request.config.offline && (given.config.drafter ?? given.config.reviewer ?? given.config.implementer);
-  const said = given.config.offline ? { offline: true } : { ...(isMixed ? models : request.config), ...anew };
+  const recorded = isMixed ? { ...request.config, offline: undefined, ...models } : request.config;
+  const said = { ...recorded, ...(given.config.offline ? NO_ROLES : {}), ...anew };
   const { until } = request;
+  const how = { parallel, haltAfter, ...(until === undefined ? {} : { until }) };
   return {
     ...given,
+    ...how,
     ids,
-    parallel: 'parallel' in flags ? given.parallel : parallel,
-    haltAfter: 'halt' in flags ? given.haltAfter : request.haltAfter,
-    config: { ...request.config, ...modelsAgain, ...anew },
-    retryFlags: retryFlagsOf(given.place, said, until),
-    ...(until === undefined ? {} : { until }),
+    config,
+    retryFlags: retryFlagsOf({ ...how, place: given.place, config: said }),
   };
 }

@@ -1,5 +1,6 @@
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
+import { localTime } from '../../core/local-time.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { type RunHistory, readRun, runIds } from '../../workspace/run-history.ts';
 import { type PlaceFlags, projectOf } from '../place-flags.ts';
@@ -27,7 +28,7 @@ export async function statusCommand(run: string | undefined, flags: PlaceFlags &
 }
 
 function printRun(terminal: ReturnType<typeof createTerminal>, run: RunHistory): void {
-  terminal.line(`${paint(terminal, 'bold', run.runId)}  ${run.workflow}  ${run.state}  ${run.startedAt}`);
+  terminal.line(`${paint(terminal, 'bold', run.runId)}  ${run.workflow}  ${run.state}  ${localTime(run.startedAt)}`);
   const width = run.items.reduce((most, item) => Math.max(most, item.id.length), 0);
   for (const { id, status, workflow, step, title, costUsd } of run.items) {
     const cost = costUsd ? `  $${costUsd.toFixed(4)}` : '';
