@@ -3,8 +3,6 @@ import { basename, dirname, resolve } from 'node:path';
 import { type ItemId, isItemId, parseItemId } from '../core/ids.ts';
 import { isInside } from '../core/paths.ts';
 
-const FOLDERS: ReadonlySet<string> = new Set(['issues', 'briefs']);
-
 /** An id as people type it: `21`, `#21`, or the file that they completed with a tab, `issues/21.md`. */
 export function readItemId(text: string, repo: string | undefined): ItemId {
   const id = text.replace(/^#/, '');
@@ -17,7 +15,7 @@ function idOfFile(text: string, inside: string): ItemId | null {
   if (!text.endsWith('.md') || !isItemId(id)) return null;
   for (const path of [resolve(text), resolve(inside, text)]) {
     const folder = dirname(path);
-    const isOurs = FOLDERS.has(basename(folder)) && isInside(dirname(folder), inside);
+    const isOurs = basename(folder) === 'issues' && isInside(dirname(folder), inside);
     if (isOurs && existsSync(path)) return id;
   }
   return null;

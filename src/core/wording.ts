@@ -25,7 +25,7 @@ function wordsOf(problem: Problem): Wording {
       return say(problem.reason, problem.hint ?? null);
     case 'bad-id':
       return say(
-        `"${shorten(problem.id)}" is ${problem.id.endsWith('.md') ? 'no issue or brief of this repository' : 'not a valid id'}.`,
+        `"${shorten(problem.id)}" is ${problem.id.endsWith('.md') ? 'neither an id nor the file of an issue here' : 'not a valid id'}.`,
         'Ids are 1 to 64 letters, digits, hyphens and underscores: the name of the file in issues/ or briefs/ without .md.',
       );
     case 'config-unreadable':

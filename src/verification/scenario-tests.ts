@@ -3,7 +3,7 @@ import type { LldScenario } from '../governance/lld/scenarios.ts';
 import type { TestCase } from '../testing/port.ts';
 import { codeText } from './code-text.ts';
 import { leftOutLine } from './left-out.ts';
-import { countOf, testTitle } from './test-key.ts';
+import { testTitle } from './test-key.ts';
 
 /** Whether a name contains a scenario's id as a number of its own: `010` is in `test_010_empty`, not in `10100`. */
 export function namesScenario(name: string, id: string): boolean {
@@ -48,7 +48,7 @@ export function scenarioGate({ scenarios, tests, notLoaded }: ScenarioTests): Ga
     command: null,
     counts: null,
     hash: null,
-    summary: `each of ${countOf(scenarios.length, 'scenario')} has a test`,
+    summary: `every scenario has a test (${scenarios.length})`,
     details,
     problems,
   };

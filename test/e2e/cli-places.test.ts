@@ -72,8 +72,8 @@ test('an id may be written as #21, and as the file of an issue of this repositor
     [['logs', 'issues/21.md'], 'There is no log of 21.'],
     [['decide', '#21', '--drop'], '21 does not wait for a person'],
     [['clean', '--discard', 'issues/21.md'], '21'],
-    [['lld', 'issues/22.md'], '"issues/22.md" is no issue or brief of this repository.'],
-    [['lld', join(other.root, 'issues/21.md')], 'is no issue or brief of this repository.'],
+    [['lld', 'issues/22.md'], '"issues/22.md" is neither an id nor the file of an issue here.'],
+    [['lld', join(other.root, 'issues/21.md')], 'is neither an id nor the file of an issue here.'],
     [['lld', '##21'], '"##21" is not a valid id.'],
   ];
   const refused = await Promise.all(refusals.map(([args]) => agentos(args, inRoot)));
