@@ -1,4 +1,5 @@
 import { EXIT } from '../../core/exit-code.ts';
+import { localTime } from '../../core/local-time.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { type KnownKey, knownKeys } from '../../workspace/known-keys.ts';
 import { type PlaceFlags, projectOf } from '../place-flags.ts';
@@ -20,7 +21,11 @@ export async function keysCommand(flags: PlaceFlags & { json?: boolean }): Promi
   const width = Math.max(...keys.map((key) => key.id.length));
   for (const key of keys) {
     const style = key.state === 'dead' ? 'red' : key.state === 'cooling' ? 'yellow' : 'green';
-    const state = paint(terminal, style, (key.until ? `${key.state} until ${key.until}` : key.state).padEnd(10));
+    const state = paint(
+      terminal,
+      style,
+      (key.until ? `${key.state} until ${localTime(key.until)}` : key.state).padEnd(10),
+    );
     terminal.line(`${key.id.padEnd(width)}  ${key.vendor.padEnd(17)}  ${state}  ${printable(details(key))}`.trimEnd());
   }
   return EXIT.ok;
@@ -40,5 +45,5 @@ function details({ limits, group, reason, seenAt }: KnownKey): string {
     ...(group ? [`quota ${group}`] : []),
     ...(reason ? [reason] : []),
   ];
-  return `${parts.join('; ')} (seen ${seenAt})`;
+  return `${parts.join('; ')} (seen ${localTime(seenAt)})`;
 }
