@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorLines } from '../core/error-lines.ts';
 import { AgentosError } from '../core/errors.ts';
 import { runProgram } from './program.ts';
 import { goSetup, nodeSetup, pythonSetup, rustSetup, type SetupFolder } from './setup-detection.ts';
@@ -31,15 +32,25 @@ export interface SetupOptions {
 }
 
 const DETAIL_LINES = 5;
+/** Of its output: what went wrong is said near its end, but hints and updates may come after it. */
+const KEPT_LINES = 400;
 
 /** Runs it to its end. A failure stays one until a person does something; running out of time may pass. */
 export async function runSetup({ command, directory, env, timeoutMs, signal, ...watch }: SetupOptions): Promise<void> {
-  const end = await runProgram({ command, cwd: directory, env, timeoutMs, signal, ...watch });
+  const lines: string[] = [];
+  const onLine = (line: string, stream: 'stdout' | 'stderr'): void => {
+    watch.onLine?.(line, stream);
+    lines.push(line);
+    if (lines.length > KEPT_LINES) lines.shift();
+  };
+  const end = await runProgram({ command, cwd: directory, env, timeoutMs, signal, ...watch, onLine });
   if (end.exitCode === 0 && !end.timedOut) return;
-  const last = end.tail.trim().split('\n').slice(-DETAIL_LINES).join(' | ');
+  const said = errorLines(lines.length === 0 ? end.tail : lines.join('\n'), DETAIL_LINES)
+    .map((line) => line.trim())
+    .join(' | ');
   const detail = end.timedOut
-    ? `it was not done after ${Math.round(timeoutMs / 1_000)} s${last ? `: ${last}` : ''}`
-    : last || (end.signal === null ? 'it said nothing' : `ended by ${end.signal}`);
+    ? `it was not done after ${Math.round(timeoutMs / 1_000)} s${said ? `: ${said}` : ''}`
+    : said || (end.signal === null ? 'it said nothing' : `ended by ${end.signal}`);
   throw new AgentosError(
     { code: 'setup-failed', command, exitCode: end.exitCode, detail },
     { retry: end.timedOut ? 'transient' : 'permanent' },
