@@ -69,7 +69,7 @@ export type Problem =
   | { code: 'worktree-unusable'; path: string; reason: string }
   | { code: 'dependency-conflict'; on: string; files: string[] }
   | { code: 'setup-failed'; command: string; exitCode: number | null; detail: string }
-  | { code: 'tests-undetected'; directory: string }
+  | { code: 'tests-undetected'; directory: string; script: string | null; runner: string | null }
   | { code: 'tests-cannot-run'; command: string; detail: string }
   | { code: 'agent-missing'; agent: string; program: string; install: string }
   | { code: 'agent-failed'; agent: string; exitCode: number | null; signal: string | null; detail: string }

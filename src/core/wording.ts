@@ -325,8 +325,8 @@ function wordsOf(problem: Problem): Wording {
       );
     case 'tests-undetected':
       return say(
-        `How the tests of ${problem.directory} are run is not known.`,
-        'Name the command in agentos.yaml, e.g. tests: { command: npm test, runner: vitest }.',
+        `Can't tell how to run the tests in ${problem.directory}${undetected(problem)}.`,
+        'Say it in agentos.yaml, with a command that prints TAP or writes JUnit XML: tests: { command: npx mocha --reporter tap, runner: tap }, or runner: junit with report: junit.xml.',
       );
     case 'tests-cannot-run':
       return say(
@@ -403,6 +403,11 @@ function wordsOf(problem: Problem): Wording {
         'Please report it with the log of the run. Nothing that was finished is lost.',
       );
   }
+}
+
+function undetected({ script, runner }: { script: string | null; runner: string | null }): string {
+  if (script !== null) return `: "${shorten(script)}" starts no test runner that is known`;
+  return runner === null ? '' : `: ${runner} is used there, and is not known`;
 }
 
 const MOST_LISTED = 20;

@@ -6,6 +6,7 @@ import codeReviewer from './prompts/code-reviewer.md';
 import draft from './prompts/draft.md';
 import drafter from './prompts/drafter.md';
 import editFormat from './prompts/edit-format.md';
+import guards from './prompts/guards.md';
 import implementer from './prompts/implementer.md';
 import issueDraft from './prompts/issue-draft.md';
 import issueDrafter from './prompts/issue-drafter.md';
@@ -35,6 +36,7 @@ const BUILT_IN = {
   'write-tests': writeTests,
   'write-code': writeCode,
   'write-again': writeAgain,
+  guards,
   'code-reviewer': codeReviewer,
   'code-review': codeReview,
   'issue-drafter': issueDrafter,
@@ -63,6 +65,7 @@ const PLACEHOLDERS: Record<PromptName, readonly string[]> = {
   'write-tests': ['id', 'title', 'scenarios', 'runner', 'command', 'test-files', 'added'],
   'write-code': ['id', 'title', 'runner', 'command', 'files'],
   'write-again': ['failures'],
+  guards: ['id', 'title', 'scenarios'],
   'code-reviewer': [],
   'code-review': ['id', 'title', 'round', 'max-rounds'],
   'issue-drafter': [],

@@ -1,10 +1,7 @@
-import type { TestOutcome, TestSuite } from '../testing/port.ts';
+import { isRead, type TestSuite } from '../testing/port.ts';
 import { traced } from './tracer.ts';
 
-/** Tests that fail are an answer; a run that can't tell is an error. */
-const NO_ANSWER: ReadonlySet<TestOutcome> = new Set(['could-not-run', 'timed-out']);
-
-/** Every run of the tests as a span. */
+/** Every run of the tests as a span. Tests that fail are an answer; a run that can't tell is an error. */
 export function tracedTests(suite: TestSuite): TestSuite {
   return {
     runner: suite.runner,
@@ -23,7 +20,7 @@ export function tracedTests(suite: TestSuite): TestSuite {
           'agentos.tests.not_loaded': run.loadFailures.length,
           'process.exit.code': run.exitCode,
         });
-        if (NO_ANSWER.has(run.outcome)) span.fail(`tests-${run.outcome}`);
+        if (!isRead(run)) span.fail(`tests-${run.outcome}`);
         return run;
       }),
   };

@@ -58,12 +58,47 @@ describe('the script test of package.json', () => {
     expect(await detected({ ...packageJson({ test: 'jest' }), 'pnpm-lock.yaml': '' })).toBe('jest: pnpm test');
   });
 
-  test.each(['echo "Error: no test specified" && exit 1', 'mocha', 'turbo test'])(
-    '%s tells nothing: the dependencies do',
-    async (script) => {
-      expect(await detected(packageJson({ test: script }, { vitest: '^5' }))).toBe('vitest: vitest run');
-    },
-  );
+  test.each(['echo "Error: no test specified" && exit 1', ''])('%s is none: the dependencies tell', async (script) => {
+    expect(await detected(packageJson({ test: script }, { vitest: '^5' }))).toBe('vitest: vitest run');
+  });
+
+  test.each([
+    'mocha',
+    'c8 ava',
+    'tap',
+    'bun test',
+    'turbo run test',
+    'make test',
+    'echo ok',
+    'npm run unit',
+    'node test/all.js',
+  ])('%s is not understood, whatever else is there', async (script) => {
+    const files = { ...packageJson({ test: script, unit: 'mocha' }, { vitest: '5' }), 'go.mod': 'module x' };
+    await expect(detected({ ...files, 'test/a.test.js': '' })).rejects.toMatchObject({
+      problem: { code: 'tests-undetected', script, runner: null },
+    });
+  });
+});
+
+describe('without a script', () => {
+  test.each([
+    ['mocha', 'mocha'],
+    ['ava', 'ava'],
+    ['tap', 'tap'],
+    ['uvu', 'uvu'],
+    ['jasmine', 'jasmine'],
+    ['qunit', 'qunit'],
+    ['@types/bun', 'bun test'],
+  ])('a dependency on %s is a runner that is not known', async (name, runner) => {
+    await expect(detected({ ...packageJson({}, { [name]: '1' }), 'test/a.test.js': '' })).rejects.toMatchObject({
+      problem: { code: 'tests-undetected', script: null, runner },
+    });
+  });
+
+  test('one that is known beside it is used', async () => {
+    expect(await detected(packageJson({}, { mocha: '1', vitest: '1' }))).toBe('vitest: vitest run');
+    expect(await detected({ ...packageJson({}, { mocha: '1' }), 'go.mod': 'module x' })).toBe('go: go test ./...');
+  });
 });
 
 describe('the files', () => {

@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { z } from 'zod';
 
 const texts = z.record(z.string(), z.unknown()).catch({});
@@ -12,9 +10,9 @@ export interface PackageJson {
 }
 
 /** Null where there is none, or none that can be read. */
-export async function readPackageJson(directory: string): Promise<PackageJson | null> {
+export function readPackageJson(text: string): PackageJson | null {
   try {
-    const found = schema.parse(JSON.parse(await readFile(join(directory, 'package.json'), 'utf8')));
+    const found = schema.parse(JSON.parse(text.replace(/^\uFEFF/, '')));
     const scripts: Record<string, string> = {};
     for (const [name, script] of Object.entries(found.scripts)) if (typeof script === 'string') scripts[name] = script;
     return {

@@ -29,10 +29,19 @@ export interface FileCoverage {
 
 /**
  * passed – tests ran, and none failed; failed – tests ran, and at least one failed or a file could not be loaded;
- * no-tests – the runner worked, and there was nothing to run; could-not-run – no report: the command is not there, is
- * wrong, or crashed; timed-out – it was ended by us.
+ * no-tests – the runner worked, and there was nothing to run.
+ *
+ * The others have no report that could be read, and say nothing about the code: could-not-run – the command could not be
+ * started; killed – something else than us ended it; no-report – it ended by itself; timed-out – it was ended by us.
  */
-export type TestOutcome = 'passed' | 'failed' | 'no-tests' | 'could-not-run' | 'timed-out';
+export type TestOutcome = 'passed' | 'failed' | 'no-tests' | 'could-not-run' | 'killed' | 'no-report' | 'timed-out';
+
+const READ: ReadonlySet<TestOutcome> = new Set(['passed', 'failed', 'no-tests'] as const);
+
+/** Whether the run's report was read: only then it is a result. */
+export function isRead({ outcome }: Pick<TestRun, 'outcome'>): boolean {
+  return READ.has(outcome);
+}
 
 /** One run of a suite, read from the runner's own report. */
 export interface TestRun {

@@ -178,9 +178,28 @@ describe('how a run ends', () => {
     expect(found).toMatchObject({ outcome: 'could-not-run', exitCode: 127, cases: [] });
     expect(found.tail).toContain('no-such-program');
     expect(await run({}, { command: 'true', runner: 'vitest' })).toMatchObject({
-      outcome: 'could-not-run',
+      outcome: 'no-report',
       exitCode: 0,
     });
+  });
+
+  test('a run that was killed is none, whatever it had reported', async () => {
+    await write({
+      'package.json': '{}',
+      'a.test.js': `const test = require('node:test');
+test('one', () => undefined);
+test('two', () => { process.kill(process.ppid, 'SIGKILL'); return new Promise((resolve) => setTimeout(resolve, 500)); });`,
+    });
+    expect(await run()).toMatchObject({ outcome: 'killed' });
+    expect(await run({}, { command: 'node --test; exit $?', runner: 'node' })).toMatchObject({ outcome: 'killed' });
+    expect(await run({}, { command: 'node --test || exit 1', runner: 'node' })).toMatchObject({ outcome: 'no-report' });
+    const tap = 'echo ok 1; kill -9 $$';
+    expect(await run({}, { command: tap, runner: 'tap' })).toMatchObject({ outcome: 'killed' });
+  });
+
+  test('a runner may end with the number of tests that failed', async () => {
+    const command = 'for n in $(seq 137); do echo not ok $n; done; echo 1..137; exit 137';
+    expect(await run({}, { command, runner: 'tap' })).toMatchObject({ outcome: 'failed', exitCode: 137 });
   });
 
   test('a run that takes too long is ended with all that it started', async () => {
@@ -220,7 +239,7 @@ describe('any other command', () => {
   test('a report from an earlier time is none', async () => {
     await write({ 'junit.xml': XML, 'lcov.info': LCOV });
     const found = await run({ coverage: true }, { command: 'true', report: 'junit.xml', coverage: 'lcov.info' });
-    expect(found).toMatchObject({ outcome: 'could-not-run', coverage: null });
+    expect(found).toMatchObject({ outcome: 'no-report', coverage: null });
     expect(await readdir(directory)).toEqual(['junit.xml', 'lcov.info']);
   });
 

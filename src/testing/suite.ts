@@ -1,8 +1,9 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { TestSettings } from '../core/config.ts';
-import { runProgram } from '../workspace/program.ts';
+import { type ProgramEnd, runProgram } from '../workspace/program.ts';
 import type { RunnerName, TestOutcome, TestRun, TestRunOptions, TestSuite } from './port.ts';
 import { parseLcov } from './reports/lcov.ts';
 import type { Ask, Report, Runner, RunPlace } from './runner.ts';
@@ -116,7 +117,7 @@ async function runOnce(
     wish.coverage !== true ? null : lcov === null ? (found?.coverage ?? null) : await configuredCoverage();
   return {
     command: selected === script ? options.command : selected,
-    outcome: outcomeOf(ended.timedOut, found),
+    outcome: outcomeOf(ended, found),
     exitCode: ended.exitCode,
     durationMs: ended.durationMs,
     cases: found?.cases ?? [],
@@ -149,10 +150,23 @@ function withoutDot(path: string): string {
 }
 
 /** Tests that are all skipped are as good as none: nothing was run. */
-function outcomeOf(timedOut: boolean, report: Report | null): TestOutcome {
-  if (timedOut) return 'timed-out';
-  if (report === null) return 'could-not-run';
+function outcomeOf(ended: ProgramEnd, report: Report | null): TestOutcome {
+  if (ended.timedOut) return 'timed-out';
+  if (isKilled(ended, report)) return 'killed';
+  if (report === null) return ended.missing ? 'could-not-run' : 'no-report';
   const { cases, loadFailures } = report;
   if (loadFailures.length > 0 || cases.some(({ outcome }) => outcome === 'failed')) return 'failed';
   return cases.some(({ outcome }) => outcome === 'passed') ? 'passed' : 'no-tests';
+}
+
+/** How a process is ended by another one: a terminal that closes, a shutdown, a person, the system when memory is short. */
+const SENT: readonly NodeJS.Signals[] = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL', 'SIGTERM'];
+const SENT_CODES: ReadonlySet<number | null> = new Set(SENT.map((signal) => 128 + constants.signals[signal]));
+
+/** Some formats are written test by test: what a killed run left of its report is not one. */
+function isKilled({ signal, exitCode }: ProgramEnd, report: Report | null): boolean {
+  if (signal !== null) return SENT.includes(signal);
+  // Some runners end with the number of tests that failed.
+  const failed = report?.cases.filter(({ outcome }) => outcome === 'failed').length;
+  return SENT_CODES.has(exitCode) && failed !== exitCode;
 }

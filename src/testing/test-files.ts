@@ -22,6 +22,14 @@ const NAMES = [
   /_test\.rs$/,
 ];
 
+const CODE = /\.(?:[cm]?[jt]sx?|py|go|rs|rb|php|java|kt|cs|swift|scala|sh|bats)$/;
+const SUPPORT = /(?:^|\/)(?:__mocks__|__snapshots__|__fixtures__|fixtures|testdata)\//;
+
+/** Whether a file that belongs to the tests may hold some itself: what they only use does not. */
+export function mayHoldTests(path: string): boolean {
+  return CODE.test(path) && !SUPPORT.test(path);
+}
+
 /** Whether a path, relative to the worktree, is a test or belongs to the tests alone. */
 export function createIsTestFile(patterns: readonly string[]): (path: string) => boolean {
   const globs = patterns.map((pattern) => pattern.replace(/^\.\//, '').replace(/\/$/, '/**'));

@@ -1,4 +1,5 @@
-import type { TestRun } from '../testing/port.ts';
+import type { RunnerName, TestRun } from '../testing/port.ts';
+import { tellingLine } from './telling-line.ts';
 import { testKey } from './test-key.ts';
 
 /** The tests as they were before anything was written: what is new, and what must not break, is told by it. */
@@ -21,4 +22,33 @@ export function baselineOf({ command, cases, loadFailures }: TestRun): Baseline 
     others: [...others],
     notLoaded: [...new Set(loadFailures.map(({ file }) => file ?? ''))],
   };
+}
+
+/** Where nobody asks for tests. */
+export const NO_BASELINE: Baseline = { command: '', passed: [], others: [], notLoaded: [] };
+
+const MOST_NAMED = 3;
+
+/**
+ * Why nothing can be built on this run, in words; null where something can. A suite in which nothing runs proves nothing
+ * later on either. Only where a runner that is known by its name finds nothing, and there is no file with tests, it is true
+ * that there are none yet. `testFiles`: those of the base commit.
+ */
+export function whyNoBaseline(
+  { cases, loadFailures }: Pick<TestRun, 'cases' | 'loadFailures'>,
+  runner: RunnerName,
+  testFiles: readonly string[],
+): string | null {
+  const count = (...outcomes: string[]): number => cases.filter(({ outcome }) => outcomes.includes(outcome)).length;
+  const [broken] = loadFailures;
+  if (broken !== undefined && count('passed') === 0) {
+    const where = broken.file ?? 'a test file';
+    return `no test passed, and ${loadFailures.length} file(s) could not be loaded, ${where} first: ${tellingLine(broken.message)}`;
+  }
+  if (count('passed', 'failed') > 0) return null;
+  if (count('skipped') > 0) return 'no test ran: all of them are skipped';
+  if (runner === 'junit' || runner === 'tap') return 'no test ran: its report names none';
+  if (testFiles.length === 0) return null;
+  const more = testFiles.length > MOST_NAMED ? ` and ${testFiles.length - MOST_NAMED} more` : '';
+  return `no test ran, although there are test files: ${testFiles.slice(0, MOST_NAMED).join(', ')}${more}`;
 }

@@ -1,8 +1,8 @@
 import type { GateEvidence } from '../core/gate.ts';
-import type { LldScenario } from '../governance/lld/scenarios.ts';
+import { type LldScenario, namesScenario } from '../governance/lld/scenarios.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
 import type { Baseline } from './baseline.ts';
-import { namesScenario } from './scenario-tests.ts';
+import { wronglySkipped } from './scenario-tests.ts';
 import { shortened, tellingMessage } from './telling-line.ts';
 import { countOf, countsOfRun, hashOfRun, testKey, testTitle, whyNothingRan } from './test-key.ts';
 
@@ -26,10 +26,9 @@ export function greenGate({ run, tests, baseline, scenarios, deleted }: GreenFac
     if (!baseline.notLoaded.includes(file ?? ''))
       problems.push(`${file ?? 'a test file'} can't be loaded: ${tellingMessage(message)}`);
   }
-  for (const test of tests) {
+  for (const test of tests)
     if (test.outcome === 'failed') problems.push(`${testTitle(test)} fails: ${shortened(test.message ?? '')}`);
-    if (test.outcome === 'skipped') problems.push(`${testTitle(test)} is skipped`);
-  }
+  for (const test of wronglySkipped(tests, scenarios)) problems.push(`${testTitle(test)} is skipped`);
   if (nothing === null) {
     problems.push(...missingScenarios(scenarios, tests, details));
     problems.push(...broken(run, baseline, deleted));

@@ -1,7 +1,9 @@
 import type { GateEvidence } from '../core/gate.ts';
+import { type LldScenario, namesScenario } from '../governance/lld/scenarios.ts';
 import { isNotThereYet } from '../testing/not-there-yet.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
 import type { Baseline } from './baseline.ts';
+import { isForGuards, wronglySkipped } from './scenario-tests.ts';
 import { tellingLine, tellingMessage } from './telling-line.ts';
 import { countOf, countsOfRun, hashOfRun, testTitle, whyNothingRan } from './test-key.ts';
 
@@ -10,6 +12,9 @@ export interface RedFacts {
   /** Those written for this design. */
   tests: readonly TestCase[];
   baseline: Baseline;
+  scenarios: readonly LldScenario[];
+  /** Ids of those that hold before the code. */
+  guards: ReadonlySet<string>;
   /** What the LLD says will be there. */
   changes: { added: readonly string[]; modified: readonly string[] };
   worktree: string;
@@ -17,18 +22,35 @@ export interface RedFacts {
 
 /**
  * Each new test is seen to fail, or can't be loaded because a path that the LLD adds is not there yet. A syntax error, a
- * package that is not installed or a misspelt import also keeps a test from passing, and proves nothing.
+ * package that is not installed or a misspelt import also keeps a test from passing, and proves nothing. The test of a
+ * guard is seen to pass.
  */
-export function redGate({ run, tests, baseline, changes, worktree }: RedFacts): GateEvidence {
+export function redGate({ run, tests, baseline, scenarios, guards, changes, worktree }: RedFacts): GateEvidence {
   const problems: string[] = [];
   const details: string[] = [];
   const nothing = whyNothingRan(run);
   if (nothing !== null) problems.push(nothing);
+  const skipped = wronglySkipped(tests, scenarios);
   for (const test of tests) {
-    if (test.outcome === 'passed') problems.push(`${testTitle(test)} passes before the code is written`);
-    else if (test.outcome === 'skipped') problems.push(`${testTitle(test)} is skipped`);
-    else details.push(`${testTitle(test)} fails: ${firstLine(test.message ?? '')}`);
+    const isOfGuard = isForGuards(test, scenarios, guards);
+    const title = testTitle(test);
+    if (test.outcome === 'skipped') {
+      if (skipped.includes(test)) problems.push(`${title} is skipped`);
+      else details.push(`${title} is skipped: another test of its scenario runs`);
+    } else if (test.outcome === 'passed') {
+      if (isOfGuard) details.push(`${title} passes before the code, as a guard does`);
+      else problems.push(`${title} passes before the code is written`);
+    } else {
+      const why = firstLine(test.message ?? '');
+      if (isOfGuard) problems.push(`${title} fails before the code, and is a guard's: ${why}`);
+      else details.push(`${title} fails: ${why}`);
+    }
   }
+  const unseen = nothing === null ? scenarios.filter(({ id }) => guards.has(id) && !isSeen(id, tests)) : [];
+  for (const { id, scenario } of unseen)
+    problems.push(
+      `scenario ${id} (${scenario}) is a guard, and no test of it ran before the code: put it into a file of its own, which needs nothing that the LLD adds`,
+    );
   const failures = run.loadFailures.filter(({ file }) => !baseline.notLoaded.includes(file ?? ''));
   for (const failure of failures) {
     const where = failure.file ?? 'a test file';
@@ -42,6 +64,7 @@ export function redGate({ run, tests, baseline, changes, worktree }: RedFacts): 
   }
   if (nothing === null && tests.length === 0 && failures.length === 0) problems.push('no new test was found');
   const failed = tests.filter(({ outcome }) => outcome === 'failed').length;
+  const guarded = tests.filter((test) => test.outcome === 'passed' && isForGuards(test, scenarios, guards)).length;
   return {
     gate: 'red',
     passed: problems.length === 0,
@@ -49,17 +72,23 @@ export function redGate({ run, tests, baseline, changes, worktree }: RedFacts): 
     command: run.command,
     counts: countsOfRun(run),
     hash: hashOfRun(run),
-    summary: redSummary(failed, failures.length),
+    summary: redSummary(failed, failures.length, guarded),
     details,
     problems,
   };
 }
 
-function redSummary(tests: number, files: number): string {
+function redSummary(tests: number, files: number, guards: number): string {
   const failing = tests === 0 ? '' : `${countOf(tests, 'new test')} ${tests === 1 ? 'fails' : 'fail'}`;
   const notLoading = files === 0 ? '' : `${countOf(files, 'test file')} can't load yet`;
+  const red = [failing, notLoading].filter((part) => part !== '').join(' and ');
   const should = tests + files === 1 ? 'as it should' : 'as they should';
-  return `${[failing, notLoading].filter((part) => part !== '').join(' and ')}, ${should}`;
+  const holding = guards === 0 ? '' : `${countOf(guards, 'test')} of guards ${guards === 1 ? 'passes' : 'pass'} already`;
+  return [red === '' ? '' : `${red}, ${should}`, holding].filter((part) => part !== '').join('; ');
+}
+
+function isSeen(id: string, tests: readonly TestCase[]): boolean {
+  return tests.some(({ name, outcome }) => outcome !== 'skipped' && namesScenario(name, id));
 }
 
 function firstLine(text: string): string {

@@ -2,7 +2,7 @@ import type { GateEvidence } from '../core/gate.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
 import { countOf, countsOfRun, hashOfRun, testKey, testTitle, whyNothingRan } from './test-key.ts';
 
-/** With the code taken out again, none of the new tests passes: they test the code, and not themselves. */
+/** With the code taken out again, none of these tests passes: they test the code, and not themselves. */
 export function reverseGate(run: TestRun, tests: readonly TestCase[]): GateEvidence {
   const passing = new Set(run.cases.filter((test) => test.outcome === 'passed').map(testKey));
   const problems = tests

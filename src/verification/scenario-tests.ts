@@ -1,15 +1,36 @@
 import type { GateEvidence } from '../core/gate.ts';
-import type { LldScenario } from '../governance/lld/scenarios.ts';
+import { type LldScenario, namesScenario } from '../governance/lld/scenarios.ts';
 import type { TestCase } from '../testing/port.ts';
 import { codeText } from './code-text.ts';
 import { leftOutLine } from './left-out.ts';
 import { testTitle } from './test-key.ts';
 
-/** Whether a name contains a scenario's id as a number of its own: `010` is in `test_010_empty`, not in `10100`. */
-export function namesScenario(name: string, id: string): boolean {
-  const digits = /\d+[a-z]?/i.exec(id)?.[0] ?? id;
-  const escaped = digits.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  return new RegExp(`(?<![0-9])${escaped}(?![0-9])`, 'i').test(name);
+/** Those that a test is for, by its name. */
+export function scenariosOf(test: Pick<TestCase, 'name'>, scenarios: readonly LldScenario[]): LldScenario[] {
+  return scenarios.filter(({ id }) => namesScenario(test.name, id));
+}
+
+/** Whether a test is for guards alone: it has to pass before the code and after it. */
+export function isForGuards(
+  test: Pick<TestCase, 'name'>,
+  scenarios: readonly LldScenario[],
+  guards: ReadonlySet<string>,
+): boolean {
+  const named = scenariosOf(test, scenarios);
+  return named.length > 0 && named.every(({ id }) => guards.has(id));
+}
+
+/**
+ * Those that should run and are skipped. A variant that can't run here (another system, an extension that is not there) may
+ * be: another one of the same scenario runs and decides.
+ */
+export function wronglySkipped(tests: readonly TestCase[], scenarios: readonly LldScenario[]): TestCase[] {
+  const ran = tests.filter((test) => test.outcome !== 'skipped');
+  return tests.filter((test) => {
+    if (test.outcome !== 'skipped') return false;
+    const named = scenariosOf(test, scenarios);
+    return named.length === 0 || !named.every(({ id }) => ran.some(({ name }) => namesScenario(name, id)));
+  });
 }
 
 export interface ScenarioTests {

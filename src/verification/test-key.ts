@@ -1,3 +1,4 @@
+import { errorLines } from '../core/error-lines.ts';
 import type { GateCounts } from '../core/gate.ts';
 import { sha256 } from '../core/hash.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
@@ -37,11 +38,15 @@ export function hashOfRun({ cases, loadFailures }: Pick<TestRun, 'cases' | 'load
 }
 
 /** Null where tests ran; otherwise why they did not, in words. */
-export function whyNothingRan({ outcome, command, tail }: TestRun): string | null {
-  const last = lastLine(tail);
+export function whyNothingRan(run: TestRun): string | null {
+  const { outcome, command, exitCode } = run;
   switch (outcome) {
     case 'could-not-run':
-      return `the tests could not be run: ${command}${last === '' ? '' : ` (${last})`}`;
+      return `the tests could not be started: ${command}${saidBy(run)}`;
+    case 'killed':
+      return `the tests were killed${exitCode === null ? '' : ` (exit code ${exitCode})`}: ${command}`;
+    case 'no-report':
+      return `the tests wrote no report: ${command}${saidBy(run)}`;
     case 'timed-out':
       return `the tests did not end in time: ${command}`;
     case 'no-tests':
@@ -52,6 +57,7 @@ export function whyNothingRan({ outcome, command, tail }: TestRun): string | nul
   }
 }
 
-export function lastLine(text: string): string {
-  return (text.trimEnd().split('\n').at(-1) ?? '').trim().slice(0, 300);
+function saidBy({ tail }: TestRun): string {
+  const [line] = errorLines(tail, 1);
+  return line === undefined ? '' : ` (${line.trim().slice(0, 300)})`;
 }

@@ -1,15 +1,15 @@
 import { realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { expect, test } from 'vitest';
-import type { LldScenario } from '../governance/lld/scenarios.ts';
+import { type LldScenario, namesScenario } from '../governance/lld/scenarios.ts';
 import type { FileCoverage, LoadFailure, TestCase, TestRun } from '../testing/port.ts';
-import { baselineOf } from './baseline.ts';
+import { baselineOf, whyNoBaseline } from './baseline.ts';
 import { coverageGate } from './coverage.ts';
 import { greenGate } from './green.ts';
 import { newTests } from './new-tests.ts';
 import { redGate } from './red.ts';
 import { reverseGate } from './reverse.ts';
-import { namesScenario, scenarioGate } from './scenario-tests.ts';
+import { scenarioGate } from './scenario-tests.ts';
 import { hashOfRun } from './test-key.ts';
 
 const FILE = 'test/item.test.js';
@@ -83,11 +83,13 @@ test('a test that is left out in a file that can not be loaded is found in its t
   expect(problems).toEqual(['test/item.test.js leaves a test out, in line 2: no test may be skipped or focused']);
 });
 
-const red = (result: TestRun, tests: TestCase[]) =>
+const red = (result: TestRun, tests: TestCase[], ...guards: string[]) =>
   redGate({
     run: result,
     tests,
     baseline: BASELINE,
+    scenarios: SCENARIOS,
+    guards: new Set(guards),
     changes: { added: ['src/item.js'], modified: [] },
     worktree: WORKTREE,
   });
@@ -119,17 +121,68 @@ test('red: what could not be loaded before is nobody’s fault, and no new test 
     run: run([OLD], { loadFailures: [{ file: 'test/old.test.js', message: 'x' }] }),
     tests: [],
     baseline,
+    scenarios: SCENARIOS,
+    guards: new Set(),
     changes: { added: [], modified: [] },
     worktree: WORKTREE,
   });
   expect(evidence.problems).toEqual(['no new test was found']);
 });
 
-test.each(['could-not-run', 'timed-out', 'no-tests'] as const)('red and green: %s is not a result', (outcome) => {
-  const result = run([], { outcome });
-  expect(red(result, []).passed).toBe(false);
-  expect(greenOf(result, []).passed).toBe(false);
+test('red: the test of a guard passes before the code, and no other one may', () => {
+  const tests = [testCase('010', 'failed'), testCase('020', 'passed')];
+  expect(red(run(tests), tests, '020')).toMatchObject({ passed: true, problems: [] });
+  const failing = [testCase('010', 'failed'), testCase('020', 'failed')];
+  expect(red(run(failing), failing, '020').problems).toEqual([
+    '"020" (test/item.test.js) fails before the code, and is a guard\'s: 020 went wrong',
+  ]);
+  const both = [testCase('010 and 020', 'passed')];
+  expect(red(run(both), both, '020').problems).toEqual([
+    '"010 and 020" (test/item.test.js) passes before the code is written',
+  ]);
 });
+
+test('red: a guard whose test could not be loaded was not seen to hold', () => {
+  const [problem = '', ...more] = red(run([OLD], { loadFailures: [MISSING] }), [], '020').problems;
+  expect(problem).toContain('scenario 020 (scenario 020) is a guard, and no test of it ran before the code');
+  expect(more).toEqual([]);
+});
+
+test('red and green: of the variants of a test one has to run; the others may be skipped', () => {
+  const before = [testCase('010 [c]', 'skipped'), testCase('010 [js]', 'failed'), testCase('020', 'failed')];
+  expect(red(run(before), before)).toMatchObject({ passed: true, problems: [] });
+  const after = [testCase('010 [c]', 'skipped'), testCase('010 [js]', 'passed'), testCase('020', 'passed')];
+  expect(greenOf(run([OLD, ...after]), after)).toMatchObject({ passed: true, problems: [] });
+  const none = [testCase('010 [c]', 'skipped'), testCase('010 [js]', 'skipped'), testCase('020', 'passed')];
+  expect(greenOf(run([OLD, ...none]), none).problems).toEqual([
+    '"010 [c]" (test/item.test.js) is skipped',
+    '"010 [js]" (test/item.test.js) is skipped',
+  ]);
+});
+
+test.each([
+  ['tests that run', [OLD], [], 'node', [], null],
+  ['a test that fails, and no other', [testCase('a', 'failed')], [], 'node', [], null],
+  ['no file with tests yet', [], [], 'node', [], null],
+  ['files with tests, of which none ran', [], [], 'node', [FILE], 'although there are test files: test/item.test.js'],
+  ['tests that are all skipped', [testCase('a', 'skipped')], [], 'vitest', [], 'all of them are skipped'],
+  ['an empty report of a runner that nobody knows', [], [], 'tap', [], 'its report names none'],
+  ['files of which none could be loaded', [], [MISSING], 'node', [FILE], 'no test passed, and 1 file(s)'],
+  ['one that loads and passes', [OLD], [MISSING], 'node', [FILE], null],
+] as const)('a baseline of %s', (_, cases, loadFailures, runner, files, why) => {
+  const found = whyNoBaseline({ cases: [...cases], loadFailures: [...loadFailures] }, runner, files);
+  if (why === null) expect(found).toBeNull();
+  else expect(found).toContain(why);
+});
+
+test.each(['could-not-run', 'killed', 'no-report', 'timed-out', 'no-tests'] as const)(
+  'red and green: %s is not a result',
+  (outcome) => {
+    const result = run([], { outcome });
+    expect(red(result, []).passed).toBe(false);
+    expect(greenOf(result, []).passed).toBe(false);
+  },
+);
 
 const greenOf = (result: TestRun, tests: TestCase[], deleted = new Set<string>()) =>
   greenGate({ run: result, tests, baseline: BASELINE, scenarios: SCENARIOS, deleted });

@@ -1,8 +1,13 @@
+import type { Config, TestSettings } from '../core/config.ts';
+import { toErrorRecord } from '../core/errors.ts';
 import { implementedHashOf } from '../governance/implementation/implemented-lld.ts';
 import { checkLld, type LldFinding } from '../governance/lld/checks.ts';
 import { readLld } from '../governance/lld/document.ts';
 import type { LldFile } from '../governance/lld/files-table.ts';
 import { readFrontMatter } from '../governance/lld/front-matter.ts';
+import { findTests } from '../testing/detect.ts';
+import type { ProjectFiles } from '../testing/project-files.ts';
+import { runnerOfFiles } from '../testing/runner-of-files.ts';
 import { branchesBelow, mayBeBranchOf, readAt } from '../workspace/branch-files.ts';
 import type { Git } from '../workspace/git.ts';
 import { openCommit } from '../workspace/repository.ts';
@@ -23,6 +28,29 @@ export async function foundationsOf(git: Git, ids: readonly string[]): Promise<F
     if (branch !== undefined) found.push({ id, commit: await git.text(['rev-parse', branch.ref]) });
   }
   return found;
+}
+
+/**
+ * How the tests of a project are run, by its files. A repository without any test yet: the design names the first. Null
+ * where it is not known and the policy asks for none.
+ */
+export async function testsFor(
+  files: ProjectFiles,
+  { tests, implement }: Pick<Config, 'tests' | 'implement'>,
+  { directory, designed }: { directory: string; designed: readonly string[] },
+): Promise<TestSettings | null> {
+  try {
+    await findTests(files, tests, directory);
+    return tests;
+  } catch (error) {
+    const { problem } = toErrorRecord(error);
+    if (problem.code !== 'tests-undetected') throw error;
+    const isBlank = problem.script === null && problem.runner === null && tests.command === null;
+    const runner = isBlank ? runnerOfFiles(designed) : null;
+    if (runner !== null) return { ...tests, runner };
+    if (implement.policy === 'off') return null;
+    throw error;
+  }
 }
 
 export interface OutdatedOptions {

@@ -2,8 +2,6 @@ import { readFile, rm } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { boundedLines } from '../core/bounded-lines.ts';
 import { systemClock } from '../core/clock.ts';
-import type { TestSettings } from '../core/config.ts';
-import { codeOf } from '../core/errors.ts';
 import { createFingerprintMask } from '../core/fingerprint.ts';
 import { parseItemId } from '../core/ids.ts';
 import { withoutSecrets } from '../core/keys.ts';
@@ -21,20 +19,19 @@ import { tracedTests } from '../telemetry/traced-tests.ts';
 import { tracedWriter } from '../telemetry/traced-writer.ts';
 import { detectTests } from '../testing/detect.ts';
 import { noSuite } from '../testing/no-suite.ts';
-import type { TestSuite } from '../testing/port.ts';
-import { runnerOfFiles } from '../testing/runner-of-files.ts';
+import { folderFiles } from '../testing/project-files.ts';
 import { designFacts } from '../workflow/design-facts.ts';
 import { runImplement } from '../workflow/implement.ts';
 import { createGit } from '../workspace/git.ts';
 import { itemEnvironment } from '../workspace/item-environment.ts';
 import { lookOutside } from '../workspace/outside.ts';
 import { loadPrompts } from '../workspace/prompt-overrides.ts';
-import { headCommit } from '../workspace/repository.ts';
+import { commitFiles, headCommit, openCommit } from '../workspace/repository.ts';
 import { stackedBase } from '../workspace/stacked-base.ts';
 import { requireIdentity } from '../workspace/worktree.ts';
 import { createWriter } from '../writer/create.ts';
 import { createOfflineWriter } from '../writer/offline/writer.ts';
-import { foundationsOf, outdatedFindings } from './implement-base.ts';
+import { foundationsOf, outdatedFindings, testsFor } from './implement-base.ts';
 import { preparedWorktree } from './implement-workspace.ts';
 import type { ItemInput } from './item-input.ts';
 import type { Task } from './task.ts';
@@ -126,6 +123,10 @@ export const implementTask: Task = async (context) => {
     emit: context.emit,
     onProgress: context.heartbeat,
     baseCommit: async () => stackedBase(git, await headCommit(git), await foundationsOf(git, facts.after)),
+    requireTests: async (base) => {
+      const place = { directory: paths.repository, designed: facts.files };
+      await testsFor(commitFiles(git, base), config, place);
+    },
     outdated: (base) => outdatedFindings({ git, id, lldText, base, files: facts.files }),
     openWorktree: (start) =>
       preparedWorktree({
@@ -144,8 +145,10 @@ export const implementTask: Task = async (context) => {
         onGroup: context.group,
       }),
     openTests: async () => {
-      const detect = (settings: TestSettings): Promise<TestSuite> =>
-        detectTests({
+      const settings = await testsFor(folderFiles(directory), config, { directory, designed: facts.files });
+      if (settings === null) return noSuite(config.tests.files);
+      return tracedTests(
+        await detectTests({
           directory,
           settings,
           env: itemEnv,
@@ -153,17 +156,10 @@ export const implementTask: Task = async (context) => {
           onLine: linesOf('tests'),
           onProgress: context.heartbeat,
           onGroup: context.group,
-        });
-      return tracedTests(
-        await detect(config.tests).catch((error: unknown) => {
-          // A repository without any test yet: the design names the first.
-          const runner = codeOf(error) === 'tests-undetected' ? runnerOfFiles(facts.files) : null;
-          if (runner !== null && config.tests.command === null) return detect({ ...config.tests, runner });
-          if (config.implement.policy === 'off') return noSuite(config.tests.files);
-          throw error;
         }),
       );
     },
+    pathsAt: async (commit) => (await openCommit(git, commit)).paths,
     lookOutside: () =>
       lookOutside({
         repository: paths.repository,

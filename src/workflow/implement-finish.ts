@@ -7,6 +7,7 @@ import type { Worktree } from '../workspace/worktree.ts';
 import type { Durable } from './durable.ts';
 import type { ImplementDependencies, ImplementResult } from './implement.ts';
 import type { GateKeeper } from './implement-gates.ts';
+import type { Guards } from './implement-guards.ts';
 import type { ReviewedCode } from './implement-review.ts';
 
 export interface Finishing {
@@ -19,6 +20,7 @@ export interface Finishing {
   testsCommit: string;
   lld: LldDocument;
   isTestFile: (path: string) => boolean;
+  guards: Guards;
   review: ReviewedCode;
   spending: Spending[];
 }
@@ -51,7 +53,7 @@ export async function finishImplementation(finishing: Finishing): Promise<Implem
 }
 
 async function reportOf(finishing: Finishing, codeCommit: string): Promise<string> {
-  const { deps, worktree, gates, base, baseTree, testsCommit, lld, isTestFile, review, spending } = finishing;
+  const { deps, worktree, gates, base, baseTree, testsCommit, lld, isTestFile, guards, review, spending } = finishing;
   const { id, title, lldHash, policy } = deps;
   const lines = lineCounts(await worktree.diff(baseTree, review.tree));
   const planned = new Set(lld.files.map(({ path }) => path));
@@ -88,6 +90,7 @@ async function reportOf(finishing: Finishing, codeCommit: string): Promise<strin
         .filter(({ path }) => !changes.some((change) => change.path === path || change.path.startsWith(`${path}/`)))
         .map(({ path, change }) => `${path}: the LLD says ${change}, but it is as it was`),
       ...gates.undone().map(({ step, paths, why }) => `${step}: undone, ${why}: ${paths.join(', ')}`),
+      ...guards.found(),
       ...review.decisions.map(describeDecision),
     ],
     spending,

@@ -4,28 +4,31 @@ import type { GateEvidence, GateName } from '../core/gate.ts';
 import type { CoverageFacts, FrozenFile, ScenarioTests } from '../governance/implementation/report.ts';
 import { coverageTargetOf } from '../governance/lld/coverage-target.ts';
 import type { LldDocument } from '../governance/lld/document.ts';
-import type { TestCase, TestRun, TestSuite } from '../testing/port.ts';
+import { namesScenario } from '../governance/lld/scenarios.ts';
+import type { TestCase, TestSuite } from '../testing/port.ts';
 import type { Baseline } from '../verification/baseline.ts';
 import { type CoverageTarget, coverageGate } from '../verification/coverage.ts';
 import { greenGate } from '../verification/green.ts';
 import { newTests } from '../verification/new-tests.ts';
-import { redGate } from '../verification/red.ts';
 import { reverseGate } from '../verification/reverse.ts';
-import { namesScenario, scenarioGate } from '../verification/scenario-tests.ts';
+import { isForGuards } from '../verification/scenario-tests.ts';
 import { testKey } from '../verification/test-key.ts';
 import type { TreeChange, Worktree } from '../workspace/worktree.ts';
 import { FROZEN, frozenEvidence, hashesOf, type Undone } from './frozen-tests.ts';
-import type { RunTests, TestsRun } from './implement-tests.ts';
+import type { Guards } from './implement-guards.ts';
+import { seeRed, selection } from './implement-red.ts';
+import type { TestRuns } from './implement-tests.ts';
 import { type Judgement, undo } from './implement-writing.ts';
 import { strayLinks } from './stray-links.ts';
 
 export interface GateOptions {
   lld: LldDocument;
   suite: TestSuite;
-  runTests: (run: RunTests) => Promise<TestsRun>;
+  runs: TestRuns;
   worktree: Worktree;
   baseTree: string;
   baseline: Baseline;
+  guards: Guards;
   policy: GatePolicy;
   coverage: number | null;
   undoneFolder: string;
@@ -57,7 +60,7 @@ const ORDER: readonly GateName[] = ['tests', 'red', 'frozen', 'green', 'coverage
  * told what is wrong; under `verify` only green decides, and the others are reported; `off` looks at nothing.
  */
 export function createGateKeeper(options: GateOptions): GateKeeper {
-  const { lld, suite, runTests, worktree, baseTree, baseline, policy, emit } = options;
+  const { lld, suite, runs, worktree, baseTree, baseline, guards, policy, emit } = options;
   const seen = new Map<GateName, GateEvidence>();
   const undone: Undone[] = [];
   let redKeys: ReadonlySet<string> = new Set();
@@ -119,32 +122,17 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
         const none = show({ ...NO_TESTS, problems: ['no test was written'] }, round);
         return judgement(tree, [none], told);
       }
-      const files = [...written(changes)];
-      const run = await runTests({
-        step: `red-${round}`,
-        tree,
-        isFollowed: true,
-        ...(files.every(isPlainTest) ? { files } : {}),
-      });
-      const tests = newTests(run, baseline, written(changes));
+      const {
+        gates,
+        tests,
+        told: more,
+      } = await seeRed({ ...options, asks: policy === 'strict' }, { tree, files: [...written(changes)], round });
       redKeys = new Set(tests.map(testKey));
-      const notLoaded = new Map<string, string>();
-      for (const file of run.loadFailures.length > 0 ? files : []) {
-        if (isLoadedIn(run, file)) continue;
-        notLoaded.set(file, newLines(await worktree.read(baseTree, file), (await worktree.read(tree, file)) ?? ''));
-      }
-      const scenarios = show(scenarioGate({ scenarios: lld.scenarios, tests, notLoaded }), round);
-      const red = show(
-        redGate({
-          run,
-          tests,
-          baseline,
-          changes: { added: filesOf('Add'), modified: filesOf('Modify') },
-          worktree: worktree.directory,
-        }),
-        round,
+      return judgement(
+        tree,
+        gates.map((evidence) => show(evidence, round)),
+        [...told, ...more],
       );
-      return judgement(tree, [scenarios, red], told);
     },
 
     judgeCode: (testsTree) => async (given, step, round) => {
@@ -169,7 +157,7 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
         return judgement(tree, [none]);
       }
       const name = step.replace(/^code-/, '');
-      const run = await runTests({ step: `green-${name}`, tree, coverage: true, isFollowed: true });
+      const run = await runs.after({ step: `green-${name}`, tree, coverage: true, isFollowed: true });
       const fresh = newTests(run, baseline, written(frozen));
       const tests = run.cases.filter((test) => fresh.includes(test) || redKeys.has(testKey(test)));
       const green = show(greenGate({ run, tests, baseline, scenarios: lld.scenarios, deleted }), round);
@@ -184,6 +172,7 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
         scenarios: lld.scenarios.map(({ id, scenario }) => ({
           id,
           scenario,
+          isGuard: guards.ids.has(id),
           tests: tests.filter((test) => namesScenario(test.name, id)).map(({ name: test }) => test),
         })),
         frozen: frozenFiles,
@@ -221,42 +210,22 @@ function ignoredNote(dropped: readonly string[]): string[] {
       ];
 }
 
-/** Can be given to a runner by name; a fixture or a helper can't. */
-function isPlainTest(path: string): boolean {
-  const name = path.slice(path.lastIndexOf('/') + 1);
-  return (
-    /[.](test|spec)[.][cm]?[jt]sx?$|^test_.*[.]py$|_test[.](py|go)$/.test(name) || /^tests\/[^/]+[.]rs$/.test(path)
-  );
-}
-
-function isLoadedIn({ cases }: TestRun, file: string): boolean {
-  return cases.some((test) => test.file === file);
-}
-
-/** The lines that were there before are left empty: what they say is not about this design, and numbers keep their meaning. */
-function newLines(before: string | null, text: string): string {
-  const known = new Set(before?.split('\n') ?? []);
-  return text
-    .split('\n')
-    .map((line) => (known.has(line) ? '' : line))
-    .join('\n');
-}
-
 function targetOf({ coverage, lld }: GateOptions): CoverageTarget | null {
   if (coverage !== null) return { percent: coverage, from: 'configuration' };
   const percent = coverageTargetOf(lld);
   return percent === null ? null : { percent, from: 'LLD' };
 }
 
-/** With the code taken out, the worktree is what it was when the tests were frozen. */
+/** With the code taken out, the worktree is what it was when the tests were frozen. A guard passes in it too. */
 async function reverseOf(
-  { runTests }: GateOptions,
+  { runs, lld, guards }: GateOptions,
   testsTree: string,
   step: string,
   frozen: readonly TreeChange[],
   tests: readonly TestCase[],
 ): Promise<GateEvidence> {
+  const asked = tests.filter((test) => !isForGuards(test, lld.scenarios, guards.ids));
+  if (asked.length === 0) return { ...NO_TESTS, gate: 'reverse', passed: true, skipped: 'every scenario is a guard' };
   const files = frozen.filter(({ kind }) => kind !== 'deleted').map(({ path }) => path);
-  const run = await runTests({ step, tree: testsTree, ...(files.every(isPlainTest) ? { files } : {}) });
-  return reverseGate(run, tests);
+  return reverseGate(await runs.after({ step, tree: testsTree, ...selection(files) }), asked);
 }

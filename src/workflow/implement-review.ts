@@ -8,7 +8,7 @@ import { type CodeReviewInput, codeReviewLoop } from './code-review-loop.ts';
 import type { AskPerson, LoopEnding } from './discussing.ts';
 import type { ImplementDependencies } from './implement.ts';
 import type { GateKeeper } from './implement-gates.ts';
-import { createModelCaller, type StoredAnswer } from './model-caller.ts';
+import type { ModelCall } from './model-caller.ts';
 
 export interface CodeReview {
   deps: ImplementDependencies;
@@ -16,7 +16,7 @@ export interface CodeReview {
   worktree: Worktree;
   baseTree: string;
   gates: GateKeeper;
-  onAnswer: (answer: StoredAnswer) => void;
+  call: (call: ModelCall<'reviewer'>) => Promise<string>;
   /** What the reviewer can't decide. */
   decide: AskPerson;
   /** Every review as it came, for a person to read. */
@@ -30,19 +30,9 @@ export type ReviewedCode = { tree: string; rounds: number; ledger: Ledger; decis
 /** The second model reads the change as a strict architect; the rounds are those of every review. */
 export async function reviewCode(
   codeTree: string,
-  { deps, lld, worktree, baseTree, gates, revise, onAnswer, decide, onReview }: CodeReview,
+  { deps, lld, worktree, baseTree, gates, revise, call, decide, onReview }: CodeReview,
 ): Promise<ReviewedCode> {
-  const { id, title, prompts, reviewer, journal, budget, emit, onProgress, signal, clock } = deps;
-  const call = createModelCaller({
-    journal,
-    providers: { reviewer },
-    budget,
-    emit,
-    onProgress,
-    signal,
-    clock,
-    onAnswer,
-  });
+  const { id, title, prompts, emit } = deps;
   let tree = codeTree;
 
   const ask = (

@@ -1,6 +1,7 @@
+import { AgentosError } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
-import type { TestRun, TestSuite } from '../testing/port.ts';
-import { countsOfRun } from '../verification/test-key.ts';
+import { isRead, type TestRun, type TestSuite } from '../testing/port.ts';
+import { countsOfRun, whyNothingRan } from '../verification/test-key.ts';
 import type { Worktree } from '../workspace/worktree.ts';
 import type { Durable } from './durable.ts';
 import type { OutsideWatch } from './outside-watch.ts';
@@ -8,6 +9,8 @@ import type { OutsideWatch } from './outside-watch.ts';
 export interface TestsOptions {
   suite: TestSuite;
   worktree: Worktree;
+  /** What the tests ran in before anything was written: their command is known to work there. */
+  baseTree: string;
   durable: Durable;
   emit: (event: ItemEvent) => void;
   signal: AbortSignal;
@@ -22,8 +25,6 @@ export interface RunTests {
   tree: string;
   files?: readonly string[];
   coverage?: boolean;
-  /** Nobody has written anything yet: there is nothing to watch and nothing to remove. */
-  isUntouched?: boolean;
   /** Something is checked soon afterwards, and with it what was changed outside by this run. */
   isFollowed?: boolean;
 }
@@ -33,47 +34,99 @@ export interface TestsRun extends TestRun {
   dropped: string[];
 }
 
+export interface TestRuns {
+  /** The tests before anything is written. Fails where `refuse` says why nothing can be built on them. */
+  baseline(refuse: (run: TestRun) => Promise<string | null>): Promise<TestRun>;
+  after(run: RunTests): Promise<TestsRun>;
+}
+
 /** A stored run is long: of those that passed, neither what they said nor what was printed is needed again. */
 const MOST_MESSAGE = 4_000;
 
-/** Runs tests on one state of the worktree, as a durable step. */
-export function createTestRuns({ suite, worktree, durable, emit, signal, outside }: TestsOptions) {
-  return async ({
-    step,
-    tree,
-    files,
-    coverage,
-    isUntouched = false,
-    isFollowed = false,
-  }: RunTests): Promise<TestsRun> => {
-    const { value } = await durable(
-      { name: step, inputs: { tree, command: suite.command, files: files ?? null } },
-      async () => {
-        await worktree.restore(tree);
-        const dropped = isUntouched ? [] : await worktree.dropIgnored();
-        const runSuite = (): Promise<TestRun> =>
-          suite.run({
-            ...(files === undefined ? {} : { files }),
-            ...(coverage === undefined ? {} : { coverage }),
-            signal,
-          });
-        const run = isUntouched
-          ? await runSuite()
-          : await (isFollowed ? outside.before(runSuite) : outside.during(runSuite));
-        emit({
-          type: 'tests-ran',
-          step,
-          command: run.command,
-          outcome: run.outcome,
-          exitCode: run.exitCode,
-          counts: countsOfRun(run),
-          durationMs: run.durationMs,
-        });
-        return { run: { ...stored(run), dropped } };
-      },
-    );
-    return value.run;
+/**
+ * Runs tests on one state of the worktree, as a durable step that ends only with a report that was read:
+ *
+ *   could not be started, killed – fails the attempt, which may work later; nobody who wrote anything is to blame
+ *   timed out                    – run once more; again: what was written hangs, and its writer is told
+ *   no report                    – the same where the base still has one; where it has none either, as if not started
+ *
+ * What a writer is told without a report is kept under a name of its own, so that the same call is not paid for again. It
+ * counts only as long as a new run has no report either.
+ */
+export function createTestRuns(options: TestsOptions): TestRuns {
+  const { suite, worktree, baseTree, durable, emit, signal, outside } = options;
+
+  const runOnce = async (step: string, run: () => Promise<TestRun>): Promise<TestRun> => {
+    const found = await run();
+    const { command, outcome, exitCode, durationMs } = found;
+    emit({ type: 'tests-ran', step, command, outcome, exitCode, counts: countsOfRun(found), durationMs });
+    return found;
   };
+  const inputsOf = ({ tree, files }: Pick<RunTests, 'tree' | 'files'>): unknown => ({
+    tree,
+    command: suite.command,
+    files: files ?? null,
+  });
+
+  return {
+    async baseline(refuse) {
+      const step = 'baseline';
+      // Nobody has written anything yet: there is nothing to watch and nothing to remove.
+      const run = (): Promise<TestRun> => runOnce(step, () => suite.run({ signal }));
+      const { value } = await durable({ name: step, inputs: inputsOf({ tree: baseTree }) }, async () => {
+        await worktree.restore(baseTree);
+        const first = await run();
+        const found = first.outcome === 'timed-out' ? await run() : first;
+        if (!isRead(found)) throw cannotRun(found);
+        const why = await refuse(found);
+        if (why !== null) throw new AgentosError({ code: 'tests-cannot-run', command: found.command, detail: why });
+        return { run: { ...stored(found), dropped: [] } };
+      });
+      return value.run;
+    },
+
+    async after(asked) {
+      const { step, tree, files, coverage, isFollowed = false } = asked;
+      const inputs = inputsOf(asked);
+      const runIn = async (state: string, name: string, wish: Pick<RunTests, 'files' | 'coverage'>) => {
+        await worktree.restore(state);
+        const dropped = await worktree.dropIgnored();
+        const runSuite = (): Promise<TestRun> => suite.run({ ...wish, signal });
+        const found = await runOnce(name, () => (isFollowed ? outside.before(runSuite) : outside.during(runSuite)));
+        return { ...stored(found), dropped };
+      };
+      const wish = { ...(files === undefined ? {} : { files }), ...(coverage === undefined ? {} : { coverage }) };
+      let unread: TestsRun | null = null;
+      try {
+        const { value } = await durable({ name: step, inputs }, async () => {
+          const first = await runIn(tree, step, wish);
+          if (isRead(first)) return { run: first };
+          if (first.outcome === 'could-not-run' || first.outcome === 'killed') throw cannotRun(first);
+          if (first.outcome === 'no-report') {
+            const before = await runIn(baseTree, `${step}-base`, {});
+            if (!isRead(before)) throw cannotRun(before);
+          }
+          const second = await runIn(tree, step, wish);
+          if (isRead(second)) return { run: second };
+          if (second.outcome === first.outcome || second.outcome === 'timed-out') unread = second;
+          throw cannotRun(second);
+        });
+        return value.run;
+      } catch (error) {
+        const run: TestsRun | null = unread;
+        if (run === null) throw error;
+        return (await durable({ name: `${step}-unread`, inputs }, async () => ({ run }))).value.run;
+      }
+    },
+  };
+}
+
+function cannotRun(run: TestRun): AgentosError {
+  return new AgentosError(
+    { code: 'tests-cannot-run', command: run.command, detail: whyNothingRan(run) ?? 'nothing was read' },
+    // Waiting as long once more would end the same way.
+    { retry: run.outcome === 'timed-out' ? 'ceiling' : 'transient' },
+  );
 }
 
 function stored(run: TestRun): TestRun {

@@ -12,8 +12,8 @@ import type { Prompts } from '../governance/prompts.ts';
 import type { Journal } from '../journal/port.ts';
 import type { Provider } from '../provider/port.ts';
 import type { TestSuite } from '../testing/port.ts';
-import { baselineOf } from '../verification/baseline.ts';
-import { whyNothingRan } from '../verification/test-key.ts';
+import { mayHoldTests } from '../testing/test-files.ts';
+import { baselineOf, NO_BASELINE, whyNoBaseline } from '../verification/baseline.ts';
 import { writeFileAtomic } from '../workspace/atomic-file.ts';
 import type { OutsideView } from '../workspace/outside.ts';
 import type { Worktree } from '../workspace/worktree.ts';
@@ -22,11 +22,12 @@ import { createDecider } from './deciding.ts';
 import { createDurable } from './durable.ts';
 import { finishImplementation } from './implement-finish.ts';
 import { createGateKeeper } from './implement-gates.ts';
+import { createGuards } from './implement-guards.ts';
 import { reviewCode } from './implement-review.ts';
 import { createSpending } from './implement-spending.ts';
 import { createTestRuns } from './implement-tests.ts';
 import { createWriting } from './implement-writing.ts';
-import type { Budget } from './model-caller.ts';
+import { type Budget, createModelCaller } from './model-caller.ts';
 import { createOutsideWatch } from './outside-watch.ts';
 import { rememberingWorktree } from './remembering-worktree.ts';
 
@@ -53,11 +54,15 @@ export interface ImplementDependencies {
   onProgress: () => void;
   /** The commit to begin at, with what it builds on in it. */
   baseCommit: () => Promise<string>;
+  /** Rejects where it can be told by the files of the base commit that nobody knows how to run its tests. */
+  requireTests: (base: string) => Promise<void>;
   /** Errors of the mechanical checks, if files of the LLD have changed since it was approved. */
   outdated: (base: string) => Promise<LldFinding[]>;
   /** Makes the worktree, or takes over what is there, and prepares it. */
   openWorktree: (base: string) => Promise<PreparedWorktree>;
   openTests: () => Promise<TestSuite>;
+  /** Every tracked file of a commit. */
+  pathsAt: (commit: string) => Promise<readonly string[]>;
   lookOutside: () => Promise<OutsideView>;
   mask: (text: string) => string;
 }
@@ -82,6 +87,7 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
 
   const { value: begun } = await durable({ name: 'begin', inputs: { lld: lldHash } }, async () => {
     const base = await deps.baseCommit();
+    await deps.requireTests(base);
     const errors = (await deps.outdated(base)).filter((finding) => finding.severity === 'error');
     if (errors.length > 0) {
       const findings = errors.map(({ rule, line, message }) => `${rule} (line ${line}): ${message}`);
@@ -94,7 +100,7 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
   const worktree = rememberingWorktree(opened.worktree, opened.isFresh ? baseTree : null);
   const suite = await deps.openTests();
   const outside = createOutsideWatch(deps.lookOutside, worktree.directory);
-  const runTests = createTestRuns({ suite, worktree, durable, emit, signal, outside });
+  const runs = createTestRuns({ suite, worktree, baseTree, durable, emit, signal, outside });
   const spending = createSpending();
   const undoneFolder = deps.paths.undone('implement', id);
   const write = createWriting({
@@ -115,18 +121,36 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
     onWritten: (used) => spending.add('implementer', deps.writer.spec, used),
   });
 
-  const baselineRun = await runTests({ step: 'baseline', tree: baseTree, isUntouched: true });
-  const cannotRun = baselineRun.outcome === 'no-tests' ? null : whyNothingRan(baselineRun);
-  if (cannotRun !== null && policy !== 'off') {
-    throw new AgentosError({ code: 'tests-cannot-run', command: baselineRun.command, detail: cannotRun });
-  }
+  const baseline =
+    policy === 'off'
+      ? NO_BASELINE
+      : baselineOf(
+          await runs.baseline(async (run) => {
+            const paths = run.outcome === 'no-tests' ? await deps.pathsAt(begun.base) : [];
+            const testFiles = paths.filter((path) => suite.isTestFile(path) && mayHoldTests(path));
+            return whyNoBaseline(run, suite.runner, testFiles);
+          }),
+        );
+  const { reviewer, budget, onProgress } = deps;
+  const call = createModelCaller({
+    journal,
+    providers: { reviewer },
+    budget,
+    emit,
+    onProgress,
+    signal,
+    clock,
+    onAnswer: (used) => spending.add('reviewer', reviewer.spec, used),
+  });
+  const guards = createGuards({ deps, lld, call });
   const gates = createGateKeeper({
     lld,
     suite,
-    runTests,
+    runs,
     worktree,
     baseTree,
-    baseline: baselineOf(baselineRun),
+    baseline,
+    guards,
     policy,
     coverage: deps.coverage,
     undoneFolder,
@@ -192,7 +216,7 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
     gates,
     decide: (point) => decider.ask(point),
     onReview: (text, round) => writeFileAtomic(join(reviews, `review-${round}.md`), mask(text)),
-    onAnswer: (used) => spending.add('reviewer', deps.reviewer.spec, used),
+    call,
     revise: ({ start, name, ...asked }) =>
       write({ phase: 'code', name, start, task: taskOf('code', asked), judge: gates.judgeCode(testsTree) }),
   });
@@ -211,6 +235,7 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
     baseTree,
     lld,
     isTestFile: (path) => suite.isTestFile(path),
+    guards,
     review,
     spending: spending.all(),
   });

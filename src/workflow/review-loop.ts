@@ -4,6 +4,7 @@ import type { DocumentFinding } from '../governance/document-finding.ts';
 import type { DocumentForm } from '../governance/document-form.ts';
 import { emptyLedger, type Ledger, openFindings } from '../governance/ledger.ts';
 import { foldResolvedQuestions, openQuestions } from '../governance/lld/fold-questions.ts';
+import { withGuards } from '../governance/lld/guards.ts';
 import { reviseDraft } from '../governance/lld/revision.ts';
 import { type AskPerson, discuss, type LoopEnding } from './discussing.ts';
 import type { Lineage } from './lineage.ts';
@@ -171,7 +172,7 @@ async function repairUntilClean(
   }
 }
 
-/** One review, and the draft with the answers to its open questions in it. */
+/** One review, and the draft with what it settles: answers to open questions, and scenarios that are guards. */
 async function reviewDraft(
   input: ReviewInput,
   { ask, lineage, emit }: LoopOptions,
@@ -185,7 +186,7 @@ async function reviewDraft(
     ask: () => ask.review(input),
     askAgain: (earlier, problems) => ask.reviewAgain(input, earlier, problems),
     take: (review) => {
-      draft = foldResolvedQuestions(draft, review.openQuestions).text;
+      draft = withGuards(foldResolvedQuestions(draft, review.openQuestions).text, review);
       return openQuestions(draft).map((question) => `APPROVED, but nobody answered the open question "${question}"`);
     },
     onReview: (text) => lineage.add('verdict', text),

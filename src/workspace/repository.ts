@@ -60,6 +60,23 @@ export async function headCommit(git: Git): Promise<string> {
   }
 }
 
+/** Names and texts of a commit, each asked for when it is needed; nothing for what is not there. */
+export function commitFiles(
+  git: Git,
+  commit: string,
+): { names(folder: string): Promise<readonly string[]>; read(path: string): Promise<string> } {
+  const whole = (args: string[]): Promise<string> =>
+    git.run(args).then(
+      (output) => output.toString('utf8'),
+      () => '',
+    );
+  return {
+    names: async (folder) =>
+      (await whole(['ls-tree', '-z', '--name-only', `${commit}:${folder}`])).split('\0').filter((name) => name !== ''),
+    read: (path) => whole(['cat-file', 'blob', `${commit}:${path}`]),
+  };
+}
+
 export async function openCommit(git: Git, commit: string): Promise<BaseCommit> {
   const listing = (await git.run(['ls-tree', '-r', '-l', '-z', '--full-tree', commit])).toString('utf8');
   const sizes = new Map<string, number | null>();

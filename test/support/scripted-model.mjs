@@ -7,7 +7,7 @@ import { join } from 'node:path';
 const [folder] = process.argv.slice(2);
 const prompt = readFileSync(0, 'utf8');
 const [, verb, what, id] = [
-  ...prompt.matchAll(/^(Write|Review) the (LLD|issue|code) for (?:issue|the brief) ([\w-]+), "/gm),
+  ...prompt.matchAll(/^(Write|Review) the (LLD|issue|code|tests) for (?:issue|the brief) ([\w-]+), "/gm),
 ].at(-1);
 const task = `${verb === 'Review' ? 'review-' : ''}${what.toLowerCase()}`;
 appendFileSync(join(folder, 'calls'), `${task} ${id}\n`);

@@ -5,7 +5,7 @@ import { PROJECT } from './program.ts';
 import type { TestRepository } from './repository.ts';
 import { SAMPLE_ISSUE } from './sample-issue.ts';
 
-type ScriptedTask = 'issue' | 'lld' | 'review-issue' | 'review-lld' | 'review-code';
+type ScriptedTask = 'issue' | 'lld' | 'review-issue' | 'review-lld' | 'review-tests' | 'review-code';
 
 /** Drafter and reviewer as commands that answer what they are told to; what nobody told them is well. */
 export interface ScriptedModels {
@@ -26,7 +26,7 @@ export async function scriptedModels(repository: TestRepository): Promise<Script
   const approval = review({ verdict: 'APPROVED' });
   await writeFile(join(folder, 'issue.md'), SAMPLE_ISSUE);
   await writeFile(join(folder, 'lld.md'), lldFor('{id}'));
-  for (const task of ['review-issue', 'review-lld', 'review-code'])
+  for (const task of ['review-issue', 'review-lld', 'review-tests', 'review-code'])
     await writeFile(join(folder, `${task}.md`), approval);
   const model = `command:node '${join(PROJECT, 'test', 'support', 'scripted-model.mjs')}' '${folder}'`;
   return {

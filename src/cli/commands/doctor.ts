@@ -1,25 +1,21 @@
-import { toErrorRecord } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { tryKey } from '../../provider/try-key.ts';
-import { detectTests } from '../../testing/detect.ts';
 import { type Examined, examine } from '../../workspace/examination.ts';
-import { missingAgent } from '../../writer/agents/missing-agent.ts';
 import { type PlaceFlags, projectOf } from '../place-flags.ts';
+import { examineImplementing } from './examine-implementing.ts';
 
 const MARKS = { ok: ['green', 'ok  '], warn: ['yellow', 'note'], bad: ['red', 'BAD '] } as const;
 
 export async function doctorCommand(flags: PlaceFlags & { json?: boolean; keys?: boolean }): Promise<number> {
   const { repo, baseDir, config } = flags;
   const examined = await examine({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags: {} });
-  examined.push(...(await examineImplementing(flags)));
+  const project = await projectOf(flags).catch(() => null);
+  const implementing = project === null ? [] : await examineImplementing(project);
+  examined.push(...implementing);
   if (flags.keys) examined.push(...(await examineKeys(flags)));
-  const checks = examined.map(({ name, state, found, todo }) => {
-    if (typeof found === 'string') return { name, state, detail: found, todo };
-    const { message, hint } = wordingOf(found);
-    return { name, state, detail: message, todo: hint };
-  });
+  const checks = examined.map(inWords);
   const healthy = checks.every((check) => check.state !== 'bad');
   if (flags.json) {
     process.stdout.write(`${JSON.stringify({ healthy, checks }, null, 2)}\n`);
@@ -31,35 +27,28 @@ export async function doctorCommand(flags: PlaceFlags & { json?: boolean; keys?:
     terminal.line(`${paint(terminal, style, mark)}  ${name.padEnd(14)}  ${printable(detail)}`);
     if (todo) terminal.line(`      ${' '.repeat(14)}  ${printable(todo)}`);
   }
-  terminal.line(healthy ? 'Ready. Try: agentos lld --all' : advice(checks));
+  const obstacle = implementing.find(({ state }) => state !== 'ok');
+  const ready = obstacle === undefined ? 'Ready. Try: agentos lld --all' : notReady(inWords(obstacle));
+  terminal.line(healthy ? printable(ready) : advice(checks));
   return healthy ? EXIT.ok : EXIT.failed;
 }
 
-/** What `implement` needs beside models: a way to run the tests, and the agent's program. Designs need neither. */
-async function examineImplementing(flags: PlaceFlags): Promise<Examined[]> {
-  const project = await projectOf(flags).catch(() => null);
-  if (project === null) return [];
-  const { paths, config, childEnv } = project;
-  const nobody = (): void => undefined;
-  const tests = await detectTests({
-    directory: paths.repository,
-    settings: config.tests,
-    env: childEnv,
-    scratch: paths.base,
-    onLine: nobody,
-    onProgress: nobody,
-    onGroup: nobody,
-  }).then(
-    (suite): Examined => ({ name: 'tests', state: 'ok', found: `${suite.command} (${suite.runner})`, todo: null }),
-    (error: unknown): Examined => ({
-      name: 'tests',
-      state: 'warn',
-      found: toErrorRecord(error).problem,
-      todo: null,
-    }),
-  );
-  const missing = await missingAgent(config.models.implementer, childEnv['PATH']);
-  return missing === null ? [tests] : [tests, { name: 'agent', state: 'warn', found: missing, todo: null }];
+interface Check {
+  name: string;
+  state: Examined['state'];
+  detail: string;
+  todo: string | null;
+}
+
+function inWords({ name, state, found, todo }: Examined): Check {
+  if (typeof found === 'string') return { name, state, detail: found, todo };
+  const { message, hint } = wordingOf(found);
+  return { name, state, detail: message, todo: hint };
+}
+
+/** Designs need neither tests nor a set-up. */
+function notReady({ name, detail }: Check): string {
+  return `agentos implement is not ready: ${name}: ${detail.replace(/\.$/, '')}. Designs can be made: agentos lld --all`;
 }
 
 /** One cheap call per key, all at the same time. */

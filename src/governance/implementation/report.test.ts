@@ -52,8 +52,8 @@ const FACTS: ReportFacts = {
     gate({ gate: 'reverse', details: ['2 of 2 new test(s) do not pass without the code'] }),
   ],
   scenarios: [
-    { id: '010', scenario: 'Adds | the number', tests: ['010 adds `n` | m', 'suite > 010 again'] },
-    { id: '020', scenario: 'Refuses text', tests: [] },
+    { id: '010', scenario: 'Adds | the number', isGuard: false, tests: ['010 adds `n` | m', 'suite > 010 again'] },
+    { id: '020', scenario: 'Refuses text', isGuard: true, tests: [] },
   ],
   frozen: [{ path: 'test/a.test.js', sha256: 'd00d' }],
   coverage: {
@@ -161,8 +161,8 @@ test('each gate shows its result, its command, its counts and its hash', () => {
 test('the details of the gates: tests by scenario, reasons of red, frozen files, problems', () => {
   const report = writeReport(FACTS);
   expect(tablesOf(report, 'Tests: every scenario has one')[0]?.slice(1)).toEqual([
-    ['010', 'Adds | the number', '010 adds `n` | m<br>suite > 010 again'],
-    ['020', 'Refuses text', '–'],
+    ['010', 'Adds | the number', 'Auto', '010 adds `n` | m<br>suite > 010 again'],
+    ['020', 'Refuses text', 'Guard', '–'],
   ]);
   expect(tablesOf(report, 'Frozen: they stay as they were')[0]?.slice(1)).toEqual([['test/a.test.js', 'd00d']]);
   const text = plainText(parseMarkdown(report));

@@ -21,6 +21,7 @@ export interface ChangedFile {
 export interface ScenarioTests {
   id: string;
   scenario: string;
+  isGuard: boolean;
   tests: readonly string[];
 }
 
@@ -148,7 +149,7 @@ function gates({ gates: all, policy, scenarios, frozen }: ReportFacts): string[]
 
 const HEADINGS: Record<GateName, string> = {
   tests: 'Tests: every scenario has one',
-  red: 'Red: they fail before the code',
+  red: 'Red: they fail before the code, and guards pass',
   frozen: 'Frozen: they stay as they were',
   green: 'Green: they pass, and so does what passed before',
   coverage: 'Coverage: they run through what changed',
@@ -162,12 +163,13 @@ function detailsOf(
 ): string[] {
   const blocks = problems.length === 0 ? [] : ['Problems:', bulletsOf(problems)];
   if (gate === 'tests' && scenarios.length > 0) {
-    const rows = scenarios.map(({ id, scenario, tests }) => [
+    const rows = scenarios.map(({ id, scenario, isGuard, tests }) => [
       asText(id),
       asText(scenario),
+      isGuard ? 'Guard' : 'Auto',
       tests.map((test) => asCode(test)).join('<br>'),
     ]);
-    return [...blocks, tableOf(['Scenario', 'What', 'Tests'], rows)];
+    return [...blocks, tableOf(['Scenario', 'What', 'Type', 'Tests'], rows)];
   }
   if (gate === 'frozen' && frozen.length > 0) {
     const rows = frozen.map(({ path, sha256 }) => [asCode(path), asCode(sha256)]);

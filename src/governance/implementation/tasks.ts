@@ -1,7 +1,7 @@
 import type { GateEvidence } from '../../core/gate.ts';
 import { formatLedger, type Ledger, openFindings } from '../ledger.ts';
 import type { LldFile } from '../lld/files-table.ts';
-import type { LldScenario } from '../lld/scenarios.ts';
+import { isGuard, type LldScenario } from '../lld/scenarios.ts';
 import type { Prompts } from '../prompts.ts';
 import { tagged } from '../tagged.ts';
 import { boundedDiff, changesBetween } from './diff-view.ts';
@@ -72,7 +72,9 @@ function testsRules(
     title,
     runner,
     command,
-    scenarios: scenarios.map(scenarioLine).join('\n') || 'The LLD names no scenario: test each of its requirements.',
+    scenarios:
+      scenarios.map((one) => `${scenarioLine(one)}${isGuard(one) ? ' (Guard)' : ''}`).join('\n') ||
+      'The LLD names no scenario: test each of its requirements.',
     'test-files':
       fileList(tests) || 'The LLD names none: put them where this repository keeps its tests, so that they are found.',
     added: fileList(added) || 'None: the change is in files that are there.',
@@ -90,7 +92,7 @@ function codeRules(prompts: Prompts, { id, title, files, isTestFile, runner, com
   });
 }
 
-function scenarioLine({ id, scenario, pass }: LldScenario): string {
+function scenarioLine({ id, scenario, pass }: Pick<LldScenario, 'id' | 'scenario' | 'pass'>): string {
   return `- ${id} ${scenario}${pass === '' ? '' : `. Passes when: ${pass}`}`;
 }
 
@@ -144,6 +146,26 @@ export function codeReviewParts(prompts: Prompts, material: CodeReviewTask): Tas
     parts.push(tagged('your-review', again.earlier), prompts.fill('review-again', { problems }));
   }
   return [{ text: tagged('lld', lld), repeats: true }, ...parts.map((text) => ({ text }))];
+}
+
+export interface GuardsTask {
+  id: string;
+  title: string;
+  lld: string;
+  /** The tests as they were written. */
+  diff: string;
+  /** Those that pass before the code, with the titles of their tests. */
+  scenarios: readonly (Pick<LldScenario, 'id' | 'scenario' | 'pass'> & { tests: readonly string[] })[];
+}
+
+/** Asks whether scenarios hold already, or their tests prove nothing. */
+export function guardsParts(prompts: Prompts, { id, title, lld, diff, scenarios }: GuardsTask): TaskPart[] {
+  const list = scenarios.map(({ tests, ...scenario }) => `${scenarioLine(scenario)}. Passing: ${tests.join(', ')}`);
+  return [
+    { text: tagged('lld', lld), repeats: true },
+    { text: tagged('tests', boundedDiff(diff, MOST_DIFF_CHARS)) },
+    { text: prompts.fill('guards', { id, title, scenarios: list.join('\n') }) },
+  ];
 }
 
 function evidenceText(evidence: readonly GateEvidence[]): string {

@@ -11,6 +11,8 @@ export interface LldScenario {
   pass: string;
   requirements: number[];
   line: number;
+  /** Where the type stands in the text, from the cell's border to the next; null without such a column. */
+  typeCell: { start: number; end: number } | null;
 }
 
 export interface Scenarios {
@@ -116,7 +118,30 @@ function scenarioOf(row: TableRow, columns: Columns, known: number[]): LldScenar
     pass: cell(columns.pass),
     requirements: [...requirements],
     line: row.line,
+    typeCell: cellAt(row, columns.type),
   };
+}
+
+function cellAt({ nodes }: TableRow, column: number | null): LldScenario['typeCell'] {
+  const position = column === null ? undefined : nodes[column]?.position;
+  const start = position?.start.offset;
+  const end = position?.end.offset;
+  return start === undefined || end === undefined ? null : { start, end };
+}
+
+/** A guard holds before the change and after it; every other scenario fails until the code is there. */
+export function isGuard({ type }: Pick<LldScenario, 'type'>): boolean {
+  return /^\W*guards?\b/i.test(type);
+}
+
+/** Whether a name contains a scenario's id as a number of its own: `010` is in `test_010_empty`, not in `10100`. */
+export function namesScenario(name: string, id: string): boolean {
+  return new RegExp(`(?<![0-9])${digitsOf(id)}(?![0-9])`, 'i').test(name);
+}
+
+function digitsOf(id: string): string {
+  const digits = /\d+[a-z]?/i.exec(id)?.[0] ?? id;
+  return digits.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }
 
 /** A table from requirements to tests, read as pairs; nothing for any other table. */

@@ -3,7 +3,7 @@ import { plainText } from '../markdown.ts';
 import { knownArea } from './headings.ts';
 import { isNoFinding, saysSettled } from './no-finding.ts';
 import type { Part } from './outline.ts';
-import type { Finding, Tier, Verdict } from './review.ts';
+import { type Finding, GUARD_AREA, isGuardFinding, type Tier, type Verdict } from './review.ts';
 import { rulingsIn } from './rulings.ts';
 import { blockText, inlineText, unwrapLines } from './text.ts';
 import { standsAlone, verdictWord } from './verdict-word.ts';
@@ -23,6 +23,9 @@ const SIGN_OFF =
 const TAG =
   /^\W{0,3}(?:tier[\s-]?([1-3])|(blocking|blocker|critical)|(high(?:[\s-]priority)?|major)|(suggestion|minor|low(?:[\s-]priority)?|nit))\b[\])}*\s]*[:\])–—/-]\s*/i;
 
+/** `Guard`, `Guard (020)`, `Guard: scenarios 020 and 030`; not `Guard clause`, which is about code. */
+const GUARD_LEAD = /^guards?(?:\W+(?:scenarios?\W+)?\d{3}[a-z]?(?:(?:\W|and)+\d{3}[a-z]?)*\W*)?$/i;
+
 /**
  * The open findings of all tiers. An unticked box, a plain bullet, a number, a paragraph, a table row or a heading of its
  * own is a finding; a ticked one is settled – unless the review asks for a revision and has nothing else to revise: then
@@ -31,7 +34,8 @@ const TAG =
 export function findingsOf(parts: Part[], verdict: Verdict | null): Finding[] {
   const items = parts.filter((part) => part.kind === 'tier').flatMap(itemsOf);
   const relevant = items.filter(
-    ({ text }) => ![isNoFinding, saysSettled, isRuledOut, isVerdict].some((is) => is(text)),
+    // What a guard says of its scenario sounds like praise.
+    (item) => isGuardFinding(item) || ![isNoFinding, saysSettled, isRuledOut, isVerdict].some((is) => is(item.text)),
   );
   const holdsBack = relevant.some((item) => !item.ticked && item.tier < 3);
   const tickMeansOpen = !holdsBack && verdict !== 'APPROVED';
@@ -169,9 +173,11 @@ function newItem(text: string, part: Part, ticked: boolean): Item {
   let area = part.area;
   const lead = /^([^:\n]{3,40}):\s+(?=\S)/.exec(rest);
   const known = area === '' && lead ? knownArea(lead[1] ?? '') : null;
-  if (known && lead) {
+  if (lead && GUARD_LEAD.test(lead[1] ?? '')) area = GUARD_AREA;
+  else if (known && lead) {
     area = known.area;
     rest = rest.slice(lead[0].length);
   }
+  if (isGuardFinding({ area, text: rest })) tier = 3;
   return { tier, area, text: rest.trim(), ticked, grows: false };
 }

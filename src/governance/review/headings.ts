@@ -27,6 +27,8 @@ const AREAS: Record<string, Tier> = {
   architecture: 2,
   observability: 2,
   quality: 2,
+  // A scenario that holds already: it is set to be one, and holds nothing back.
+  guard: 3,
 };
 const TIER_NUMBERS: Record<string, Tier> = { '1': 1, i: 1, one: 1, '2': 2, ii: 2, two: 2, '3': 3, iii: 3, three: 3 };
 const TIER = /\btier[\s\-–—:#]*([1-3]|i{1,3}|one|two|three)\b/gi;
@@ -54,7 +56,8 @@ export function knownArea(title: string): { area: string; tier: Tier } | null {
   const word = bareTitle(title)
     .toLowerCase()
     .replace(/\s*\(.*\)$/, '')
-    .replace(/\s+(?:issues?|concerns?|findings?|review|considerations?)$/, '');
+    .replace(/\s+(?:issues?|concerns?|findings?|review|considerations?)$/, '')
+    .replace(/^guards$/, 'guard');
   const tier = AREAS[word];
   return tier === undefined ? null : { area: word.charAt(0).toUpperCase() + word.slice(1), tier };
 }

@@ -1,7 +1,7 @@
 import { knownArea } from './headings.ts';
 import { type Fields, fieldsOf, keyOf, stringOf } from './json-fields.ts';
 import { isNoFinding, saysSettled } from './no-finding.ts';
-import type { Finding, Ruling, Tier } from './review.ts';
+import { type Finding, isGuardFinding, type Ruling, type Tier } from './review.ts';
 
 const TIER_KEYS: [RegExp, Tier][] = [
   [/^(?:tier1\w*|blocking\w*|blockers?|critical\w*|mustfix|requiredchanges|p0)$/, 1],
@@ -44,8 +44,9 @@ export function jsonFindings(fields: Fields): { findings: Finding[]; rulings: Ru
   const rulings: Ruling[] = [];
 
   const addFinding = (text: string, { tier, area }: Context): void => {
-    if (text === '' || isNoFinding(text) || saysSettled(text)) return;
-    const known: Tier = tier ?? 2;
+    const isOfGuard = isGuardFinding({ area, text });
+    if (text === '' || (!isOfGuard && (isNoFinding(text) || saysSettled(text)))) return;
+    const known: Tier = isOfGuard ? 3 : (tier ?? 2);
     findings.push({ tier: known, area: area === '' && known === 3 ? 'Suggestions' : area, text });
   };
 

@@ -10,6 +10,13 @@ export interface Finding {
   text: string;
 }
 
+export const GUARD_AREA = 'Guard';
+
+/** Says of a scenario, by its id, that it holds already. In whatever tier it stands, it holds nothing back. */
+export function isGuardFinding({ area, text }: Pick<Finding, 'area' | 'text'>): boolean {
+  return area === GUARD_AREA && /\b\d{3}[a-z]?\b/i.test(text) && !/\b(?:not?|never)\b[^.\n]*\bguards?\b/i.test(text);
+}
+
 export interface OpenQuestion {
   question: string;
   answer: string;

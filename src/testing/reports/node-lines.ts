@@ -16,6 +16,9 @@ const lineSchema = z.object({
 
 type NodeLine = z.infer<typeof lineSchema>;
 
+/** The reporter's last line. */
+export const END_LINE = JSON.stringify({ type: 'end' });
+
 export interface NodeReading {
   cases: TestCase[];
   loadFailures: LoadFailure[];
@@ -23,7 +26,7 @@ export interface NodeReading {
 
 /**
  * What our own reporter wrote. Node reports a file without tests, and one that can't be loaded, as a test with the name of
- * the file. Null where the reporter never began.
+ * the file. Null where the reporter never began, or never came to its end.
  */
 export function parseNodeLines(
   text: string,
@@ -31,7 +34,7 @@ export function parseNodeLines(
   sourceOf: PathInWorktree,
 ): NodeReading | null {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
-  if (lines.length === 0) return null;
+  if (lines.at(-1) !== END_LINE) return null;
   const reading: NodeReading = { cases: [], loadFailures: [] };
   /** Tests that were given up because something around them failed, which is told of later. */
   let cancelled: { names: string; test: TestCase }[] = [];

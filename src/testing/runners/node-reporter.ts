@@ -1,5 +1,6 @@
 /**
- * A reporter for node:test that writes one line of JSON per finished test. It runs inside the user's Node, from 20 on.
+ * A reporter for node:test that writes one line of JSON per finished test, between a first and a last line of its own. It
+ * runs inside the user's Node, from 20 on.
  * What a file prints to standard error is kept, as it is all that is known of a file that can't be loaded.
  */
 export const NODE_REPORTER = `const LIMIT = 20000;
@@ -34,5 +35,6 @@ export default async function* report(source) {
       printed: printed.get(data.file) ?? printed.get(data.name) ?? '',
     }) + '\\n';
   }
+  yield JSON.stringify({ type: 'end' }) + '\\n';
 }
 `;

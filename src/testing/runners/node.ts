@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join, matchesGlob } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { createSourceOf } from '../compiled-source.ts';
-import { parseNodeLines } from '../reports/node-lines.ts';
+import { END_LINE, parseNodeLines } from '../reports/node-lines.ts';
 import { typescriptFailures } from '../reports/typescript.ts';
 import type { Runner } from '../runner.ts';
 import { optionsMatching, plainArguments, runnerCalls, withCallsChanged } from '../runner-calls.ts';
@@ -58,14 +58,16 @@ export const node: Runner = {
     return { script: withCallsChanged(script, new Map(await Promise.all(changes))) };
   },
 
-  async read(place, output) {
+  async read(place, output, script) {
     const { pathInWorktree } = place;
     const sourceOf = createSourceOf(place.worktree, pathInWorktree);
     const texts = await textsIn(place.folder, /^report-.*\.jsonl$/);
-    const readings = texts
-      .map((text) => parseNodeLines(text, pathInWorktree, sourceOf))
-      .filter((found) => found !== null);
+    // Node 20 then exits without waiting for its reporters.
+    const end = script.includes('--test-force-exit') ? `\n${END_LINE}` : '';
+    const parsed = texts.map((text) => parseNodeLines(`${text}${end}`, pathInWorktree, sourceOf));
+    const readings = parsed.filter((found) => found !== null);
     if (readings.length === 0) return typescriptFailures(output, pathInWorktree);
+    if (readings.length < parsed.length) return null;
     return {
       cases: readings.flatMap(({ cases }) => cases),
       loadFailures: readings.flatMap(({ loadFailures }) => loadFailures),

@@ -1,8 +1,8 @@
 import type { LldDocument } from '../document.ts';
-import { type LldScenario, testNumber } from '../scenarios.ts';
+import { isGuard, type LldScenario, testNumber } from '../scenarios.ts';
 import { error, type LldFinding, quote, warning } from './rule.ts';
 
-/** `scenario-none`, `scenario-id`, `scenario-no-requirement`, `scenario-unknown-requirement`. */
+/** `scenario-none`, `scenario-id`, `scenario-guards`, `scenario-no-requirement`, `scenario-unknown-requirement`. */
 export function checkScenarios(lld: LldDocument): LldFinding[] {
   const section = lld.sections.find(({ id }) => id === '10');
   if (!section) return [];
@@ -19,7 +19,15 @@ export function checkScenarios(lld: LldDocument): LldFinding[] {
           ),
         ];
   }
-  return [...ids(lld.scenarios), ...references(lld)];
+  return [...ids(lld.scenarios), ...guards(lld), ...references(lld)];
+}
+
+/** A refactoring may be so: nothing changes that a test could see. */
+function guards({ scenarios, scenariosLine }: LldDocument): LldFinding[] {
+  if (!scenarios.every(isGuard)) return [];
+  const message =
+    'Every scenario is a guard, so that no test shows that the change is made: unless nothing changes for its users, add a scenario of type Auto.';
+  return [warning('scenario-guards', scenariosLine ?? 0, message)];
 }
 
 function ids(scenarios: LldScenario[]): LldFinding[] {

@@ -1,0 +1,119 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { testFolder } from '../../test/support/folder.ts';
+import { testJournal } from '../../test/support/test-journal.ts';
+import { systemClock } from '../core/clock.ts';
+import { codeOf } from '../core/errors.ts';
+import type { TestOutcome, TestRun } from '../testing/port.ts';
+import type { Worktree } from '../workspace/worktree.ts';
+import { createDurable } from './durable.ts';
+import { createTestRuns, type TestRuns } from './implement-tests.ts';
+
+interface Played {
+  runs: TestRuns;
+  /** What ran, in which state of the worktree. */
+  ran: string[];
+  close(): void;
+}
+
+/** Runs that end as they are told to, one after another, over a journal that may be opened again. */
+function play(file: string, outcomes: TestOutcome[]): Played {
+  const journal = testJournal(file);
+  const { signal } = new AbortController();
+  const ran: string[] = [];
+  let tree = '';
+  const run = async (): Promise<TestRun> => {
+    const outcome = outcomes.shift() ?? expect.unreachable('it ran once more');
+    ran.push(`${tree}: ${outcome}`);
+    return { command: 'x', outcome, exitCode: 1, durationMs: 1, cases: [], loadFailures: [], coverage: null, tail: '' };
+  };
+  const worktree: Pick<Worktree, 'restore' | 'dropIgnored'> = {
+    restore: async (wanted) => {
+      tree = wanted;
+    },
+    dropIgnored: async () => [],
+  };
+  const emit = (): void => undefined;
+  const runs = createTestRuns({
+    suite: { runner: 'node', command: 'x', isTestFile: () => true, run },
+    worktree: worktree as Worktree,
+    baseTree: 'base',
+    durable: createDurable({ journal, emit, clock: systemClock, signal }),
+    emit,
+    signal,
+    outside: { during: (work) => work(), before: (work) => work(), check: async () => undefined },
+  });
+  return { runs, ran, close: () => journal.close() };
+}
+
+const failure = (run: Promise<unknown>): Promise<unknown> =>
+  run.then(
+    () => expect.unreachable('it ended well'),
+    (error: unknown) => error,
+  );
+
+test.each<[string, TestOutcome[], string[]]>([
+  ['read at once', ['failed'], ['code: failed']],
+  ['late once', ['timed-out', 'passed'], ['code: timed-out', 'code: passed']],
+  ['without a report once', ['no-report', 'passed', 'failed'], ['code: no-report', 'base: passed', 'code: failed']],
+])('a run that is %s is a result, and stored', async (_, outcomes, expected) => {
+  const file = join(await testFolder(), 'journal.db');
+  const first = play(file, outcomes);
+  const run = await first.runs.after({ step: 'green-1', tree: 'code' });
+  expect(first.ran).toEqual(expected);
+  first.close();
+  const second = play(file, []);
+  expect(await second.runs.after({ step: 'green-1', tree: 'code' })).toEqual(run);
+  second.close();
+});
+
+test.each<[string, TestOutcome[]]>([
+  ['can not be started', ['could-not-run']],
+  ['is killed', ['killed']],
+  ['has no report where the base has none either', ['no-report', 'killed']],
+  ['is late, and then killed', ['timed-out', 'killed']],
+])('a run that %s fails the attempt, may work later, and is not stored', async (_, outcomes) => {
+  const file = join(await testFolder(), 'journal.db');
+  const first = play(file, outcomes);
+  const error = await failure(first.runs.after({ step: 'green-1', tree: 'code' }));
+  expect(error).toMatchObject({ retry: 'transient', problem: { code: 'tests-cannot-run' } });
+  first.close();
+  const second = play(file, ['passed']);
+  expect(await second.runs.after({ step: 'green-1', tree: 'code' })).toMatchObject({ outcome: 'passed' });
+  second.close();
+});
+
+test.each<[TestOutcome, TestOutcome[]]>([
+  ['timed-out', ['timed-out', 'timed-out']],
+  ['no-report', ['no-report', 'passed', 'no-report']],
+])('twice %s is told to the writer in the same words, until a run has a report', async (outcome, outcomes) => {
+  const file = join(await testFolder(), 'journal.db');
+  const first = play(file, [...outcomes]);
+  const told = await first.runs.after({ step: 'green-1', tree: 'code' });
+  expect(told).toMatchObject({ outcome });
+  first.close();
+  const second = play(file, [...outcomes]);
+  expect(await second.runs.after({ step: 'green-1', tree: 'code' })).toEqual(told);
+  expect(second.ran).toHaveLength(outcomes.length);
+  second.close();
+  const third = play(file, ['passed']);
+  expect(await third.runs.after({ step: 'green-1', tree: 'code' })).toMatchObject({ outcome: 'passed' });
+  third.close();
+});
+
+test.each<[string, TestOutcome[], string]>([
+  ['is late twice', ['timed-out', 'timed-out'], 'ceiling'],
+  ['has no report', ['no-report'], 'transient'],
+  ['is refused', ['no-tests'], 'permanent'],
+])('a baseline that %s is not stored', async (_, outcomes, retry) => {
+  const file = join(await testFolder(), 'journal.db');
+  const first = play(file, outcomes);
+  const error = await failure(first.runs.baseline(async () => 'nothing ran'));
+  expect(codeOf(error)).toBe('tests-cannot-run');
+  expect(error).toMatchObject({ retry });
+  first.close();
+  const second = play(file, ['passed']);
+  expect(await second.runs.baseline(async () => null)).toMatchObject({ outcome: 'passed' });
+  expect(second.ran).toEqual(['base: passed']);
+  second.close();
+});
