@@ -34,10 +34,26 @@ export function baseDirectory(repository: string, chosen: string | null, cwd: st
   return join(base, `${basename(repository).replace(/[^a-zA-Z0-9_.-]/g, '_')}-${sha256(repository).slice(0, 12)}`);
 }
 
-/** Every path of ours, from the two folders that all of them are in. */
+/**
+ * What a URL, a pattern, a search path or a shell gives a meaning to: Node imports nothing from a path with a backslash,
+ * Vite nothing from one with `?` or `#`, rustc's linker writes nothing to one with `%`, pytest no report to one with `$`.
+ */
+const ODD = /[\\?#%*[\]{}$:;"`<>|\p{Cc}]/u;
+
+/**
+ * Where worktrees are, and the homes and caches of what runs in them: in the base directory, unless not every tool can work
+ * there because of its path. Then in a folder of this user's among the temporary files that outlive a restart.
+ */
+export function workDirectory(base: string, userId: number): string {
+  return ODD.test(base) ? join('/var/tmp', `agentos-${userId}`, sha256(base).slice(0, 16)) : base;
+}
+
+/** Every path of ours, from the folders that all of them are in. */
 export interface Paths {
   repository: string;
   base: string;
+  /** The base directory, or in its place: see `workDirectory`. */
+  work: string;
   issues: string;
   briefs: string;
   prompts: string;
@@ -53,6 +69,7 @@ export interface Paths {
   report(id: ItemId): string;
   worktrees: string;
   worktree(workflow: WorkflowName, id: ItemId): string;
+  homes: string;
   /** The home of what runs in an item's worktree: agents, set-up, tests. */
   home(workflow: WorkflowName, id: ItemId): string;
   /** Caches of package managers and compilers, shared by the items. */
@@ -73,10 +90,11 @@ export interface RunPaths {
   audit(workflow: WorkflowName, id: ItemId): string;
 }
 
-export function pathsOf(repository: string, base: string): Paths {
+export function pathsOf(repository: string, base: string, work = base): Paths {
   return {
     repository,
     base,
+    work,
     issues: join(repository, 'issues'),
     briefs: join(repository, 'briefs'),
     prompts: join(repository, 'agentos', 'prompts'),
@@ -87,10 +105,11 @@ export function pathsOf(repository: string, base: string): Paths {
     lineage: (id) => join(repository, 'docs', 'lineage', id),
     briefLineage: (id) => join(repository, 'docs', 'lineage', `${id}.brief`),
     report: (id) => `docs/reports/${id}.md`,
-    worktrees: join(base, 'worktrees'),
-    worktree: (workflow, id) => join(base, 'worktrees', `${workflow}-${id}`),
-    home: (workflow, id) => join(base, 'homes', `${workflow}-${id}`),
-    caches: join(base, 'caches'),
+    worktrees: join(work, 'worktrees'),
+    worktree: (workflow, id) => join(work, 'worktrees', `${workflow}-${id}`),
+    homes: join(work, 'homes'),
+    home: (workflow, id) => join(work, 'homes', `${workflow}-${id}`),
+    caches: join(work, 'caches'),
     undone: (workflow, id) => join(base, 'undone', `${workflow}-${id}`),
     checkpoint: (workflow, id) => join(base, 'checkpoints', `${workflow}-${id}.db`),
     lock: (workflow, id) => join(base, 'locks', `${workflow}-${id}.lock`),

@@ -30,6 +30,8 @@ export interface Batch {
   collect(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]>;
   /** Refuses what can't work; returns what should be known. */
   requirements(project: Project): Promise<string[]>;
+  /** What will be in its way, as far as it can be told before anything starts. */
+  obstacles?(project: Project): Promise<string[]>;
   costCeilingUsd(project: Project, pending: readonly CollectedItem[]): number | null;
   /** What is said of an item that is done already. */
   done: { reason: string; outputs: (project: Project, id: ItemId) => string[] };

@@ -1,13 +1,15 @@
 import { relative, sep } from 'node:path';
-import { AgentosError } from '../core/errors.ts';
+import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import { implementCostCeilingUsd } from '../core/plan.ts';
+import { wordingOf } from '../core/wording.ts';
 import { requireModels } from '../provider/require-models.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import { implementBacklog } from '../workflow/implement-backlog.ts';
 import { branchesBelow, mayBeBranchOf, readAt } from '../workspace/branch-files.ts';
 import { createGit } from '../workspace/git.ts';
 import type { Project } from '../workspace/project.ts';
+import { commitFiles } from '../workspace/repository.ts';
 import { missingAgent } from '../writer/agents/missing-agent.ts';
 import type { Batch } from './batch.ts';
 
@@ -30,6 +32,7 @@ export const implementBatch: Batch = {
     if (missing !== null) throw new AgentosError(missing);
     return warnings;
   },
+  obstacles: undetectedTests,
   costCeilingUsd: ({ config }, pending) => implementCostCeilingUsd(config, pending.length),
   done: {
     reason: 'implemented already, for what its LLD says now',
@@ -37,6 +40,24 @@ export const implementBatch: Batch = {
   },
   nothingToDo: 'every approved LLD is implemented',
 };
+
+/** A design pays for nothing if nobody knows how to prove its code. Where there is no test at all yet, it names the first. */
+async function undetectedTests({ paths, config, childEnv }: Project): Promise<string[]> {
+  if (config.implement.policy === 'off') return [];
+  const git = createGit(paths.repository, childEnv);
+  // Loaded when it is needed: no other command of the parent knows test runners.
+  const { findTests } = await import('../testing/detect.ts');
+  try {
+    await findTests(commitFiles(git, 'HEAD'), config.tests, paths.repository);
+    return [];
+  } catch (error) {
+    const { problem } = toErrorRecord(error);
+    if (problem.code !== 'tests-undetected') throw error;
+    if (problem.script === null && problem.runner === null) return [];
+    const { message, hint } = wordingOf(problem);
+    return [`Implementations will fail. ${message} ${hint ?? ''}`.trimEnd()];
+  }
+}
 
 /** What is implemented is told by the branches, merged or not: the user's checkout stays as it was. */
 async function designsOnBranches(

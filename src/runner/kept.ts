@@ -27,7 +27,13 @@ export function keptOf(
   if (!existsSync(directory)) return null;
   const place = flags.filter((flag, index) => PLACE.has(flag) || PLACE.has(flags[index - 1] ?? ''));
   return {
-    look: `cd ${shellWord(relative(process.cwd(), directory) || '.')} && git status`,
+    look: `cd ${shellWord(placeOf(directory))} && git status`,
     discard: discardCommand(id, place),
   };
+}
+
+/** As short as it can be said from here. */
+function placeOf(directory: string): string {
+  const way = relative(process.cwd(), directory) || '.';
+  return way.startsWith('..') ? directory : way;
 }

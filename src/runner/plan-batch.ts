@@ -55,8 +55,17 @@ export async function planBatch({ project, pipeline, ids, parallel }: PlanOption
     models: Object.fromEntries(rolesOf(pipeline.stages).map((role) => [role, config.models[role]])),
     costCeilingUsd: costCeiling(project, pipeline, chosen),
     groups,
-    notes: [...notes, ...cycles.map(cycleNote), ...(await missingFoundations(project, pipeline, open, collected))],
+    notes: [
+      ...notes,
+      ...cycles.map(cycleNote),
+      ...(await missingFoundations(project, pipeline, open, collected)),
+      ...(open.length === 0 ? [] : await obstacles(project, pipeline)),
+    ],
   };
+}
+
+async function obstacles(project: Project, { stages }: Pipeline): Promise<string[]> {
+  return (await Promise.all(stages.map((stage) => stage.obstacles?.(project) ?? []))).flat();
 }
 
 /** Each item with the first stage that it has not done yet. */

@@ -7,7 +7,7 @@ import { parseItemId } from '../core/ids.ts';
 import { withoutSecrets } from '../core/keys.ts';
 import { parseModelSpec, parseWriterSpec } from '../core/model-spec.ts';
 import type { Usage } from '../core/money.ts';
-import { pathsOf } from '../core/paths.ts';
+import { pathsOf, workDirectory } from '../core/paths.ts';
 import { costUsd, priceOf } from '../core/prices.ts';
 import { Secret } from '../core/secret.ts';
 import { bodyHash, readFrontMatter } from '../governance/lld/front-matter.ts';
@@ -28,6 +28,7 @@ import { lookOutside } from '../workspace/outside.ts';
 import { loadPrompts } from '../workspace/prompt-overrides.ts';
 import { commitFiles, headCommit, openCommit } from '../workspace/repository.ts';
 import { stackedBase } from '../workspace/stacked-base.ts';
+import { prepareWorkFolder, userId } from '../workspace/work-folder.ts';
 import { requireIdentity } from '../workspace/worktree.ts';
 import { createWriter } from '../writer/create.ts';
 import { createOfflineWriter } from '../writer/offline/writer.ts';
@@ -44,7 +45,7 @@ export const implementTask: Task = async (context) => {
   const input = context.input as ItemInput;
   const { config } = input;
   const id = parseItemId(input.id);
-  const paths = pathsOf(input.repository, input.base);
+  const paths = pathsOf(input.repository, input.base, workDirectory(input.base, userId()));
   const mask = createFingerprintMask(input.fingerprints);
   const env = withoutSecrets(process.env, [], config.passEnvironment);
   const git = createGit(paths.repository, env);
@@ -59,6 +60,7 @@ export const implementTask: Task = async (context) => {
   });
   await requireIdentity(git);
 
+  await prepareWorkFolder(paths);
   const directory = paths.worktree('implement', id);
   const home = paths.home('implement', id);
   const itemEnv = await itemEnvironment({

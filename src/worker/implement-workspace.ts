@@ -44,6 +44,11 @@ export async function preparedWorktree(options: WorkspaceOptions): Promise<Prepa
     env,
   });
   for (const text of warnings) emit({ type: 'notice', text });
+  if (paths.work !== paths.base)
+    emit({
+      type: 'notice',
+      text: `the worktree is ${worktree.directory}: not every tool can work below ${paths.base}`,
+    });
   const marker = join(paths.home('implement', id), 'set-up.json');
   const command = settings.setup === false ? null : (settings.setup ?? (await detectSetup(worktree.directory)));
   const wanted = `${JSON.stringify({ start, command, copy: settings.copy })}\n`;

@@ -118,7 +118,7 @@ async function checkpointsOf(options: CleanOptions, worktrees: ReadonlySet<strin
 }
 
 async function homesOf({ paths }: CleanOptions, worktrees: ReadonlySet<string>): Promise<Candidate[]> {
-  const folder = join(paths.base, 'homes');
+  const folder = paths.homes;
   return (await namesIn(folder)).map((name): Candidate => {
     const path = join(folder, name);
     const item = itemNamed(name);

@@ -6,8 +6,9 @@ import type { ConfigFile } from '../core/config-schema.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { withoutSecrets } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
-import { baseDirectory, type Paths, pathsOf } from '../core/paths.ts';
+import { baseDirectory, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
 import { findRepository } from './repository.ts';
+import { userId } from './work-folder.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -39,7 +40,7 @@ export async function openProject({ cwd, env, repo, baseDir, config: named, flag
   const config = resolveConfig(flags, content, env);
   const base = baseDirectory(repository, baseDir ?? (env['AGENTOS_HOME'] || null), cwd);
   return {
-    paths: pathsOf(repository, base),
+    paths: pathsOf(repository, base, workDirectory(base, userId())),
     config,
     configFile: file,
     env,

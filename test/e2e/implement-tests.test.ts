@@ -61,6 +61,7 @@ test('a test script that is not understood fails before anything is made or paid
   const before = repository.git('for-each-ref');
   const { code, stdout } = await implement();
   expect(code).toBe(1);
+  expect(stdout).toContain("[COORDINATOR] Implementations will fail. Can't tell how to run the tests");
   expect(stdout).toContain('"mocha --recursive" starts no test runner that is known');
   const { error, attempts } = await itemOf(repository);
   expect(error).toMatchObject({ code: 'tests-undetected' });

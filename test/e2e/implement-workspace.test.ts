@@ -3,10 +3,11 @@ import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { approve, callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
-import { implementerWriting } from '../support/languages/repository.ts';
+import { implementerWriting, languageRepository } from '../support/languages/repository.ts';
+import { nodeTypes, vitest } from '../support/languages/typescript.ts';
 import { lldFor } from '../support/models.ts';
 import { eventually, processesWith } from '../support/processes.ts';
-import { type Ended, type ProgramOptions, type Started, startAgentos } from '../support/program.ts';
+import { agentos, type Ended, PROJECT, type ProgramOptions, type Started, startAgentos } from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
 import { treeOf } from '../support/tree.ts';
 
@@ -252,6 +253,43 @@ test('a second run on the item is refused; after kill -9 while the code is writt
     expect.arrayContaining(['begin', 'baseline', 'tests-1', 'red-1', 'commit-tests']),
   );
   expect(await readdir(repository.home)).toEqual([]);
+});
+
+/** As a set-up would install it: below such a path nothing is found by climbing up. */
+const installed = `implement: { setup: 'ln -s ''${join(PROJECT, 'node_modules')}'' node_modules' }\n`;
+const ODD = "Bob's work? #1 50% \\x [a] $HOME ü";
+
+test.each([
+  ["Bob's work", nodeTypes],
+  [ODD, nodeTypes],
+  [ODD, { ...vitest, files: { ...vitest.files, 'agentos.yaml': installed } }],
+])('a repository in a folder called %s can be implemented', async (name, sample) => {
+  const repository = await languageRepository(sample, name);
+  const plan = await implementerWriting(repository, { tests: [sample.tests], code: [sample.code] });
+  const { code, stdout } = await implement(repository, { implementer: plan });
+  expect(stdout).toContain('gate reverse: holds');
+  expect(code).toBe(0);
+  expect(added(repository)).toEqual(
+    expect.arrayContaining([...Object.keys(sample.code), ...Object.keys(sample.tests)]),
+  );
+  const [place] = /\/var\/tmp\/agentos-\d+\/[0-9a-f]{16}/.exec(stdout) ?? [];
+  expect(place === undefined).toBe(name !== ODD);
+  if (place !== undefined) {
+    expect(await readdir(join(place, 'worktrees'))).toEqual([]);
+    await rm(place, { recursive: true });
+  }
+  expect(await readdir(repository.home)).toEqual([]);
+});
+
+test('what is kept of an item in such a folder is found there, and thrown away', async () => {
+  const repository = await languageRepository(nodeTypes, ODD);
+  const { code, stdout } = await implement(repository, { implementer: 'command:false' });
+  expect(code).toBe(1);
+  const [, place = ''] = /Look at it: cd (\/var\/tmp\/\S+) && git status/.exec(stdout) ?? [];
+  expect(repository.git('-C', place, 'status', '--porcelain')).toBe('');
+  const cleaned = await agentos(['clean', '--discard', '42'], { cwd: repository.root, env: { HOME: repository.home } });
+  expect(cleaned.code, cleaned.stderr).toBe(0);
+  expect(existsSync(join(place, '..', '..'))).toBe(false);
 });
 
 const ITEM_TESTS = `import assert from 'node:assert/strict';

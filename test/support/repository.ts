@@ -15,13 +15,13 @@ export interface TestRepository {
 
 const IDENTITY = ['-c', 'user.name=Test', '-c', 'user.email=test@localhost', '-c', 'commit.gpgsign=false'];
 
-/** A real git repository with one commit; `issues` by id. Its path has a space and a letter outside ASCII. */
+/** A real git repository with one commit; `issues` by id. Its path has spaces and a letter outside ASCII. */
 export async function testRepository(
   issues: Record<string, string>,
-  options: { commit?: boolean } = {},
+  options: { commit?: boolean; name?: string } = {},
 ): Promise<TestRepository> {
   const folder = await testFolder();
-  const root = join(folder, 'repo sitory');
+  const root = join(folder, options.name ?? 'repo sitory');
   const home = join(folder, 'home');
   await mkdir(join(root, 'issues'), { recursive: true });
   await mkdir(home);

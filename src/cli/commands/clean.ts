@@ -11,6 +11,7 @@ import { clean } from '../../workspace/clean.ts';
 import { discard } from '../../workspace/clean-discard.ts';
 import type { CleanEntry } from '../../workspace/clean-entry.ts';
 import { createGit } from '../../workspace/git.ts';
+import { tidyWorkFolder } from '../../workspace/work-folder.ts';
 import { readItemId } from '../item-id.ts';
 import { placeFlagsOf, projectOf } from '../place-flags.ts';
 
@@ -79,6 +80,7 @@ export async function cleanCommand(rawFlags: unknown): Promise<number> {
           },
         })
       : await discard({ ...shared, lock: (id) => lock('implement', id) }, ids);
+  if (!dryRun) await tidyWorkFolder(paths);
   if (json) {
     process.stdout.write(`${mask(JSON.stringify({ dryRun, removed, kept }, null, 2))}\n`);
     return EXIT.ok;

@@ -2,14 +2,14 @@ import type { LoadFailure } from '../port.ts';
 import type { Changes } from './changes.ts';
 import { type Import, importedPath } from './module-path.ts';
 
-/** How the tools say that a module is not there: Node, Vitest and Jest, each in its own words. */
+/** How the tools say that a module is not there: Node, Vitest and Jest, each in its own words. A path may hold quotes. */
 const MISSING: readonly RegExp[] = [
   // Node (an absolute path), Vitest from 3 on (as written).
-  /Cannot find (?:module|package) '(?<specifier>[^']+)' imported from '?(?<importer>[^'\n]+?)'?\s*$/gm,
-  /Cannot find module '(?<specifier>[^']+)'\s*\n\s*Require stack:\s*\n\s*- (?<importer>.+?)\s*$/gm,
-  /Cannot find module '(?<specifier>[^']+)' from '(?<importer>[^']+)'/g,
+  /Cannot find (?:module|package) '(?<specifier>.+?)' imported from '?(?<importer>.+?)'?\s*$/gm,
+  /Cannot find module '(?<specifier>.+)'\s*\n\s*Require stack:\s*\n\s*- (?<importer>.+?)\s*$/gm,
+  /Cannot find module '(?<specifier>.+?)' from '(?<importer>.+)'/g,
   /Failed to resolve import "(?<specifier>[^"]+)" from "(?<importer>[^"]+)"/g,
-  /Failed to load url (?<specifier>\S+) \(resolved id: [^)]+\)(?: in (?<importer>.+?))?\. Does the file exist\?/g,
+  /Failed to load url (?<specifier>.+?) \(resolved id: .+?\)(?: in (?<importer>.+?))?\. Does the file exist\?/g,
 ];
 
 /** How Node says that a module is there, but a name in it is not. */
@@ -22,7 +22,7 @@ export function isJavaScriptNotThere(failure: LoadFailure, changes: Changes, wor
   const { message, file } = failure;
   const missing = importsIn(message, MISSING, file);
   // The file whose import failed stands above the error.
-  const blamed = /^(file:\/\/\S+?|\/\S+?):\d+$/m.exec(message)?.[1] ?? file;
+  const blamed = /^(file:\/\/\S+?|\/.+?):\d+$/m.exec(message)?.[1] ?? file;
   const withoutExport = importsIn(message, NO_EXPORT, blamed);
   if (missing.length + withoutExport.length === 0) return false;
   const existing = [...changes.added, ...changes.modified];

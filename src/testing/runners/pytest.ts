@@ -64,7 +64,7 @@ export const pytest: Runner = {
 function conftestFailure(output: RunOutput, place: RunPlace): Report | null {
   const text = `${output.stderr}\n${output.stdout}`;
   const file =
-    /ImportError while loading conftest '([^']+)'/.exec(text)?.[1] ??
+    /ImportError while loading conftest '(.+)'/.exec(text)?.[1] ??
     /ConftestImportFailure: .*\(from (.+)\)/.exec(text)?.[1];
   if (file === undefined) return null;
   return {

@@ -10,8 +10,11 @@ import { type Files, type LanguageSample, works } from './sample.ts';
 const IMPLEMENTER = join(PROJECT, 'test', 'support', 'implementers', 'from-plan.mjs');
 
 /** The sample as a repository with an approved LLD for 42. */
-export async function languageRepository({ files, design }: LanguageSample): Promise<TestRepository> {
-  const repository = await testRepository({}, { commit: false });
+export async function languageRepository(
+  { files, design }: Pick<LanguageSample, 'files' | 'design'>,
+  name?: string,
+): Promise<TestRepository> {
+  const repository = await testRepository({}, { commit: false, ...(name === undefined ? {} : { name }) });
   for (const folder of ['src', 'test', 'issues']) await rm(join(repository.root, folder), { recursive: true });
   for (const [path, text] of Object.entries(files)) {
     await repository.write(path, text);
