@@ -65,7 +65,7 @@ export async function planBatch({ project, pipeline, ids, parallel }: PlanOption
 }
 
 async function obstacles(project: Project, { stages }: Pipeline): Promise<string[]> {
-  return (await Promise.all(stages.map((stage) => stage.obstacles?.(project) ?? []))).flat();
+  return (await Promise.all(stages.map(async (stage) => (await stage.obstacles?.(project)) ?? []))).flat();
 }
 
 /** Each item with the first stage that it has not done yet. */

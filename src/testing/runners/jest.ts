@@ -15,7 +15,7 @@ const TAKES_VALUE = new Set(
   --testResultsProcessor --testRunner --testSequencer --seed`.split(/\s+/),
 );
 const OURS =
-  /^(--json$|--outputFile|--watch|--cacheDirectory|--no-cache$|--onlyChanged$|-o$|--coverageDirectory|--coverageReporters)/;
+  /^(--json$|--outputFile|--watch|--cacheDirectory|--no-cache$|--onlyChanged$|-o$|--coverageDirectory|--coverageReporters|--passWithNoTests)/;
 
 export const jest: Runner = {
   select(script, files) {
@@ -39,6 +39,8 @@ export const jest: Runner = {
           ...(coverage ? ['--coverage'] : []),
           `--outputFile=${join(place.folder, `report-${index}.json`)}`,
           `--cacheDirectory=${join(place.caches, 'jest')}`,
+          // Without it, there is no report where there is no test yet.
+          '--passWithNoTests',
           '--json',
           '--ci',
         ],

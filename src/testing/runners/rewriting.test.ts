@@ -79,9 +79,12 @@ describe('everything is run where it can not', () => {
 
 describe('reporters get into the right command', () => {
   test('vitest: watching and other reporters are taken out', async () => {
-    const script = await instrumented(vitest, 'npm run build && vitest watch --reporter=dot --outputFile out.json src');
+    const script = await instrumented(
+      vitest,
+      'npm run build && vitest watch --passWithNoTests --reporter=dot --outputFile out.json src',
+    );
     expect(script).toBe(
-      'npm run build && vitest src --run --reporter=default --reporter=json --reporter=$R/notes-0.mjs --outputFile.json=$R/report-0.json',
+      'npm run build && vitest src --run --passWithNoTests --reporter=default --reporter=json --reporter=$R/notes-0.mjs --outputFile.json=$R/report-0.json',
     );
   });
 
@@ -92,8 +95,8 @@ describe('reporters get into the right command', () => {
   test('jest: options come before the patterns, and every call has a report of its own', async () => {
     expect(await instrumented(jest, 'jest --watch a && NODE_ENV=test jest b', true)).toBe(
       'jest --coverageReporters=lcovonly --coverageDirectory=$R/coverage-0 --coverage --outputFile=$R/report-0.json ' +
-        '--cacheDirectory=/caches/jest --json --ci a && NODE_ENV=test jest --coverageReporters=lcovonly ' +
-        '--coverageDirectory=$R/coverage-1 --coverage --outputFile=$R/report-1.json --cacheDirectory=/caches/jest --json --ci b',
+        '--cacheDirectory=/caches/jest --passWithNoTests --json --ci a && NODE_ENV=test jest --coverageReporters=lcovonly ' +
+        '--coverageDirectory=$R/coverage-1 --coverage --outputFile=$R/report-1.json --cacheDirectory=/caches/jest --passWithNoTests --json --ci b',
     );
   });
 

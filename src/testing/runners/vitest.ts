@@ -34,11 +34,13 @@ export const vitest: Runner = {
       const isWatching = verb?.text === 'watch' || verb?.text === 'dev';
       const change = {
         remove: [
-          ...optionsMatching(call, /^(--reporter|--outputFile|--watch|-w$|--ui|--open)/, TAKES_VALUE),
+          ...optionsMatching(call, /^(--reporter|--outputFile|--watch|-w$|--ui|--open|--passWithNoTests)/, TAKES_VALUE),
           ...(isWatching ? [verb] : []),
         ],
         last: [
           ...(verb?.text === 'run' ? [] : ['--run']),
+          // Without it, older versions write no report where there is no test yet.
+          '--passWithNoTests',
           '--reporter=default',
           '--reporter=json',
           `--reporter=${notes}`,
