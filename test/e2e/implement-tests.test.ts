@@ -129,6 +129,24 @@ test.each<[string, Record<string, string | null>, string]>([
   expect(await phases()).toEqual([]);
 });
 
+test('a set-up that fails shows what its tool says first, and nobody is called', async () => {
+  const said = [
+    'npm warn deprecated x',
+    'npm error code E404',
+    'npm error 404 no such package',
+    'npm notice New version',
+  ];
+  const setup = `printf '%s\\n' ${said.map((line) => `'${line}'`).join(' ')} >&2; exit 1`;
+  const { repository, implement, phases } = await bench({
+    'agentos.yaml': `implement:\n  setup: ${JSON.stringify(setup)}\n`,
+  });
+  expect((await implement()).code).toBe(1);
+  const { error } = await itemOf(repository);
+  expect(error).toMatchObject({ code: 'setup-failed' });
+  expect(error?.message).toMatch(/: npm error code E404 \| npm error 404 no such package$/);
+  expect(await phases()).toEqual([]);
+});
+
 test('where no file has a test yet, there is nothing to run: that is a baseline', async () => {
   const { repository, implement } = await bench({ 'package.json': '{ "type": "module" }', 'test/main.test.js': null });
   expect((await implement()).code).toBe(0);
