@@ -83,7 +83,8 @@ function redSummary(tests: number, files: number, guards: number): string {
   const notLoading = files === 0 ? '' : `${countOf(files, 'test file')} can't load yet`;
   const red = [failing, notLoading].filter((part) => part !== '').join(' and ');
   const should = tests + files === 1 ? 'as it should' : 'as they should';
-  const holding = guards === 0 ? '' : `${countOf(guards, 'test')} of guards ${guards === 1 ? 'passes' : 'pass'} already`;
+  const holding =
+    guards === 0 ? '' : `${countOf(guards, 'test')} of guards ${guards === 1 ? 'passes' : 'pass'} already`;
   return [red === '' ? '' : `${red}, ${should}`, holding].filter((part) => part !== '').join('; ');
 }
 
