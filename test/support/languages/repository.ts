@@ -11,7 +11,7 @@ const IMPLEMENTER = join(PROJECT, 'test', 'support', 'implementers', 'from-plan.
 
 /** The sample as a repository with an approved LLD for 42. */
 export async function languageRepository(
-  { files, design }: Pick<LanguageSample, 'files' | 'design'>,
+  { files, design, guard }: Pick<LanguageSample, 'files' | 'design' | 'guard'>,
   name?: string,
 ): Promise<TestRepository> {
   const repository = await testRepository({}, { commit: false, ...(name === undefined ? {} : { name }) });
@@ -26,15 +26,16 @@ export async function languageRepository(
   repository.git('config', 'user.email', 'test@localhost');
   repository.git('add', '--all');
   repository.git('commit', '--quiet', '-m', 'Start');
-  await approve(repository, '42', lldOf(design));
+  await approve(repository, '42', lldOf(design, guard));
   return repository;
 }
 
-function lldOf(design: LanguageSample['design']): string {
+function lldOf(design: LanguageSample['design'], guard: string | undefined): string {
   const rows = design.map(([path, change]) => `| \`${path}\` | ${change} | Its part |`);
   return lldFor('42')
     .replace(/\| `src\/item-42\.js`[^\n]*\n\| `test\/item-42\.test\.js`[^\n]*/, rows.join('\n'))
-    .replace(/`src\/item-42\.js` and `test\/item-42\.test\.js` are added/, 'All files are in place');
+    .replace(/`src\/item-42\.js` and `test\/item-42\.test\.js` are added/, 'All files are in place')
+    .replace(new RegExp(`^(\\| ${guard} \\|[^|]*\\|) Auto `, 'm'), '$1 Guard ');
 }
 
 /** What is written in each call: of the first one, and of all further ones. */

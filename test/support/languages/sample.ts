@@ -22,6 +22,8 @@ export interface LanguageSample {
   refusal: RegExp;
   /** Whether the runner tells the coverage, of which 90 % are asked for then. */
   isMeasured: boolean;
+  /** The scenario that holds before the code. */
+  guard?: string;
 }
 
 /** Whether a command is there and ends well. */
