@@ -27,7 +27,7 @@ export async function runBatchCommand(
   const project = await projectOf(request.place, request.config);
   const { workers, asked } = request.parallel;
   await refuseSwappedOrder(pipeline, project, request);
-  const plan = await planBatch({ project, pipeline, ids: request.ids, parallel: workers });
+  const plan = await planBatch({ project, pipeline, ids: request.ids, parallel: workers, isDryRun: request.dryRun });
   const people = createPeople({
     stream: request.json ? process.stderr : process.stdout,
     env: process.env,

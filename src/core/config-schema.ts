@@ -59,8 +59,8 @@ export const configFileSchema = z.strictObject({
       idleTimeout: durationText.optional().describe('without a sign of life from a model (default 5m)'),
       callTimeout: durationText.optional().describe('one model call at most (default 20m)'),
       maxQuotaWait: durationText.optional().describe('waiting for quota before the run pauses (default 1h)'),
-      maxCostUsd: z.number().positive().optional().describe('for the whole run (default: none)'),
-      maxCostPerItemUsd: z.number().positive().optional().describe('for one item (default: none)'),
+      maxCostUsd: z.number().positive().optional().describe('USD for the whole run (default: none)'),
+      maxCostPerItemUsd: z.number().positive().optional().describe('USD for one item (default 20)'),
     })
     .optional()
     .describe('Everything that could go on for ever has a limit.'),

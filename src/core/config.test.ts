@@ -17,7 +17,8 @@ test('without anything the defaults hold', () => {
     callTimeoutMs: 1_200_000,
     maxQuotaWaitMs: 3_600_000,
     maxCostUsd: null,
-    maxCostPerItemUsd: null,
+    maxCostPerItemUsd: 20,
+    hasChosenCostLimit: false,
   });
   expect({ context, keys, endpoints }).toEqual({
     context: { maxTokens: 24_000, exclude: [] },
@@ -31,6 +32,7 @@ test('the file wins over the defaults, each setting by itself', () => {
   const { models, bounds } = resolveConfig({}, file, {});
   expect(models).toMatchObject({ drafter: 'anthropic:claude-opus-5', reviewer: 'offline' });
   expect(bounds).toMatchObject({ timeoutMs: 90_000, maxCostUsd: 2, callTimeoutMs: 60_000, maxRounds: 3 });
+  expect(bounds).toMatchObject({ maxCostPerItemUsd: 20, hasChosenCostLimit: true });
 });
 
 test('flags win over the file, also with a value such as 0', () => {

@@ -27,7 +27,9 @@ export interface Bounds {
   /** Longer waits for quota are not begun: the run pauses. */
   maxQuotaWaitMs: number;
   maxCostUsd: number | null;
-  maxCostPerItemUsd: number | null;
+  maxCostPerItemUsd: number;
+  /** A person asked for one of the two: a model whose cost can't be bounded is refused then. */
+  hasChosenCostLimit: boolean;
 }
 
 export interface PriceSetting {
@@ -92,6 +94,7 @@ const DEFAULTS = {
   idleTimeoutMs: 300_000,
   callTimeoutMs: 1_200_000,
   maxQuotaWaitMs: 3_600_000,
+  maxCostPerItemUsd: 20,
   contextTokens: 24_000,
 };
 
@@ -109,6 +112,8 @@ export function resolveConfig(
     const url = file.endpoints?.[vendor] ?? (variable ? env[variable]?.trim() : undefined);
     if (url) endpoints[vendor] = url;
   }
+  const maxCostUsd = flags.maxCostUsd ?? bounds.maxCostUsd ?? null;
+  const chosenPerItemUsd = flags.maxCostPerItemUsd ?? bounds.maxCostPerItemUsd ?? null;
   const embedded = flags.offline ? 'offline' : undefined;
   return {
     models: {
@@ -124,8 +129,9 @@ export function resolveConfig(
       idleTimeoutMs: flags.idleTimeoutMs ?? durationOf(bounds.idleTimeout) ?? DEFAULTS.idleTimeoutMs,
       callTimeoutMs: durationOf(bounds.callTimeout) ?? DEFAULTS.callTimeoutMs,
       maxQuotaWaitMs: durationOf(bounds.maxQuotaWait) ?? DEFAULTS.maxQuotaWaitMs,
-      maxCostUsd: flags.maxCostUsd ?? bounds.maxCostUsd ?? null,
-      maxCostPerItemUsd: flags.maxCostPerItemUsd ?? bounds.maxCostPerItemUsd ?? null,
+      maxCostUsd,
+      maxCostPerItemUsd: chosenPerItemUsd ?? DEFAULTS.maxCostPerItemUsd,
+      hasChosenCostLimit: maxCostUsd !== null || chosenPerItemUsd !== null,
     },
     keys: readKeys(env, named),
     keyVariables: named,

@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { costUsd, priceOf } from './prices.ts';
+import { describe, expect, it, test } from 'vitest';
+import { costUsd, dearestPrice, priceOf } from './prices.ts';
 
 const priced = (spec: string, overrides = {}) => priceOf(spec, overrides);
 
@@ -42,6 +42,18 @@ describe('priceOf', () => {
       cacheWrite: 9,
     });
     expect(priced('command:./m', { 'command:./m': { input: 1, output: 2, cacheRead: 0 } })?.cacheRead).toBe(0);
+  });
+});
+
+test('the dearest price of a vendor is that of each part, long inputs and the configuration included', () => {
+  expect(dearestPrice('anthropic', {})).toEqual(priceOf('anthropic:claude-opus-4-1', {}));
+  expect(dearestPrice('google', {})).toMatchObject({ input: 4, output: 18 });
+  const own = { 'anthropic:claude-new': { input: 1, output: 500 } };
+  expect(dearestPrice('anthropic', own)).toMatchObject({ input: 15, output: 500 });
+  expect(dearestPrice('openai-compatible', own)).toBeNull();
+  expect(dearestPrice('openai-compatible', { 'openai-compatible:x': { input: 1, output: 2 } })).toMatchObject({
+    input: 1,
+    output: 2,
   });
 });
 

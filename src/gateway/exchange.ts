@@ -1,8 +1,9 @@
+import type { BudgetLimits } from '../core/budget.ts';
 import type { Clock } from '../core/clock.ts';
 import type { PriceSetting } from '../core/config.ts';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
-import { costUsd, type Price, priceOf } from '../core/prices.ts';
+import { costUsd, dearestPrice, type Price, priceOf } from '../core/prices.ts';
 import { nextAttemptDelayMs } from '../core/retry-policy.ts';
 import type { Accounts } from './accounts.ts';
 import { attempt, newProgress, type Progress } from './attempt.ts';
@@ -34,6 +35,7 @@ export interface ExchangeSettings extends ExchangeBounds {
   pool: Pick<Pool, 'acquire' | 'outlook'>;
   upstream: Upstream;
   spending: Spending;
+  budget: BudgetLimits;
   accounts: Accounts;
   prices: Readonly<Record<string, PriceSetting>>;
   clock: Clock;
@@ -64,8 +66,9 @@ export async function exchange(
   const who = { workflow: grant.workflow, item: grant.item, vendor: route.vendor, model: facts.model ?? '' };
   const startedMs = clock.now();
   const inputTokens = route.kind === 'generate' ? Math.ceil((call.body?.byteLength ?? 0) / CHARS_PER_TOKEN) : 0;
-  const price = route.kind === 'generate' ? priceFor(settings, route.vendor, facts.model) : null;
-  const reservedUsd = price === null ? 0 : expectedCostUsd(price, inputTokens, facts.maxOutputTokens);
+  const price = route.kind === 'generate' ? boundOf(settings, route.vendor, facts.model) : null;
+  const { maxOutputTokens } = facts;
+  const reservedUsd = price === null ? 0 : expectedCostUsd(price, { inputTokens, maxOutputTokens }, settings.budget);
   const boundMs = route.sse && facts.streaming ? settings.maxWaitMs : settings.maxSilentWaitMs;
   const deadlineMs = Math.min(startedMs + boundMs, grant.deadlineMs ?? Number.POSITIVE_INFINITY);
   const wait = createLeaseWait(
@@ -89,7 +92,9 @@ export async function exchange(
     try {
       await pursue(call, sink, signal, settings, wait, course);
     } finally {
-      reservation.settle(priced(settings, call, course.progress) ?? reservedUsd);
+      const { usage } = course.progress.tally;
+      const mostUsd = price === null || usage === null ? reservedUsd : costUsd(usage, price);
+      reservation.settle(priced(settings, call, course.progress) ?? mostUsd);
     }
   } catch (error) {
     failure = error;
@@ -174,6 +179,11 @@ function priced(settings: ExchangeSettings, { route, facts }: Call, { begun, tal
 function priceFor({ prices }: ExchangeSettings, vendor: VendorName, model: string | null): Price | null {
   if (model === null || /\s|\p{Cc}/u.test(model) || model === '') return null;
   return priceOf(`${vendor}:${model}`, prices);
+}
+
+/** What no model of this name can exceed, as far as anything is known; null where nothing is. */
+function boundOf(settings: ExchangeSettings, vendor: VendorName, model: string | null): Price | null {
+  return priceFor(settings, vendor, model) ?? dearestPrice(vendor, settings.prices);
 }
 
 function neverServed(provider: VendorName, status: number | null): AgentosError {

@@ -90,7 +90,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const upstream = createUpstream(bounds);
   const closing = new AbortController();
   const running = new Set<Promise<void>>();
-  const settings = { ...bounds, pool, upstream, spending, accounts, prices, clock, random, onEvent };
+  const settings = { ...bounds, pool, upstream, spending, budget, accounts, prices, clock, random, onEvent };
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = URL.parse(request.url ?? '/', 'http://127.0.0.1');

@@ -6,19 +6,34 @@ const signal = new AbortController().signal;
 const price = { input: 1_000, output: 2_000, cacheRead: 0, cacheWrite: 0 };
 
 describe('what a call is expected to cost', () => {
+  const none = { maxCostUsd: null, maxCostPerItemUsd: null };
+  const opus = { input: 5, output: 25, cacheRead: 0.5, cacheWrite: 6.25 };
+  const longReply = { inputTokens: 0, maxOutputTokens: 64_000 };
+
   test('its input, and the output that it allows itself', () => {
-    expect(expectedCostUsd(price, 1_000, 500)).toBeCloseTo(1 + 1);
+    expect(expectedCostUsd(price, { inputTokens: 1_000, maxOutputTokens: 500 }, none)).toBeCloseTo(1 + 1);
   });
 
-  test('a likely output where it names none, or far too much', () => {
-    const likely = expectedCostUsd(price, 0, null);
-    expect(likely).toBeGreaterThan(0);
-    expect(expectedCostUsd(price, 0, 10_000_000)).toBe(likely);
+  test('its input as if all of it were written to the cache, where that is dearer', () => {
+    expect(expectedCostUsd(opus, { inputTokens: 1_000_000, maxOutputTokens: 0 }, none)).toBeCloseTo(6.25);
+  });
+
+  test('the longest reply where a limit can bear that, so that it holds', () => {
+    expect(expectedCostUsd(opus, longReply, { ...none, maxCostPerItemUsd: 20 })).toBeCloseTo(1.6);
+    expect(
+      expectedCostUsd(opus, { ...longReply, maxOutputTokens: null }, { ...none, maxCostPerItemUsd: 20 }),
+    ).toBeCloseTo(3.2);
+  });
+
+  test('a usual reply where the longest would use up a small limit; of two limits the smaller one counts', () => {
+    const usual = (16_384 * 25) / 1_000_000;
+    expect(expectedCostUsd(opus, longReply, { ...none, maxCostPerItemUsd: 0.6 })).toBeCloseTo(usual);
+    expect(expectedCostUsd(opus, longReply, { maxCostUsd: 1, maxCostPerItemUsd: 20 })).toBeCloseTo(usual);
   });
 
   test('the higher price of a long input', () => {
     const long = { aboveInputTokens: 100, input: 3_000, output: 3_000, cacheRead: 0, cacheWrite: 0 };
-    expect(expectedCostUsd({ ...price, long }, 1_000, 1_000)).toBeCloseTo(6);
+    expect(expectedCostUsd({ ...price, long }, { inputTokens: 1_000, maxOutputTokens: 1_000 }, none)).toBeCloseTo(6);
   });
 });
 

@@ -2,11 +2,12 @@ import type { BudgetLimits } from '../core/budget.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { Price } from '../core/prices.ts';
 
-/**
- * Formats that demand a limit get one far above what is used, and most requests name none: a reservation of more than this
- * would refuse what the budget can well pay.
- */
-const MAX_RESERVED_OUTPUT_TOKENS = 16_384;
+/** The longest reply of today's models, for requests that name no limit. */
+const LONGEST_OUTPUT_TOKENS = 128_000;
+/** Nearly all replies are shorter. */
+const USUAL_OUTPUT_TOKENS = 16_384;
+/** Of a limit, what one reply may reserve beyond the usual one. */
+const LARGEST_SHARE = 0.2;
 
 export interface Reservation {
   /** What it cost in the end. Idempotent. */
@@ -25,11 +26,24 @@ export interface Spending {
   spentUsd(item?: string): number;
 }
 
-/** The most that a call is likely to cost. */
-export function expectedCostUsd(price: Price, inputTokens: number, maxOutputTokens: number | null): number {
+/**
+ * What is reserved for a call: the longest reply that it allows itself, so that the limit holds whatever the model says.
+ * Requests allow themselves far more than they use, and a small limit would refuse what it can well pay: from a fifth of
+ * the limit on, only a usual reply is reserved, and a longer one can exceed the limit by the difference.
+ */
+export function expectedCostUsd(
+  price: Price,
+  { inputTokens, maxOutputTokens }: { inputTokens: number; maxOutputTokens: number | null },
+  { maxCostUsd, maxCostPerItemUsd }: BudgetLimits,
+): number {
   const rate = price.long !== undefined && inputTokens > price.long.aboveInputTokens ? price.long : price;
-  const outputTokens = Math.min(maxOutputTokens ?? MAX_RESERVED_OUTPUT_TOKENS, MAX_RESERVED_OUTPUT_TOKENS);
-  return (inputTokens * rate.input + outputTokens * rate.output) / 1_000_000;
+  const limitUsd = Math.min(maxCostUsd ?? Number.POSITIVE_INFINITY, maxCostPerItemUsd ?? Number.POSITIVE_INFINITY);
+  const bearableTokens = rate.output === 0 ? 0 : (LARGEST_SHARE * limitUsd * 1_000_000) / rate.output;
+  const outputTokens = Math.min(
+    maxOutputTokens ?? LONGEST_OUTPUT_TOKENS,
+    Math.max(USUAL_OUTPUT_TOKENS, bearableTokens),
+  );
+  return (inputTokens * Math.max(rate.input, rate.cacheWrite) + outputTokens * rate.output) / 1_000_000;
 }
 
 interface Account {

@@ -21,13 +21,24 @@ export function printPlan(terminal: Terminal, plan: Plan): void {
   }
   for (const group of plan.groups) terminal.line(printable(describeGroup(group)));
   for (const note of plan.notes) terminal.line(printable(note));
-  const ceiling = plan.costCeilingUsd;
-  terminal.line(
-    ceiling === null
-      ? 'Cost ceiling: unknown, a price is missing (prices in agentos.yaml).'
-      : `Cost ceiling: $${ceiling.toFixed(2)}`,
-  );
+  terminal.line(costLine(plan));
   terminal.line('Nothing was started, written or asked.');
+}
+
+function costLine({ models, estimateUsd, pastItems, costCeilingUsd, costCeilingBy }: Plan): string {
+  if (costCeilingUsd === 0) return 'It costs nothing.';
+  const hasCommand = Object.values(models).some((model) => model.startsWith('command:'));
+  const uncounted = hasCommand ? ' What commands cost is not counted.' : '';
+  const missing = 'a price is missing (prices in agentos.yaml)';
+  if (estimateUsd === null && costCeilingUsd === null)
+    return `The cost is unknown${hasCommand ? '.' : `: ${missing}.`}${uncounted}`;
+  const by = costCeilingBy === null ? '' : ` (${costCeilingBy})`;
+  const most = costCeilingUsd === null ? `at most unknown: ${missing}` : `at most $${costCeilingUsd.toFixed(2)}${by}`;
+  if (estimateUsd === null) return `The probable cost is unknown, ${most}.${uncounted}`;
+  const about = estimateUsd < 0.005 ? 'under $0.01' : `about $${estimateUsd.toFixed(2)}`;
+  const past = `from ${pastItems} past item${pastItems === 1 ? '' : 's'}`;
+  const from = pastItems === 0 ? 'by the size of issue and context' : past;
+  return `Probably ${about} (${from}), ${most}.${uncounted}`;
 }
 
 function stateOf({ state, fromStep, reusedSteps }: PlannedItem): string {

@@ -1,5 +1,5 @@
 import { AgentosError } from '../core/errors.ts';
-import type { VendorName } from '../core/keys.ts';
+import { ENDPOINT_VARIABLES, type VendorName } from '../core/keys.ts';
 
 const VENDOR_URLS: Record<VendorName, { official: string | null; version: string }> = {
   anthropic: { official: 'https://api.anthropic.com', version: 'v1' },
@@ -19,19 +19,26 @@ export function vendorBaseUrl(vendor: VendorName, url: string | undefined): stri
   if (!given) {
     throw new AgentosError({
       code: 'usage',
-      reason: `${vendor} has no base URL`,
-      hint: `set endpoints.${vendor} in agentos.yaml`,
+      reason: `${vendor} has no base URL.`,
+      hint: `Set ${placesOf(vendor)}.`,
     });
   }
   const parsed = URL.parse(given);
   if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '') {
     throw new AgentosError({
       code: 'usage',
-      reason: `the base URL of ${vendor} is not one`,
-      hint: 'write it as https://host/path, without a user name or password',
+      reason: `The base URL of ${vendor} is not valid (${placesOf(vendor)}).`,
+      hint: 'Write it as https://host/path, without a user name or password.',
     });
   }
   const path = parsed.pathname.replace(/\/+$/, '');
   const complete = vendor === 'openai-compatible' ? path !== '' : /\/v\d+[a-z]*\d*$/.test(path);
   return `${parsed.origin}${path}${complete ? '' : `/${version}`}`;
+}
+
+/** Where people set it. */
+function placesOf(vendor: VendorName): string {
+  const variable = ENDPOINT_VARIABLES[vendor];
+  const setting = `endpoints.${vendor} in agentos.yaml`;
+  return variable === undefined ? setting : `${variable}, or ${setting}`;
 }

@@ -2,7 +2,11 @@ import type { Config, Role } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import { keyVariables } from '../core/keys.ts';
 import { isAgent, specOf, vendorOf } from '../core/model-spec.ts';
-import { priceOf } from '../core/prices.ts';
+import { dearestPrice, priceOf } from '../core/prices.ts';
+import { proxyVariables } from '../core/proxy.ts';
+import { vendorBaseUrl } from './base-url.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Refuses what can't work before anything starts; returns what can, but should be known. */
 export function requireModels(config: Config, roles: readonly Role[]): string[] {
@@ -29,17 +33,33 @@ export function requireModels(config: Config, roles: readonly Role[]): string[] 
       });
     }
     // Which model an agent asks for is known when it asks: the gateway counts it then.
-    if (isAgent(spec)) continue;
-    if (priceOf(text, config.prices) === null) {
-      if (config.bounds.maxCostUsd !== null || config.bounds.maxCostPerItemUsd !== null) {
-        throw new AgentosError({
-          code: 'usage',
-          reason: `The price of ${text} is not known, so a cost limit could not be kept.`,
-          hint: `Add it to agentos.yaml under prices, e.g. "${text}": { input: 3, output: 15 } (USD per million tokens).`,
-        });
-      }
-      warnings.add(`The price of ${text} is not known: its cost is not counted. Add it under prices in agentos.yaml.`);
-    }
+    if (isAgent(spec) || priceOf(text, config.prices) !== null) continue;
+    const known = dearestPrice(vendor, config.prices);
+    warnings.add(
+      known === null
+        ? `The price of ${text} is not known: its cost is not counted. Add it under prices in agentos.yaml.`
+        : `The price of ${text} is not known: limits count it at the dearest price of ${vendor}. Add it under prices in agentos.yaml.`,
+    );
   }
   return [...warnings];
+}
+
+/**
+ * Refuses settings with which no call could be made, or a limit could not be kept. Whatever there is to do, so that a dry
+ * run finds them too.
+ */
+export function requireSettings(config: Config, env: Environment, roles: readonly Role[]): void {
+  for (const role of roles) {
+    const spec = specOf(role, config.models[role]);
+    const vendor = vendorOf(spec);
+    if (vendor === null) continue;
+    proxyVariables(env);
+    if (config.endpoints[vendor] !== undefined) vendorBaseUrl(vendor, config.endpoints[vendor]);
+    if (!config.bounds.hasChosenCostLimit || dearestPrice(vendor, config.prices) !== null) continue;
+    throw new AgentosError({
+      code: 'usage',
+      reason: `No price of ${vendor} is known, so a cost limit could not be kept for ${spec.text}.`,
+      hint: `Add it to agentos.yaml under prices, e.g. "${spec.text}": { input: 3, output: 15 } (USD per million tokens).`,
+    });
+  }
 }

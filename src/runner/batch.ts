@@ -1,4 +1,5 @@
-import type { Role } from '../core/config.ts';
+import type { Config, Role } from '../core/config.ts';
+import type { Demand } from '../core/expected-cost.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';
 import type { PlannedItem } from '../core/plan.ts';
@@ -32,7 +33,8 @@ export interface Batch {
   requirements(project: Project): Promise<string[]>;
   /** What will be in its way, as far as it can be told before anything starts. */
   obstacles?(project: Project): Promise<string[]>;
-  costCeilingUsd(project: Project, pending: readonly CollectedItem[]): number | null;
+  /** What it asks of its models for one item of this size. */
+  demand(config: Config, chars: number, contextTokens: number): Demand;
   /** What is said of an item that is done already. */
   done: { reason: string; outputs: (project: Project, id: ItemId) => string[] };
   /** What is said when there is nothing to do at all. */

@@ -1,7 +1,7 @@
 import { relative, sep } from 'node:path';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
+import { implementDemand } from '../core/expected-cost.ts';
 import type { ItemId } from '../core/ids.ts';
-import { implementCostCeilingUsd } from '../core/plan.ts';
 import { wordingOf } from '../core/wording.ts';
 import { requireModels } from '../provider/require-models.ts';
 import { createDirectorySource } from '../source/directory.ts';
@@ -33,7 +33,7 @@ export const implementBatch: Batch = {
     return warnings;
   },
   obstacles: undetectedTests,
-  costCeilingUsd: ({ config }, pending) => implementCostCeilingUsd(config, pending.length),
+  demand: implementDemand,
   done: {
     reason: 'implemented already, for what its LLD says now',
     outputs: () => [],

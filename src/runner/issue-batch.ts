@@ -1,4 +1,4 @@
-import { lldCostCeilingUsd } from '../core/plan.ts';
+import { documentDemand } from '../core/expected-cost.ts';
 import { requireModels } from '../provider/require-models.ts';
 import { createBriefSource } from '../source/briefs.ts';
 import { readKnownIssues } from '../source/known-work.ts';
@@ -12,11 +12,7 @@ export const issueBatch: Batch = {
   collect: async ({ paths }, ids) =>
     issueBacklog(createBriefSource(paths.briefs), await readKnownIssues(paths.issues), paths, ids),
   requirements: async ({ config }) => requireModels(config, ['drafter', 'reviewer']),
-  costCeilingUsd: ({ config }, pending) =>
-    lldCostCeilingUsd(
-      config,
-      pending.map((item) => item.chars),
-    ),
+  demand: documentDemand,
   done: {
     reason: 'an issue was written already, from what the brief says now',
     outputs: () => [],

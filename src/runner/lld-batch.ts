@@ -1,4 +1,4 @@
-import { lldCostCeilingUsd } from '../core/plan.ts';
+import { documentDemand } from '../core/expected-cost.ts';
 import { requireModels } from '../provider/require-models.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import { lldBacklog } from '../workflow/lld-backlog.ts';
@@ -10,11 +10,7 @@ export const lldBatch: Batch = {
   roles: ['drafter', 'reviewer'],
   collect: ({ paths }, ids) => lldBacklog(createDirectorySource(paths.issues), paths, ids),
   requirements: async ({ config }) => requireModels(config, ['drafter', 'reviewer']),
-  costCeilingUsd: ({ config }, pending) =>
-    lldCostCeilingUsd(
-      config,
-      pending.map((item) => item.chars),
-    ),
+  demand: documentDemand,
   done: {
     reason: 'approved already, for what the issue says now',
     outputs: ({ paths }, id) => [paths.lld(id)],

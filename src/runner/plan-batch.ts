@@ -6,18 +6,22 @@ import { cycleNote, type Plan, type PlannedItem } from '../core/plan.ts';
 import { scheduleOf } from '../core/schedule.ts';
 import { wordingOf } from '../core/wording.ts';
 import { inspectJournal } from '../journal/inspect.ts';
+import { requireSettings } from '../provider/require-models.ts';
 import { createGit } from '../workspace/git.ts';
 import type { Project } from '../workspace/project.ts';
 import { loadPrompts } from '../workspace/prompt-overrides.ts';
 import { headCommit } from '../workspace/repository.ts';
 import { type Batch, type CollectedItem, type Pipeline, rolesOf } from './batch.ts';
-import { isOpen } from './stages.ts';
+import { plannedCost } from './plan-cost.ts';
+import { isOpen, stagesAhead } from './stages.ts';
 
 export interface PlanOptions {
   project: Project;
   pipeline: Pipeline;
   ids: readonly ItemId[] | 'all';
   parallel: number;
+  /** Only the plan is wanted: then it also says what will probably be paid. */
+  isDryRun: boolean;
 }
 
 interface Staged {
@@ -29,7 +33,7 @@ interface Staged {
 const LEFT_OUT: ReadonlySet<CollectedItem['state']> = new Set(['done', 'dropped', 'not-ready'] as const);
 
 /** Looks, and writes nothing: what there is to do, in which order, and from where each item goes on. */
-export async function planBatch({ project, pipeline, ids, parallel }: PlanOptions): Promise<Plan> {
+export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: PlanOptions): Promise<Plan> {
   const { paths, childEnv, config } = project;
   const collected = await collect(project, pipeline, ids);
   const notes = collected.flatMap(({ item }) =>
@@ -45,6 +49,10 @@ export async function planBatch({ project, pipeline, ids, parallel }: PlanOption
     planItem(item, project, stage.workflow, checkpoints.get(stage.workflow) ?? new Set()),
   );
   const open = planned.filter(isOpen);
+  const priced = chosen
+    .filter(({ item }) => item.state === 'pending')
+    .map(({ item, stage }) => ({ item, ahead: pipeline.stages.slice(pipeline.stages.indexOf(stage)) }));
+  requireSettings(config, project.env, rolesOf(stagesAhead(pipeline, open)));
   const { order, groups, cycles, shared } = scheduleOf(open);
   for (const item of open) item.exclusive = [...new Set([...item.files, ...(shared.get(item.id) ?? [])])];
   const inOrder = order.flatMap((id) => open.filter((item) => item.id === id)).values();
@@ -53,7 +61,7 @@ export async function planBatch({ project, pipeline, ids, parallel }: PlanOption
     items: planned.map((item) => (open.includes(item) ? (inOrder.next().value ?? item) : item)),
     parallel,
     models: Object.fromEntries(rolesOf(pipeline.stages).map((role) => [role, config.models[role]])),
-    costCeilingUsd: costCeiling(project, pipeline, chosen),
+    ...(await plannedCost(project, priced, isDryRun)),
     groups,
     notes: [
       ...notes,
@@ -86,27 +94,6 @@ async function collect(project: Project, { stages }: Pipeline, ids: readonly Ite
 function noteOf({ id, error }: CollectedItem): string {
   const words = error && wordingOf(error.problem);
   return `${id} is left out. ${words?.message ?? ''} ${words?.hint ?? ''}`.trimEnd();
-}
-
-/** What is still ahead of each item counts: the stage that it is at, and those after it, within one bound for both. */
-function costCeiling(project: Project, { stages }: Pipeline, chosen: readonly Staged[]): number | null {
-  const { maxCostUsd, maxCostPerItemUsd } = project.config.bounds;
-  const items = chosen.filter(({ item }) => item.state === 'pending').length;
-  const perItems = maxCostPerItemUsd === null ? Number.POSITIVE_INFINITY : items * maxCostPerItemUsd;
-  const bound = Math.min(maxCostUsd ?? Number.POSITIVE_INFINITY, perItems);
-  let total = 0;
-  for (const [index, stage] of stages.entries()) {
-    const reached = new Set(stages.slice(0, index + 1));
-    const pending = chosen.filter((entry) => reached.has(entry.stage) && entry.item.state === 'pending');
-    if (pending.length === 0) continue;
-    const cost = stage.costCeilingUsd(
-      project,
-      pending.map(({ item }) => item),
-    );
-    if (cost === null) return Number.isFinite(bound) ? bound : null;
-    total += cost;
-  }
-  return Math.min(total, bound);
 }
 
 /** Listed once: asking for each of ten thousand items would cost more than all the rest. */

@@ -28,19 +28,23 @@ test('a dry run shows the plan and touches nothing at all, not even the state fo
   expect(lines[1]).toBe('  1   new         Add a number');
   expect(lines[2]).toMatch(/^ {2}2 {3}unreadable {2}Issue 2 can't be read: .*2\.md is empty\.$/);
   expect(lines[3]).toBe('  10  new         [31mRed');
-  expect(lines[4]).toMatch(/^Cost ceiling: \$\d+\.\d\d$/);
+  expect(lines[4]).toMatch(
+    /^Probably about \$\d\.\d\d \(by the size of issue and context\), at most \$40\.00 \(--max-cost-per-item\)\.$/,
+  );
   expect(lines[5]).toBe('Nothing was started, written or asked.');
 
   expect(json).toMatchObject({ code: 0, stderr: '' });
   const plan = JSON.parse(json?.stdout ?? '');
   expect(plan).toMatchObject({ workflow: 'lld', parallel: 1 });
-  expect(plan.costCeilingUsd).toBeGreaterThan(0);
+  expect(plan).toMatchObject({ costCeilingUsd: 40, pastItems: 0 });
+  expect(plan.estimateUsd).toBeGreaterThan(0.1);
+  expect(plan.estimateUsd).toBeLessThan(2);
   expect(plan.items[0]).toMatchObject({ id: '1', title: 'Add a number', state: 'new', fromStep: null });
   expect(plan.items.map((item: { state: string }) => item.state)).toEqual(['new', 'unreadable', 'new']);
 
   expect(capped?.code).toBe(0);
   expect(capped?.stderr).toBe('[COORDINATOR] --parallel 99 is capped at 10.\n');
-  expect(JSON.parse(capped?.stdout ?? '')).toMatchObject({ parallel: 10, costCeilingUsd: 0 });
+  expect(JSON.parse(capped?.stdout ?? '')).toMatchObject({ parallel: 10, costCeilingUsd: 0, estimateUsd: 0 });
   expect(await treeOf(dirname(repository.root))).toEqual(before);
 });
 

@@ -193,6 +193,65 @@ test('a cost limit is kept before a call is let out, and the item can go on with
   expect(await repository.list('docs/lld')).toEqual(['LLD-1.md']);
 });
 
+test('an item is stopped at $20 unless said otherwise, and a higher limit resumes it', async () => {
+  const { vendor, options } = await place([1], {
+    script: script({ draft: () => ({ text: lldFor('1'), usage: { input: 1_000, output: 790_000 } }) }),
+  });
+  const { code, stdout } = await agentos(['lld', '1', ...MODELS], options);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/over-budget: .*\$20 .*\(\$19\.7550 spent\)/);
+  expect(stdout).toContain('a higher --max-cost-per-item');
+  expect(vendor.calls).toHaveLength(1);
+  expect((await agentos(['resume', '--max-cost-per-item', '30'], options)).code).toBe(0);
+  expect(vendor.calls).toHaveLength(2);
+});
+
+test('a dry run tells the probable cost from past items, and the most that is enforced', async () => {
+  const { repository, options } = await place([1, 2, 3], {
+    script: script({ draft: (call) => ({ text: lldFor(issueOf(call)), usage: { input: 0, output: 4_000 } }) }),
+  });
+  expect((await agentos(['lld', '1', '2', ...MODELS], options)).code).toBe(0);
+  const [run = ''] = await repository.list('.agentos/runs');
+  const { items } = JSON.parse(await repository.read(`.agentos/runs/${run}/summary.json`));
+  const costs = items.map((item: { costUsd: number }) => item.costUsd);
+  const people = await agentos(['lld', '3', '--dry-run', ...MODELS], options);
+  expect(people.stdout).toMatch(
+    /^Probably about \$0\.1\d \(from 2 past items\), at most \$20\.00 \(--max-cost-per-item\)\.$/m,
+  );
+  const json = await agentos(['lld', '3', '--dry-run', '--json', '--max-cost', '5', ...MODELS], options);
+  const plan = JSON.parse(json.stdout);
+  expect(plan).toMatchObject({ costCeilingUsd: 5, costCeilingBy: '--max-cost', pastItems: 2 });
+  expect(plan.estimateUsd).toBeCloseTo((costs[0] + costs[1]) / 2);
+});
+
+test('a model without a known price counts at the dearest of its vendor, or is refused under a limit where none is known', async () => {
+  const { vendor, repository, options } = await place([1, 2], {
+    script: script({ draft: (call) => ({ text: lldFor(issueOf(call)), usage: { input: 0, output: 60_000 } }) }),
+  });
+  const reviewer = ['--reviewer', 'anthropic:claude-sonnet-5'];
+  const unheard = ['--drafter', 'anthropic:claude-unheard-of', ...reviewer];
+  const bounded = await agentos(['lld', '1', '--max-cost', '4.6', ...unheard], options);
+  expect(bounded.code).toBe(1);
+  expect(bounded.stdout).toMatch(/over-budget: .*\$4\.6 .*\(\$4\.5000 spent\)/);
+  expect(vendor.calls).toHaveLength(1);
+
+  await repository.write('agentos.yaml', `endpoints:\n  openai-compatible: ${vendor.url}/v1\n`);
+  const local = ['lld', '2', '--drafter', 'openai-compatible:local', ...reviewer];
+  for (const flags of [
+    ['--max-cost', '5'],
+    ['--max-cost-per-item', '5', '--dry-run'],
+  ]) {
+    const refused = await agentos([...local, ...flags], options);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain('No price of openai-compatible is known');
+  }
+  const plan = await agentos([...local, '--dry-run', '--json'], options);
+  expect(JSON.parse(plan.stdout)).toMatchObject({ costCeilingUsd: null, estimateUsd: null });
+  const free = await agentos([...local, '--json'], options);
+  expect(free.code).toBe(0);
+  expect(JSON.parse(free.stdout.trim().split('\n').at(-1) ?? '').items[0]).toMatchObject({ costUsd: null });
+});
+
 test('keys lists ids, states and what was learned, and never a secret; doctor --keys tries each one', async () => {
   const { options } = await place([1], { keys: [KEYS[0] ?? '', KEYS[2] ?? ''], script: script() });
   const before = await agentos(['keys'], options);

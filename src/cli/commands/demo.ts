@@ -80,7 +80,7 @@ export async function demoCommand({ dir }: { dir: string }): Promise<number> {
 }
 
 async function runTour(project: Project, pipeline: Pipeline, interrupt: Interruption): Promise<Summary> {
-  const plan = await planBatch({ project, pipeline, ids: 'all', parallel: 1 });
+  const plan = await planBatch({ project, pipeline, ids: 'all', parallel: 1, isDryRun: false });
   const people = createPeople({ stream: process.stdout, env: process.env, secrets: [], level: 'normal', live: false });
   return runPlan({
     project,

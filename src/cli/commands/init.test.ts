@@ -28,7 +28,7 @@ test('with every comment mark removed it is valid, and no setting is missing', (
 test('what it shows as default is the default', () => {
   const shown = resolveConfig({}, parseConfigFile(uncommented(template), 'agentos.yaml'), {});
   const real = resolveConfig({}, {}, {});
-  const withoutDefault = { globalTimeoutMs: null, maxCostUsd: null, maxCostPerItemUsd: null };
+  const withoutDefault = { globalTimeoutMs: null, maxCostUsd: null, hasChosenCostLimit: false };
   expect(shown.models).toEqual(real.models);
   expect({ ...shown.bounds, ...withoutDefault }).toEqual(real.bounds);
   expect(shown.context.maxTokens).toBe(real.context.maxTokens);

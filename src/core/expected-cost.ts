@@ -1,0 +1,114 @@
+import type { Config, Role } from './config.ts';
+import { type AgentName, isAgent, specOf, vendorOf } from './model-spec.ts';
+import { NO_USAGE, type Usage } from './money.ts';
+import { costUsd, dearestPrice, type Price, priceOf } from './prices.ts';
+
+/** Calls of one role for one item, all alike. */
+interface Calls {
+  role: Role;
+  calls: number;
+  each: Usage;
+}
+
+/** What a workflow asks of its models for one item: usually, and at the very most. */
+export interface Demand {
+  usual: Calls[];
+  most: Calls[];
+}
+
+const CHARS_PER_TOKEN = 4;
+/** The longest reply that a request of ours allows. */
+const LONGEST_REPLY_TOKENS = 64_000;
+/** Of a conversation with tools. */
+const LONGEST_PROMPT_TOKENS = 200_000;
+
+function tokens(inputTokens: number, outputTokens: number, cacheReadTokens = 0): Usage {
+  return { ...NO_USAGE, inputTokens, outputTokens, cacheReadTokens };
+}
+
+/**
+ * A reviewed document. At most: a draft, then in each round two repairs, two reviews and two revisions; each further
+ * attempt may pay for one more call.
+ */
+export function documentDemand({ bounds, context }: Config, chars: number, contextTokens: number): Demand {
+  const subject = Math.ceil(chars / CHARS_PER_TOKEN);
+  const longest = tokens(subject + context.maxTokens + 2 * LONGEST_REPLY_TOKENS, LONGEST_REPLY_TOKENS);
+  return {
+    usual: [
+      { role: 'drafter', calls: 1.5, each: tokens(subject + contextTokens + 4_000, 5_000) },
+      { role: 'reviewer', calls: 1.5, each: tokens(subject + contextTokens + 8_000, 2_000) },
+    ],
+    most: [
+      { role: 'drafter', calls: 1 + bounds.maxRounds * 4 + bounds.maxRetries, each: longest },
+      { role: 'reviewer', calls: bounds.maxRounds * 2, each: longest },
+    ],
+  };
+}
+
+/**
+ * A tested branch. At most: tests, code and each revision are written in so many rounds, each of so many calls of the
+ * agent; then the reviews.
+ */
+export function implementDemand({ bounds, implement }: Config, chars: number): Demand {
+  const subject = Math.ceil(chars / CHARS_PER_TOKEN);
+  const { maxRounds, maxRetries } = bounds;
+  const longest = tokens(LONGEST_PROMPT_TOKENS, LONGEST_REPLY_TOKENS);
+  const seen = subject + 15_000;
+  return {
+    usual: [
+      // Nearly all that a call of the agent sends was sent before.
+      { role: 'implementer', calls: 20, each: tokens(seen, 1_000, 0.8 * seen) },
+      { role: 'reviewer', calls: 1.5, each: tokens(subject + 8_000, 2_000) },
+    ],
+    most: [
+      {
+        role: 'implementer',
+        calls: (1 + maxRounds) * maxRounds * implement.maxAgentRounds + maxRetries,
+        each: longest,
+      },
+      { role: 'reviewer', calls: maxRounds * 2, each: longest },
+    ],
+  };
+}
+
+/** What an agent asks for when it is not told a model; it changes with the agent's versions. */
+const AGENTS_CHOICE: Record<AgentName, string> = {
+  'claude-code': 'anthropic:claude-sonnet-5-5',
+  codex: 'openai:gpt-6.1-sol',
+  'gemini-cli': 'google:gemini-3.1-pro-preview',
+};
+
+/** free: costs nothing; unmetered: a command, which may cost what it likes; metered: passes the gateway. */
+export function meteringOf(role: Role, { models }: Config): 'free' | 'unmetered' | 'metered' {
+  const spec = specOf(role, models[role]);
+  if (spec.provider === 'command') return 'unmetered';
+  return spec.provider === 'offline' ? 'free' : 'metered';
+}
+
+/** Null where no price of the role's model is known. */
+export function usualCostUsd({ role, calls, each }: Calls, config: Config): number | null {
+  if (meteringOf(role, config) !== 'metered') return 0;
+  const spec = specOf(role, config.models[role]);
+  const name = !isAgent(spec)
+    ? spec.text
+    : spec.model === null
+      ? AGENTS_CHOICE[spec.provider]
+      : `${vendorOf(spec)}:${spec.model}`;
+  const price = priceOf(name, config.prices);
+  return price === null ? null : calls * costUsd(each, price);
+}
+
+/** Null where not even the vendor's dearest price is known: then no limit can be kept. */
+export function mostCostUsd({ role, calls, each }: Calls, config: Config): number | null {
+  if (meteringOf(role, config) !== 'metered') return 0;
+  const price = boundOf(role, config);
+  return price === null ? null : calls * costUsd({ ...each, cacheWriteTokens: each.inputTokens }, price);
+}
+
+/** What an agent asks for is known only when it asks. */
+function boundOf(role: Role, config: Config): Price | null {
+  const spec = specOf(role, config.models[role]);
+  const vendor = vendorOf(spec);
+  const known = isAgent(spec) ? null : priceOf(spec.text, config.prices);
+  return known ?? (vendor === null ? null : dearestPrice(vendor, config.prices));
+}

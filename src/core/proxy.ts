@@ -1,0 +1,50 @@
+import { AgentosError } from './errors.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** In the order in which Node reads them: a name in small letters wins over the same one in capitals. */
+const PROXY_VARIABLES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'];
+const EXCEPTIONS = ['no_proxy', 'NO_PROXY'];
+const LOOPBACK = ['127.0.0.1', 'localhost', '::1'];
+
+/**
+ * The proxy variables for connections to vendors, or null where none is set. Node ignores a proxy that it can't read, and
+ * requests would pass by it: such a value is an error. The value is never repeated, it may hold a password.
+ */
+export function proxyVariables(env: Environment): Record<string, string> | null {
+  const found: Record<string, string> = {};
+  for (const name of PROXY_VARIABLES) {
+    const value = env[name]?.trim();
+    if (value) found[name] = proxyUrl(name, value);
+  }
+  if (Object.keys(found).length === 0) return null;
+  for (const name of EXCEPTIONS) {
+    const value = env[name]?.trim();
+    if (value) found[name] = value;
+  }
+  return found;
+}
+
+/** `host:port` is how curl takes it, too. */
+function proxyUrl(name: string, value: string): string {
+  const url = URL.parse(/^[\w.-]+:\d+\/?$/.test(value) ? `http://${value}` : value);
+  if (url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '') return url.href;
+  throw new AgentosError({
+    code: 'usage',
+    reason: `${name} is not the URL of a proxy.`,
+    hint: `Write it as http://host:port, or unset ${name}.`,
+  });
+}
+
+/** What runs below us talks to the gateway on this machine, which no proxy can reach. */
+export function withLoopbackDirect(env: Readonly<Record<string, string>>): Record<string, string> {
+  if (!PROXY_VARIABLES.some((name) => env[name])) return { ...env };
+  // Programs read one of the two: each has to say all that the other does.
+  const own = EXCEPTIONS.map((name) => env[name]).find((value) => value) ?? '';
+  const exceptions = (value: string): string => {
+    const hosts = value.split(',').map((host) => host.trim());
+    if (hosts.includes('*')) return '*';
+    return [...new Set([...hosts, ...LOOPBACK])].filter(Boolean).join(',');
+  };
+  return { ...env, ...Object.fromEntries(EXCEPTIONS.map((name) => [name, exceptions(env[name] || own)])) };
+}

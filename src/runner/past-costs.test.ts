@@ -1,0 +1,75 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { testFolder } from '../../test/support/folder.ts';
+import { pathsOf } from '../core/paths.ts';
+import { readPastCosts } from './past-costs.ts';
+
+const MODELS = { drafter: 'anthropic:a', reviewer: 'google:b' };
+const answered = (item: string, role: string, costUsd: number | null, metered = true) => ({
+  type: 'model-answered',
+  workflow: 'lld',
+  item,
+  role,
+  costUsd,
+  metered,
+});
+const finished = (item: string, status: string) => ({ type: 'item-finished', workflow: 'lld', item, status });
+
+async function place(runs: (object | string)[][], models: Record<string, string> = MODELS) {
+  const folder = await testFolder();
+  const paths = pathsOf(folder, join(folder, '.agentos'));
+  for (const [index, events] of runs.entries()) {
+    const run = paths.run(`2026010${index + 1}T000000000Z-00000000`);
+    await mkdir(join(run.events, '..'), { recursive: true });
+    await writeFile(run.record, JSON.stringify({ models }));
+    const lines = events.map((event) => (typeof event === 'string' ? event : JSON.stringify(event)));
+    await writeFile(run.events, `${lines.join('\n')}\n`);
+  }
+  return paths;
+}
+
+test('the average of items that succeeded, by workflow, role and model', async () => {
+  const paths = await place([
+    [answered('1', 'drafter', 0.1), answered('1', 'drafter', 0.1), answered('1', 'reviewer', 0.01)],
+    // The first item needed another run.
+    [answered('1', 'drafter', 0.2), finished('1', 'succeeded'), answered('2', 'drafter', 0.2), '{"type":"model-answ'],
+    [finished('2', 'succeeded')],
+  ]);
+  const past = await readPastCosts(paths);
+  const drafter = past.usual('lld', 'drafter', 'anthropic:a');
+  expect(drafter).toMatchObject({ items: 2 });
+  expect(drafter?.usd).toBeCloseTo(0.3);
+  expect(past.usual('lld', 'reviewer', 'google:b')).toEqual({ usd: 0.01, items: 1 });
+  expect(past.usual('lld', 'drafter', 'anthropic:other')).toBeNull();
+  expect(past.usual('implement', 'reviewer', 'google:b')).toBeNull();
+  expect(past.begunUsd('lld', '1')).toBe(0);
+});
+
+test('what was paid for an item that has not succeeded is known, and no average comes from it', async () => {
+  const past = await readPastCosts(
+    await place([
+      [answered('1', 'drafter', 0.5), finished('1', 'failed')],
+      [answered('1', 'reviewer', 0.25), finished('1', 'discuss')],
+    ]),
+  );
+  expect(past.begunUsd('lld', '1')).toBe(0.75);
+  expect(past.usual('lld', 'drafter', 'anthropic:a')).toBeNull();
+});
+
+test('an unknown cost is no sample; what nobody meters costs nothing', async () => {
+  const past = await readPastCosts(
+    await place([
+      [answered('1', 'drafter', null), answered('1', 'reviewer', null, false), finished('1', 'succeeded')],
+      [answered('2', 'drafter', null), answered('2', 'drafter', 0.1), finished('2', 'succeeded')],
+    ]),
+  );
+  expect(past.usual('lld', 'drafter', 'anthropic:a')).toBeNull();
+  expect(past.usual('lld', 'reviewer', 'google:b')).toEqual({ usd: 0, items: 1 });
+});
+
+test('without any run nothing is known', async () => {
+  const past = await readPastCosts(await place([]));
+  expect(past.usual('lld', 'drafter', 'anthropic:a')).toBeNull();
+  expect(past.begunUsd('lld', '1')).toBe(0);
+});
