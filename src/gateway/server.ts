@@ -5,6 +5,7 @@ import type { PriceSetting } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import { VENDORS, type VendorName } from '../core/keys.ts';
 import { vendorBaseUrl } from '../provider/base-url.ts';
+import { createVendorAgents } from '../provider/vendor-agents.ts';
 import { ACCOUNT_PATH, createAccounts } from './accounts.ts';
 import { type AnswerBounds, createAnswers } from './answers.ts';
 import type { Call } from './call.ts';
@@ -49,6 +50,8 @@ export interface GatewayOptions {
   pool: Pick<Pool, 'acquire' | 'outlook'>;
   /** The vendors' base URLs where they are not their own; a compatible server has none of its own. */
   upstreams: Partial<Record<VendorName, string | undefined>>;
+  /** Where proxies are named; absent: none. */
+  env?: Readonly<Record<string, string | undefined>>;
   prices: Readonly<Record<string, PriceSetting>>;
   budget: BudgetLimits;
   clock: Clock;
@@ -87,7 +90,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const answers = createAnswers(bounds);
   const spending = createSpending(budget);
   const accounts = createAccounts();
-  const upstream = createUpstream(bounds);
+  const upstream = createUpstream(bounds, createVendorAgents(options.env ?? {}));
   const closing = new AbortController();
   const running = new Set<Promise<void>>();
   const settings = { ...bounds, pool, upstream, spending, budget, accounts, prices, clock, random, onEvent };

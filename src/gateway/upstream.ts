@@ -5,6 +5,7 @@ import { createBrotliDecompress, createUnzip, createZstdDecompress } from 'node:
 import { AgentosError, systemCode } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import { detailOf } from '../provider/detail.ts';
+import type { VendorAgents } from '../provider/vendor-agents.ts';
 import type { Headers } from './headers.ts';
 
 export interface UpstreamRequest {
@@ -32,10 +33,7 @@ export interface Upstream {
   close(): void;
 }
 
-export function createUpstream({ idleMs }: { idleMs: number }): Upstream {
-  const settings = { keepAlive: true, maxFreeSockets: 64, scheduling: 'lifo' } as const;
-  const agents = { 'http:': new http.Agent(settings), 'https:': new https.Agent(settings) };
-
+export function createUpstream({ idleMs }: { idleMs: number }, agents: VendorAgents): Upstream {
   const open = ({ url, method, headers, body }: UpstreamRequest): ClientRequest => {
     const options = {
       method,

@@ -1,6 +1,11 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import https from 'node:https';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { VendorKey, VendorName } from '../core/keys.ts';
 import { vendorBaseUrl } from './base-url.ts';
+import { detailOf } from './detail.ts';
+import type { VendorAgents } from './vendor-agents.ts';
 import { vendorFailure } from './vendor-failure.ts';
 
 const TIMEOUT_MS = 15_000;
@@ -12,36 +17,61 @@ const CREDENTIALS: Record<VendorName, (secret: string) => Record<string, string>
   'openai-compatible': (secret) => ({ authorization: `Bearer ${secret}` }),
 };
 
+/** Of a refusal; what is behind it says nothing more. */
+const MOST_BYTES = 10_000;
+
+interface TryOptions {
+  endpoint: string | undefined;
+  agents: VendorAgents;
+}
+
 /** Asks for the list of models: the cheapest call there is, free with every vendor. Null: the key works. */
-export async function tryKey({ vendor, secret }: VendorKey, endpoint: string | undefined): Promise<ErrorRecord | null> {
+export async function tryKey(
+  { vendor, secret }: VendorKey,
+  { endpoint, agents }: TryOptions,
+): Promise<ErrorRecord | null> {
+  const key = secret.reveal();
   try {
-    const key = secret.reveal();
-    const response = await fetch(`${vendorBaseUrl(vendor, endpoint)}/models`, {
-      headers: CREDENTIALS[vendor](key),
-      redirect: 'manual',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
-    const text = (await response.text()).slice(0, 10_000);
-    if (response.ok) return null;
-    const headers = Object.fromEntries(response.headers);
-    const fallback = `status ${response.status}`;
-    const { status } = response;
-    return toErrorRecord(
-      vendorFailure({
-        provider: vendor,
-        status,
-        headers,
-        body: parsed(text),
-        fallback,
-        secret: key,
-        nowMs: Date.now(),
-      }),
+    const { status, headers, body } = await get(
+      new URL(`${vendorBaseUrl(vendor, endpoint)}/models`),
+      CREDENTIALS[vendor](key),
+      agents,
     );
+    if (status >= 200 && status < 300) return null;
+    const answer = { status, headers, body: parsed(body), fallback: `status ${status}` };
+    return toErrorRecord(vendorFailure({ ...answer, provider: vendor, secret: key, nowMs: Date.now() }));
   } catch (error) {
     if (error instanceof AgentosError) return toErrorRecord(error);
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-    return { problem: { code: 'provider-unreachable', provider: vendor, detail: cause }, retry: 'transient' };
+    const detail = detailOf(error instanceof Error ? error.message : String(error), key);
+    return { problem: { code: 'provider-unreachable', provider: vendor, detail }, retry: 'transient' };
   }
+}
+
+/** Redirects are not followed: the key would go to whoever they name. */
+async function get(
+  url: URL,
+  headers: Record<string, string>,
+  agents: VendorAgents,
+): Promise<{ status: number; headers: Record<string, string>; body: string }> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const request =
+    url.protocol === 'https:'
+      ? https.get(url, { headers, signal, agent: agents['https:'] })
+      : http.get(url, { headers, signal, agent: agents['http:'] });
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of response) {
+    pieces.push(piece as Buffer);
+    bytes += (piece as Buffer).byteLength;
+    if (bytes > MOST_BYTES) break;
+  }
+  request.destroy();
+  return {
+    status: response.statusCode ?? 0,
+    headers: Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)])),
+    body: Buffer.concat(pieces).toString('utf8'),
+  };
 }
 
 function parsed(text: string): unknown {

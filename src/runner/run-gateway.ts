@@ -9,6 +9,7 @@ import { createCredentialPool } from '../gateway/pool.ts';
 import type { Pool, PoolEvent } from '../gateway/port.ts';
 import { type Gateway, startGateway } from '../gateway/server.ts';
 import { noteCall, type TraceRequest } from '../gateway/traced-call.ts';
+import { trustCertificates } from '../provider/vendor-agents.ts';
 import { writeFileAtomic } from '../workspace/atomic-file.ts';
 import type { Project } from '../workspace/project.ts';
 
@@ -82,10 +83,13 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     onEvent: onPool,
     longestWaitMs: config.bounds.maxQuotaWaitMs,
   });
+  const distrust = trustCertificates(project.env);
+  if (distrust !== null) emitRun({ type: 'warning', text: distrust });
   const silenceMs = Math.max(50, Math.min(LONGEST_SILENCE_MS, config.bounds.idleTimeoutMs / 3));
   const gateway: Gateway = await startGateway({
     pool,
     upstreams: config.endpoints,
+    env: project.env,
     prices: config.prices,
     budget: config.bounds,
     clock: systemClock,

@@ -7,6 +7,7 @@ import { AgentosError, systemCode } from '../core/errors.ts';
 import { withoutSecrets } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
 import { baseDirectory, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
+import { withLoopbackDirect } from '../core/proxy.ts';
 import { findRepository } from './repository.ts';
 import { userId } from './work-folder.ts';
 
@@ -44,7 +45,7 @@ export async function openProject({ cwd, env, repo, baseDir, config: named, flag
     config,
     configFile: file,
     env,
-    childEnv: withoutSecrets(env, config.keys, config.passEnvironment),
+    childEnv: withLoopbackDirect(withoutSecrets(env, config.keys, config.passEnvironment)),
     mask: createMask(config.keys.map((key) => key.secret)),
   };
 }

@@ -1,8 +1,14 @@
+import { type Problem, toErrorRecord } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
+import { VENDORS } from '../../core/keys.ts';
+import { proxyVariables } from '../../core/proxy.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
+import { vendorBaseUrl } from '../../provider/base-url.ts';
 import { tryKey } from '../../provider/try-key.ts';
+import { createVendorAgents, trustCertificates } from '../../provider/vendor-agents.ts';
 import { type Examined, examine } from '../../workspace/examination.ts';
+import type { Project } from '../../workspace/project.ts';
 import { type PlaceFlags, projectOf } from '../place-flags.ts';
 import { examineImplementing } from './examine-implementing.ts';
 
@@ -12,8 +18,9 @@ export async function doctorCommand(flags: PlaceFlags & { json?: boolean; keys?:
   const { repo, baseDir, config } = flags;
   const examined = await examine({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags: {} });
   const project = await projectOf(flags).catch(() => null);
+  const network = project === null ? [] : examineNetwork(project);
   const implementing = project === null ? [] : await examineImplementing(project);
-  examined.push(...implementing);
+  examined.push(...network, ...implementing);
   if (flags.keys) examined.push(...(await examineKeys(flags)));
   const checks = examined.map(inWords);
   const healthy = checks.every((check) => check.state !== 'bad');
@@ -51,18 +58,46 @@ function notReady({ name, detail }: Check): string {
   return `agentos implement is not ready: ${name}: ${detail.replace(/\.$/, '')}. Designs can be made: agentos lld --all`;
 }
 
+/** Addresses that can't be right, whether they are needed or not. */
+function examineNetwork({ config: { endpoints }, env }: Project): Examined[] {
+  const found = [
+    problemWith(() => proxyVariables(env)),
+    ...VENDORS.filter((vendor) => endpoints[vendor] !== undefined).map((vendor) =>
+      problemWith(() => vendorBaseUrl(vendor, endpoints[vendor])),
+    ),
+  ];
+  return found
+    .filter((problem) => problem !== null)
+    .map((problem) => ({ name: 'network', state: 'bad', found: problem, todo: null }));
+}
+
+function problemWith(read: () => unknown): Problem | null {
+  try {
+    read();
+    return null;
+  } catch (error) {
+    return toErrorRecord(error).problem;
+  }
+}
+
 /** One cheap call per key, all at the same time. */
 async function examineKeys(flags: PlaceFlags): Promise<Examined[]> {
   const project = await projectOf(flags).catch(() => null);
   if (project === null) return [];
   const { keys, endpoints } = project.config;
   if (keys.length === 0) return [{ name: 'keys', state: 'warn', found: 'none to try', todo: null }];
-  return Promise.all(
+  const distrust = trustCertificates(project.env);
+  const notes: Examined[] =
+    distrust === null ? [] : [{ name: 'certificates', state: 'warn', found: distrust, todo: null }];
+  if (problemWith(() => proxyVariables(project.env)) !== null) return notes;
+  const agents = createVendorAgents(project.env);
+  const tried = await Promise.all(
     keys.map(async (key): Promise<Examined> => {
-      const failure = await tryKey(key, endpoints[key.vendor]);
+      const failure = await tryKey(key, { endpoint: endpoints[key.vendor], agents });
       return { name: key.id, state: failure === null ? 'ok' : 'bad', found: failure?.problem ?? 'works', todo: null };
     }),
   );
+  return [...notes, ...tried];
 }
 
 /** Without keys the embedded model can still be tried; what else is missing, it needs too. */
