@@ -39,7 +39,7 @@ export function createProgram(): Command {
     'agentos lld --all --offline        every pending issue, without any key',
     'agentos lld --all --dry-run        what would be done, and what it could cost at most',
     'agentos lld --all --parallel 4     four issues at a time',
-    'agentos lld --ids 42 57 --max-rounds 5 --reviewer google:gemini-3-pro-preview',
+    'agentos lld --ids 42 57 --max-rounds 5 --reviewer google:gemini-3.1-pro-preview',
   ]).argument('[ids...]', 'exactly these issues');
   addBatchFlags(lld).action(async (ids: string[], flags: unknown) => {
     const { lldCommand } = await import('./commands/lld.ts');

@@ -15,7 +15,7 @@ const durationText = z
 
 const modelSpec = z.string().min(1).meta({
   description:
-    'provider:model, e.g. anthropic:claude-sonnet-4-5, google:gemini-3-pro-preview, command:./my-model, offline',
+    'provider:model, e.g. anthropic:claude-sonnet-4-5, google:gemini-3.1-pro-preview, command:./my-model, offline',
 });
 
 const variableNames = z.array(

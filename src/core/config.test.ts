@@ -5,7 +5,7 @@ test('without anything the defaults hold', () => {
   const { models, bounds, context, keys, endpoints } = resolveConfig({}, {}, {});
   expect(models).toEqual({
     drafter: 'anthropic:claude-opus-5',
-    reviewer: 'google:gemini-3-pro-preview',
+    reviewer: 'google:gemini-3.1-pro-preview',
     implementer: 'anthropic:claude-opus-5',
   });
   expect(bounds).toEqual({

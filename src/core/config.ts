@@ -83,7 +83,7 @@ export interface ImplementSettings {
 
 const DEFAULTS = {
   drafter: 'anthropic:claude-opus-5',
-  reviewer: 'google:gemini-3-pro-preview',
+  reviewer: 'google:gemini-3.1-pro-preview',
   implementer: 'anthropic:claude-opus-5',
   testTimeoutMs: 600_000,
   setupTimeoutMs: 600_000,

@@ -132,7 +132,7 @@ test('the file as written, with every comment mark removed, is taken by the prog
   await repository.write('agentos.yaml', [mark, ...lines.map((line) => line.replace(/^# ?/, ''))].join('\n'));
   const { code, stderr, stdout } = await agentos(['lld', '1', '--dry-run'], optionsOf(repository));
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(stdout).toContain('drafter anthropic:claude-opus-5, reviewer google:gemini-3-pro-preview');
+  expect(stdout).toContain('drafter anthropic:claude-opus-5, reviewer google:gemini-3.1-pro-preview');
 });
 
 test('doctor says what is well, what is not, and what to do, and writes nothing', async () => {

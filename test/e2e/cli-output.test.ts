@@ -23,7 +23,7 @@ test('a dry run shows the plan and touches nothing at all, not even the state fo
   expect(people).toMatchObject({ code: 0, stderr: '' });
   const lines = people?.stdout.split('\n') ?? [];
   expect(lines[0]).toBe(
-    'lld: 3 item(s), 2 at a time; drafter anthropic:claude-opus-5, reviewer google:gemini-3-pro-preview',
+    'lld: 3 item(s), 2 at a time; drafter anthropic:claude-opus-5, reviewer google:gemini-3.1-pro-preview',
   );
   expect(lines[1]).toBe('  1   new         Add a number');
   expect(lines[2]).toMatch(/^ {2}2 {3}unreadable {2}Issue 2 can't be read: .*2\.md is empty\.$/);
