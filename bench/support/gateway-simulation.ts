@@ -38,7 +38,7 @@ export async function simulate(way: Way, situation: Situation, seed: number): Pr
   let deadCalls = 0;
 
   const headerTime = () => ({
-    nowMs: clock.now() + (situation.limits?.skewMs ?? 0),
+    nowMs: clock.dateMs() + (situation.limits?.skewMs ?? 0),
     scale: (ms: number) => ms,
     fractions: false,
   });

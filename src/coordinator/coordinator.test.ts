@@ -194,7 +194,6 @@ test('an item whose delay is over, but that has no worker again yet, ends with a
       return () => undefined;
     },
     clock: {
-      now: () => Date.now(),
       // Another item takes the worker meanwhile, and the delay is over at once.
       sleep: async () => at.coordinator.poke(),
     },

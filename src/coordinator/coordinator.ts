@@ -64,7 +64,8 @@ export interface CoordinatorOptions {
   traceAttempt?: (id: string, attempt: number) => AttemptTrace | null;
   /** Distinguishes the processes of this run from others. */
   runTag: string;
-  clock?: Clock;
+  /** Instead of the system's, or of a part of it. */
+  clock?: Partial<Clock>;
   random?: () => number;
 }
 
@@ -90,7 +91,7 @@ export class ParallelCoordinator {
 
   constructor(options: CoordinatorOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.#clock = { ...systemClock, ...options.clock };
     this.#limit = Math.max(1, Math.min(MAX_PARALLEL, Math.floor(options.parallel)));
     this.#undertaker = startUndertaker(`${options.runTag}-`);
     this.#pool = createWorkerPool({ ...options.worker, task: options.task }, options.runTag, this.#undertaker);
@@ -115,7 +116,16 @@ export class ParallelCoordinator {
   kill(): void {
     this.#stop.abort(new AgentosError({ code: 'interrupted', signal: 'SIGKILL' }));
     this.#kill.abort();
-    this.#pool.killAll();
+    this.#pool.signalAll('SIGKILL');
+  }
+
+  /** Workers are in process groups of their own, which a stop of this process does not reach. */
+  suspend(): void {
+    this.#pool.signalAll('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#pool.signalAll('SIGCONT');
   }
 
   /** The ends in the order of the given items, then of those that joined. */
@@ -124,15 +134,14 @@ export class ParallelCoordinator {
     const timer =
       globalTimeoutMs === null
         ? null
-        : setTimeout(
-            () => this.stop(new AgentosError({ code: 'run-timeout', afterMs: globalTimeoutMs })),
-            globalTimeoutMs,
+        : this.#clock.timer(globalTimeoutMs, () =>
+            this.stop(new AgentosError({ code: 'run-timeout', afterMs: globalTimeoutMs })),
           );
     try {
       this.warmUp(items.length);
       return await this.#workOff(items, next);
     } finally {
-      if (timer) clearTimeout(timer);
+      timer?.stop();
       await this.#pool.close();
       this.#undertaker.dismiss();
     }

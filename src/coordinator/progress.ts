@@ -28,12 +28,11 @@ export function beginProgress<Item extends { id: string }>(
 ): Progress<Item> {
   const release = claim?.(item.id);
   const deadline = new AbortController();
-  const timer = setTimeout(
-    () => deadline.abort(new AgentosError({ code: 'item-timeout', afterMs: timeoutMs })),
-    timeoutMs,
+  const timer = clock.timer(timeoutMs, () =>
+    deadline.abort(new AgentosError({ code: 'item-timeout', afterMs: timeoutMs })),
   );
   const close = (): void => {
-    clearTimeout(timer);
+    timer.stop();
     release?.();
   };
   return { item, attempts: 0, startedAt: clock.now(), deadline, close };

@@ -23,7 +23,8 @@ export interface WorkerPool {
   discard(worker: WorkerProcess): Promise<void>;
   /** A process group that a worker started; null: it ended. */
   noteGroup(worker: WorkerProcess, leader: number, ended: boolean): void;
-  killAll(): void;
+  /** To every worker and everything it started. */
+  signalAll(signal: NodeJS.Signals): void;
   /** Ends every worker and what they left behind. */
   close(): Promise<void>;
 }
@@ -45,13 +46,13 @@ export function createWorkerPool(settings: WorkerSettings, runTag: string, under
     return worker;
   };
 
-  const killGroups = (worker: WorkerProcess): void => {
-    worker.signal('SIGKILL');
-    for (const leader of all.get(worker) ?? []) signalTree(leader, 'SIGKILL');
+  const signalGroups = (worker: WorkerProcess, signal: NodeJS.Signals): void => {
+    worker.signal(signal);
+    for (const leader of all.get(worker) ?? []) signalTree(leader, signal);
   };
 
   const discard = async (worker: WorkerProcess): Promise<void> => {
-    killGroups(worker);
+    signalGroups(worker, 'SIGKILL');
     await worker.gone;
     await endLeftovers(worker.tag);
     for (const leader of all.get(worker) ?? []) undertaker.remove(leader);
@@ -78,12 +79,12 @@ export function createWorkerPool(settings: WorkerSettings, runTag: string, under
         undertaker.add(leader);
       }
     },
-    killAll() {
-      for (const worker of all.keys()) killGroups(worker);
+    signalAll(signal) {
+      for (const worker of all.keys()) signalGroups(worker, signal);
     },
     async close() {
       const workers = [...all.keys()];
-      for (const worker of workers) killGroups(worker);
+      for (const worker of workers) signalGroups(worker, 'SIGKILL');
       await Promise.all(workers.map((worker) => worker.gone));
       if (count > 0) await endLeftovers(`${runTag}-`);
     },

@@ -119,6 +119,8 @@ export type RunEvent =
     }
   | { type: 'warning'; text: string }
   | { type: 'interrupted'; signal: string }
+  /** The program could not run for a while: it was stopped, or the machine was. Nobody's time is up because of it. */
+  | { type: 'suspended'; forMs: number }
   | { type: 'key-cooling'; keyId: string; forMs: number; why: 'rate' | 'tokens' | 'concurrency' | 'quota' }
   | { type: 'key-dead'; keyId: string; reason: string }
   | { type: 'groups-merged'; group: string; keyIds: string[] }

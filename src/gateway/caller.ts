@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { systemClock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import { vendorFailure } from '../provider/vendor-failure.ts';
@@ -72,9 +73,9 @@ export function createCaller(response: ServerResponse, options: CallerOptions): 
 
   const drained = (): Promise<void> =>
     new Promise((resolve) => {
-      const stuck = setTimeout(() => response.destroy(), idleMs);
+      const stuck = systemClock.timer(idleMs, () => response.destroy());
       const done = (): void => {
-        clearTimeout(stuck);
+        stuck.stop();
         response.off('drain', done).off('close', done);
         resolve();
       };

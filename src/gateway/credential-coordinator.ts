@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../core/clock.ts';
 import type { VendorKey, VendorName } from '../core/keys.ts';
 import type { Secret } from '../core/secret.ts';
 import { createCredentialPool, type PoolOptions } from './pool.ts';
-import type { Lease, Pool } from './port.ts';
+import type { Lease, Pool, PoolEvent } from './port.ts';
 
 /** A key that is reserved for one holder. */
 export interface Reservation {
@@ -24,16 +24,18 @@ export class CredentialCoordinator {
   constructor(options: {
     keys: readonly VendorKey[];
     holders?: number;
-    clock?: Clock;
+    /** Instead of the system's; then events name times on it, and otherwise dates. */
+    clock?: Partial<Clock>;
     onEvent?: PoolOptions['onEvent'];
   }) {
     this.#vendor = options.keys[0]?.vendor ?? 'anthropic';
+    const { onEvent = () => undefined } = options;
     this.#pool = createCredentialPool({
       keys: options.keys,
       limits: { vendors: { [this.#vendor]: { concurrency: options.holders ?? 1 } } },
-      clock: options.clock ?? systemClock,
+      clock: { ...systemClock, ...options.clock },
       random: Math.random,
-      onEvent: options.onEvent ?? (() => undefined),
+      onEvent: options.clock === undefined ? (event) => onEvent(dated(event)) : onEvent,
     });
   }
 
@@ -78,4 +80,12 @@ export class CredentialCoordinator {
   waitForAvailable(timeoutMs: number): Promise<boolean> {
     return this.#pool.waitForAvailable(this.#vendor, timeoutMs);
   }
+}
+
+/** The clock of the process means nothing to the holder's program. */
+function dated(event: PoolEvent): PoolEvent {
+  const date = (ms: number): number => ms - systemClock.now() + systemClock.dateMs();
+  if (event.type === 'key-cooling') return { ...event, untilMs: date(event.untilMs) };
+  if (event.type !== 'exhausted' || event.earliestMs === null) return event;
+  return { ...event, earliestMs: date(event.earliestMs) };
 }

@@ -33,9 +33,10 @@ export class PoolSettlement {
     this.#onEvent = onEvent;
   }
 
-  settle(outing: Outing, answer: VendorAnswer, nowMs: number): Settlement {
+  /** Vendors name dates: `dateMs` is what the calendar says at `nowMs`. */
+  settle(outing: Outing, answer: VendorAnswer, { nowMs, dateMs }: { nowMs: number; dateMs: number }): Settlement {
     const { key, portion, request } = outing;
-    const { meaning, limits, hintMs, error } = readAnswer(key, answer, nowMs);
+    const { meaning, limits, hintMs, error } = readAnswer(key, answer, dateMs);
     const merged = limits.organisation === null ? null : this.#members.named(key, limits.organisation, nowMs);
     if (merged !== null) this.#onEvent({ type: 'groups-merged', ...merged });
     const lane = key.group.lane(request.model, nowMs);

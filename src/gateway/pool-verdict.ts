@@ -21,8 +21,8 @@ interface Verdict {
   error: AgentosError | null;
 }
 
-export function readAnswer(key: PoolKey, answer: VendorAnswer, nowMs: number): Verdict {
-  const limits = readLimits(key.vendor, answer, nowMs);
+export function readAnswer(key: PoolKey, answer: VendorAnswer, dateMs: number): Verdict {
+  const limits = readLimits(key.vendor, answer, dateMs);
   if (answer.status < 400) return { meaning: 'admitted', limits, hintMs: null, error: null };
   const { headers, body, status } = answer;
   const error = vendorFailure({
@@ -32,9 +32,9 @@ export function readAnswer(key: PoolKey, answer: VendorAnswer, nowMs: number): V
     body,
     fallback: `status ${status}`,
     secret: key.given.secret.reveal(),
-    nowMs,
+    nowMs: dateMs,
   });
-  const hintMs = readRetryHintMs({ headers, body, message: errorMessage(body) }, nowMs);
+  const hintMs = readRetryHintMs({ headers, body, message: errorMessage(body) }, dateMs);
   return { meaning: meaningOf(error), limits, hintMs, error };
 }
 

@@ -545,3 +545,98 @@ describe('the provider’s own failures', () => {
     expect(leases).toHaveLength(4);
   });
 });
+
+describe('time that jumps', () => {
+  const HOURS = 3 * 3_600_000;
+
+  /** Half of the limits are learned from headers that name dates, half from refusals alone. */
+  async function learn(jump: (clock: ReturnType<typeof createVirtualClock>, call: number) => void) {
+    const { clock, pool, ask } = setUp({ keys: [...keysOf('anthropic', 'a'), ...keysOf('openai', 'b')] });
+    const startMs = clock.now();
+    // What the vendor's own calendar says is nobody else's business.
+    const dateOfVendor = (): number => startMs + clock.now() - startMs;
+    for (let call = 0; call < 30; call++) {
+      jump(clock, call);
+      const named = await pool.acquire(ask());
+      const remaining = 50 - call;
+      named.answered({
+        status: 200,
+        headers: {
+          date: new Date(dateOfVendor()).toUTCString(),
+          'anthropic-ratelimit-requests-limit': '60',
+          'anthropic-ratelimit-requests-remaining': String(remaining),
+          'anthropic-ratelimit-requests-reset': new Date(dateOfVendor() + (60 - remaining) * 1_000).toISOString(),
+        },
+        body: null,
+      });
+      named.finished(null);
+      const wanted = pool.acquire(ask({ vendor: 'openai' }));
+      await clock.runUntil(wanted);
+      const silent = await wanted;
+      silent.answered(call % 6 === 5 ? refusal({ 'retry-after': '2' }) : OK);
+      silent.finished(null);
+      await clock.advance(300);
+    }
+    return pool.view().map(({ id, limits, state, untilMs }) => ({
+      id,
+      limits,
+      state,
+      waitMs: untilMs === null ? null : untilMs - clock.now(),
+    }));
+  }
+
+  it.each([
+    ['back', -HOURS],
+    ['forth', HOURS],
+  ])('a date that is set %s by hours changes nothing that was learned', async (_, ms) => {
+    const usual = await learn(() => undefined);
+    expect(usual.map(({ limits }) => limits.requestsPerMinute)).toEqual([expect.any(Number), expect.any(Number)]);
+    const jumped = await learn((clock, call) => {
+      if (call % 7 === 3) clock.setDateBy(ms);
+    });
+    expect(jumped).toEqual(usual);
+  });
+
+  it('a date that is set ends no wait early and refuses nobody', async () => {
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
+    (await pool.acquire(ask())).answered(refusal({ 'retry-after': '60' }));
+    const waiting = fate(pool.acquire(ask({ deadlineMs: clock.now() + 90_000 })));
+    for (const ms of [HOURS, -2 * HOURS]) {
+      await clock.advance(25_000);
+      clock.setDateBy(ms);
+    }
+    await clock.advance(9_000);
+    expect(waiting.done).toBe(false);
+    await clock.advance(2_000);
+    expect(waiting.value?.keyId).toBe('a');
+  });
+
+  it('a suspension refuses nobody whose deadline would have passed in it', async () => {
+    const limits = { vendors: { anthropic: { concurrency: 1 } } };
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits });
+    const holder = await pool.acquire(ask());
+    const waiting = fate(pool.acquire(ask({ deadlineMs: clock.now() + 30_000 })));
+    clock.suspend(HOURS);
+    await clock.advance(29_000);
+    fate(pool.acquire(ask({ workflow: 'another' })));
+    await clock.advance(0);
+    expect(waiting.done).toBe(false);
+    holder.finished(null);
+    await clock.advance(0);
+    expect(waiting.value?.keyId).toBe('a');
+  });
+
+  it('quota has come back during a suspension', async () => {
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
+    (await pool.acquire(ask())).answered(refusal({ 'retry-after': '20' }));
+    const waiting = fate(pool.acquire(ask({ deadlineMs: clock.now() + 30_000 })));
+    await clock.advance(5_000);
+    clock.suspend(HOURS);
+    expect(pool.view()[0]).toMatchObject({ state: 'available', untilMs: null });
+    expect(waiting.done).toBe(false);
+    // Whoever comes next makes the pool look again.
+    fate(pool.acquire(ask({ workflow: 'another' })));
+    await clock.advance(0);
+    expect(waiting.value?.keyId).toBe('a');
+  });
+});

@@ -19,7 +19,7 @@ export interface PoolOptions extends MemberOptions {
 }
 
 const LONGEST_WAIT_MS = 24 * 3_600_000;
-/** Timers can't be set for more than 24 days, and a clock may jump: look again now and then. */
+/** Timers can't be set for more than 24 days, and quota comes back during a suspension: look again now and then. */
 const LONGEST_TIMER_MS = 60_000;
 /** A warm prompt cache is worth this much of a full bucket. */
 const WARM_CACHE = 0.25;
@@ -49,11 +49,25 @@ class CredentialPool implements Pool, LeaseOwner {
     this.#options = options;
     this.#clock = options.clock;
     this.#members = new PoolMembers(options);
-    this.#settlement = new PoolSettlement(this.#members, (vendor) => this.#breaker(vendor), options.onEvent);
-    this.#exhaustion = new PoolExhaustion(options.onEvent, () => options.clock.now());
+    const tell = (event: PoolEvent): void => options.onEvent(this.#onClock(event));
+    this.#settlement = new PoolSettlement(this.#members, (vendor) => this.#breaker(vendor), tell);
+    this.#exhaustion = new PoolExhaustion(tell, () => this.#nowMs());
     for (const { id, dead } of this.#members.keys) {
-      if (dead !== null) options.onEvent({ type: 'key-dead', keyId: id, reason: dead });
+      if (dead !== null) tell({ type: 'key-dead', keyId: id, reason: dead });
     }
+  }
+
+  /** Quota comes back while this process is suspended too; only the deadlines of those who wait stand still. */
+  #nowMs(): number {
+    return this.#clock.now() + this.#clock.suspendedMs();
+  }
+
+  /** What is told to others is on the clock that they have. */
+  #onClock(event: PoolEvent): PoolEvent {
+    const lostMs = this.#clock.suspendedMs();
+    if (event.type === 'key-cooling') return { ...event, untilMs: event.untilMs - lostMs };
+    if (event.type !== 'exhausted' || event.earliestMs === null) return event;
+    return { ...event, earliestMs: event.earliestMs - lostMs };
   }
 
   acquire(request: LeaseRequest): Promise<Lease> {
@@ -92,42 +106,50 @@ class CredentialPool implements Pool, LeaseOwner {
   }
 
   outlook(request: Parameters<Pool['outlook']>[0]): Outlook {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#nowMs();
     const line = this.#line(request);
     const choice = this.#choose(line, request, nowMs);
     const isKnown = choice.key !== null && !choice.busy && choice.readyMs > nowMs;
-    return { reason: this.#reason(choice, line, nowMs), untilMs: isKnown ? choice.readyMs : null };
+    const untilMs = isKnown ? choice.readyMs - this.#clock.suspendedMs() : null;
+    return { reason: this.#reason(choice, line, nowMs), untilMs };
   }
 
   tryAcquire(request: LeaseRequest): Lease | null {
     const line = this.#line(request);
     if (line.queue.size > 0) return null;
-    const choice = this.#choose(line, request, this.#clock.now());
-    return choice.key !== null && choice.readyMs <= this.#clock.now() ? this.#letOut(line, request, choice.key) : null;
+    const nowMs = this.#nowMs();
+    const choice = this.#choose(line, request, nowMs);
+    return choice.key !== null && choice.readyMs <= nowMs ? this.#letOut(line, request, choice.key) : null;
   }
 
   async waitForAvailable(vendor: VendorName, timeoutMs: number): Promise<boolean> {
     const endMs = this.#clock.now() + timeoutMs;
     for (;;) {
-      const nowMs = this.#clock.now();
+      const nowMs = this.#nowMs();
+      const leftMs = endMs - this.#clock.now();
       if (this.counts(vendor).available > 0) return true;
-      if (nowMs >= endMs) return false;
+      if (leftMs <= 0) return false;
       const stop = new AbortController();
       const changed = (): void => stop.abort();
       this.#watchers.add(changed);
       const cooling = this.#members.live(vendor).flatMap((key) => key.coolingUntilMs(nowMs) ?? []);
-      await this.#clock.sleep(Math.min(endMs, nowMs + LONGEST_TIMER_MS, ...cooling) - nowMs, stop.signal);
+      const readyInMs = cooling.map((untilMs) => untilMs - nowMs);
+      await this.#clock.sleep(Math.min(leftMs, LONGEST_TIMER_MS, ...readyInMs), stop.signal);
       this.#watchers.delete(changed);
     }
   }
 
   view(): KeyView[] {
-    const nowMs = this.#clock.now();
-    return this.#members.keys.map((key) => key.view(this.#breaker(key.vendor).isOpen(), nowMs));
+    const nowMs = this.#nowMs();
+    const lostMs = this.#clock.suspendedMs();
+    return this.#members.keys.map((key) => {
+      const view = key.view(this.#breaker(key.vendor).isOpen(), nowMs);
+      return { ...view, untilMs: view.untilMs === null ? null : view.untilMs - lostMs };
+    });
   }
 
   counts(vendor: VendorName): ReturnType<Pool['counts']> {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#nowMs();
     const live = this.#members.live(vendor);
     const cooling = live.filter((key) => key.coolingUntilMs(nowMs) !== null);
     const reserved = live.filter((key) => !cooling.includes(key) && key.group.inFlight >= key.group.concurrency.limit);
@@ -142,7 +164,10 @@ class CredentialPool implements Pool, LeaseOwner {
   }
 
   answered(outing: Outing, answer: VendorAnswer): { ruling: Ruling; ended: boolean } {
-    const { ruling, open, futile } = this.#settlement.settle(outing, answer, this.#clock.now());
+    const { ruling, open, futile } = this.#settlement.settle(outing, answer, {
+      nowMs: this.#nowMs(),
+      dateMs: this.#clock.dateMs(),
+    });
     if (futile) this.#line(outing.request).queue.refund(outing.request.workflow, outing.turnCost);
     if (!open) this.#free(outing);
     this.#pump();
@@ -150,7 +175,7 @@ class CredentialPool implements Pool, LeaseOwner {
   }
 
   ended(outing: Outing, usage: Usage | null, unanswered: boolean): void {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#nowMs();
     outing.key.group.lane(outing.request.model, nowMs).settle(outing.portion, usage, nowMs);
     if (unanswered) this.#breaker(outing.key.vendor).unanswered();
     this.#free(outing);
@@ -188,7 +213,7 @@ class CredentialPool implements Pool, LeaseOwner {
   /** Lets out whoever can go now. Returns when to look again. */
   #serve(line: PoolLine): number {
     for (;;) {
-      const nowMs = this.#clock.now();
+      const nowMs = this.#nowMs();
       const [first, ...others] = line.queue.heads();
       if (first === undefined) return Number.POSITIVE_INFINITY;
       const absence = this.#members.absence(line.vendor);
@@ -212,9 +237,12 @@ class CredentialPool implements Pool, LeaseOwner {
       }
       const earliestMs = choice.busy ? nowMs : choice.readyMs;
       const overloaded = this.#breaker(line.vendor).isOpen();
-      line.refuseLate(earliestMs, nowMs, () => waitRefusal(line.vendor, overloaded, earliestMs - nowMs));
+      const lostMs = this.#clock.suspendedMs();
+      line.refuseLate(earliestMs - lostMs, nowMs - lostMs, () =>
+        waitRefusal(line.vendor, overloaded, earliestMs - nowMs),
+      );
       if (line.queue.size === 0) return Number.POSITIVE_INFINITY;
-      return Math.min(choice.readyMs, line.firstDeadlineMs());
+      return Math.min(choice.readyMs, line.firstDeadlineMs() + lostMs);
     }
   }
 
@@ -256,7 +284,7 @@ class CredentialPool implements Pool, LeaseOwner {
   }
 
   #letOut(line: PoolLine, request: LeaseRequest, key: PoolKey): Lease {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#nowMs();
     const { group } = key;
     const lane = group.lane(request.model, nowMs);
     const turnCost = line.turnCost(lane.expectedTokens(request.estimatedInputTokens), {
@@ -280,7 +308,7 @@ class CredentialPool implements Pool, LeaseOwner {
     if (atMs === Number.POSITIVE_INFINITY) return;
     const stop = new AbortController();
     this.#timer = { atMs, stop };
-    const waitMs = Math.min(LONGEST_TIMER_MS, Math.max(0, atMs - this.#clock.now()));
+    const waitMs = Math.min(LONGEST_TIMER_MS, Math.max(0, atMs - this.#nowMs()));
     void this.#clock.sleep(waitMs, stop.signal).then(() => {
       if (stop.signal.aborted) return;
       this.#timer = null;

@@ -23,7 +23,7 @@ import { type TraceRequest, tracedExchange } from './traced-call.ts';
 import { createUpstream } from './upstream.ts';
 import { openaiChat } from './vendors/openai-chat.ts';
 
-/** Every duration of the transport is on the wall's clock: clients live there. Waits for a key are on `clock`. */
+/** Every duration of the transport is on the system's clock: clients live there. Waits for a key are on `clock`. */
 export interface GatewayBounds extends AnswerBounds, ExchangeBounds {
   /** A streaming caller that waits longer than this gets headers and keep-alives. */
   earlyHeadersMs: number;

@@ -2,6 +2,7 @@ import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { type Duplex, pipeline } from 'node:stream';
 import { createBrotliDecompress, createUnzip, createZstdDecompress } from 'node:zlib';
+import { systemClock } from '../core/clock.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import { detailOf } from '../provider/detail.ts';
@@ -73,17 +74,17 @@ function fly(request: UpstreamRequest, client: ClientRequest, idleMs: number): P
 
   const stop = (reason: unknown): void => {
     end ??= { reason };
-    clearTimeout(idle);
+    idle.stop();
     signal.removeEventListener('abort', aborted);
     client.destroy();
   };
   const aborted = (): void => stop(signal.reason);
-  const idle = setTimeout(() => {
+  const idle = systemClock.timer(idleMs, () => {
     if (readerBusy) idle.refresh();
     else stop(new AgentosError({ code: 'call-idle', what: vendor, afterMs: idleMs }, { retry: 'idle' }));
-  }, idleMs);
+  });
   const landed = (): void => {
-    clearTimeout(idle);
+    idle.stop();
     signal.removeEventListener('abort', aborted);
   };
 

@@ -168,7 +168,7 @@ class SqliteJournal implements SettlingJournal {
     try {
       return work();
     } catch (error) {
-      const problem = journalError(error, this.location, this.#clock.now());
+      const problem = journalError(error, this.location, this.#clock.dateMs());
       if (problem.code === 'journal-damaged') {
         this.#ended = problem;
         closeQuietly(this.#db);
@@ -178,7 +178,7 @@ class SqliteJournal implements SettlingJournal {
   }
 
   #timestamp(): string {
-    return new Date(this.#clock.now()).toISOString();
+    return new Date(this.#clock.dateMs()).toISOString();
   }
 }
 
@@ -218,7 +218,7 @@ function encode(value: unknown, name: string): string {
 
 /** A damaged file is moved before it is closed: closing would fold the log into it and delete the log. */
 function endWith(error: unknown, file: string, clock: Clock, db: DatabaseSync | null): AgentosError {
-  const problem = journalError(error, file, clock.now());
+  const problem = journalError(error, file, clock.dateMs());
   if (db !== null) closeQuietly(db);
   return problem;
 }

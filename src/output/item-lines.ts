@@ -50,6 +50,8 @@ export function linesOf(event: AgentosEvent): Line[] {
       return [line(event.text, 'warn', 'quiet')];
     case 'interrupted':
       return [line(`${event.signal}: stopping; what is finished is kept. Once more to stop at once.`, 'warn', 'quiet')];
+    case 'suspended':
+      return [line(`suspended for ${formatDuration(event.forMs)}; deadlines are later by that much`, 'warn', 'quiet')];
     case 'key-cooling':
       return [line(`rate limit on ${event.keyId} (${event.why}) ${waitText(event.forMs, event.at)}`, 'warn')];
     case 'key-dead':

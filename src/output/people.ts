@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream';
+import { systemClock } from '../core/clock.ts';
 import type { Subscriber } from '../core/events.ts';
 import { createMask } from '../core/mask.ts';
 import type { Secret } from '../core/secret.ts';
@@ -45,13 +46,16 @@ export function createPeople({ stream, env, secrets, level, live }: PeopleOption
       close: () => undefined,
     };
   }
-  const region = createLiveRegion({ stream, env, now: Date.now, progress: createProgress(mask), mask });
+  // How long things take must not change when somebody sets the date.
+  const originMs = systemClock.dateMs() - systemClock.now() - systemClock.suspendedMs();
+  const now = (): number => originMs + systemClock.now() + systemClock.suspendedMs();
+  const region = createLiveRegion({ stream, env, now, progress: createProgress(mask), mask });
   // Steps are in the region; what scrolls past it is worth keeping.
   const lines = consoleSubscriber(region, level === 'normal' ? 'live' : level);
   return {
     terminal: region,
     subscriber: (event) => {
-      region.subscriber(event);
+      region.subscriber({ ...event, at: new Date(now()).toISOString() });
       lines(event);
     },
     prefixer: (onLine) =>

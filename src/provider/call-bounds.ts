@@ -1,3 +1,4 @@
+import { systemClock } from '../core/clock.ts';
 import { LONGEST_MS } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 
@@ -26,17 +27,11 @@ export async function withinBounds<T>(
   const controller = new AbortController();
   const giveUp = (): void => controller.abort(signal.reason);
   signal.addEventListener('abort', giveUp, { once: true });
-  const idle = setTimeout(
-    () =>
-      controller.abort(new AgentosError({ code: 'call-idle', what, afterMs: limits.idleTimeoutMs }, { retry: 'idle' })),
-    Math.min(limits.idleTimeoutMs, LONGEST_MS),
+  const idle = systemClock.timer(Math.min(limits.idleTimeoutMs, LONGEST_MS), () =>
+    controller.abort(new AgentosError({ code: 'call-idle', what, afterMs: limits.idleTimeoutMs }, { retry: 'idle' })),
   );
-  const ceiling = setTimeout(
-    () =>
-      controller.abort(
-        new AgentosError({ code: 'call-ceiling', what, afterMs: limits.ceilingMs }, { retry: 'ceiling' }),
-      ),
-    Math.min(limits.ceilingMs, LONGEST_MS),
+  const ceiling = systemClock.timer(Math.min(limits.ceilingMs, LONGEST_MS), () =>
+    controller.abort(new AgentosError({ code: 'call-ceiling', what, afterMs: limits.ceilingMs }, { retry: 'ceiling' })),
   );
   try {
     return await work({ signal: controller.signal, alive: () => idle.refresh() });
@@ -44,8 +39,8 @@ export async function withinBounds<T>(
     controller.signal.throwIfAborted();
     throw error;
   } finally {
-    clearTimeout(idle);
-    clearTimeout(ceiling);
+    idle.stop();
+    ceiling.stop();
     signal.removeEventListener('abort', giveUp);
   }
 }

@@ -6,7 +6,7 @@ import { specOf, vendorOf } from '../core/model-spec.ts';
 import { Secret } from '../core/secret.ts';
 import type { GatewayEvent } from '../gateway/events.ts';
 import { createCredentialPool } from '../gateway/pool.ts';
-import type { Pool, PoolEvent } from '../gateway/port.ts';
+import type { KeyView, Pool, PoolEvent } from '../gateway/port.ts';
 import { type Gateway, startGateway } from '../gateway/server.ts';
 import { noteCall, type TraceRequest } from '../gateway/traced-call.ts';
 import { trustCertificates } from '../provider/vendor-agents.ts';
@@ -126,11 +126,17 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     },
     async close() {
       await gateway.close();
-      const record = { at: new Date().toISOString(), keys: pool.view() };
+      const record = { at: new Date().toISOString(), keys: pool.view().map(dated) };
       // For `agentos keys` afterwards; a full disk must not cost the run its end.
       await writeFileAtomic(paths.keys, `${JSON.stringify(record, null, 2)}\n`).catch(() => undefined);
     },
   };
+}
+
+/** The clock of this process means nothing to the next one. */
+function dated(key: KeyView): KeyView {
+  const { untilMs } = key;
+  return { ...key, untilMs: untilMs === null ? null : untilMs - systemClock.now() + systemClock.dateMs() };
 }
 
 function vendorsOf(config: Config, roles: readonly Role[]): VendorName[] {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type ItemEnd, ParallelCoordinator } from '../coordinator/coordinator.ts';
 import { acquireLock } from '../coordinator/lock.ts';
+import { systemClock } from '../core/clock.ts';
 import type { AgentosError } from '../core/errors.ts';
 import type { AgentosEvent, ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
 import { exitCodeOf, isFailure } from '../core/exit-code.ts';
@@ -48,7 +49,17 @@ export interface Interruption {
   /** Aborted at the second. */
   now: AbortSignal;
   by: () => NodeJS.Signals | null;
+  /** Whom to suspend while the program itself is (Ctrl+Z), and to resume with it. */
+  onStopped: (suspension: Suspension) => void;
 }
+
+export interface Suspension {
+  suspend(): void;
+  resume(): void;
+}
+
+/** A shorter suspension is not worth a word. */
+const NOTABLE_SUSPENSION_MS = 5_000;
 
 /** Ends of an attempt after which an answer may still be on its way to the gateway. */
 const DIED: ReadonlySet<string> = new Set(['worker-crashed', 'item-stalled']);
@@ -67,6 +78,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const { project, pipeline, plan, subscribers, interrupt } = options;
   const { paths, config, mask } = project;
   const startedAt = new Date();
+  const startedMs = systemClock.now();
   const open = plan.items.filter(isOpen);
   const ahead = stagesAhead(pipeline, open);
   const warnings = await Promise.all(ahead.map((stage) => stage.requirements(project)));
@@ -187,6 +199,10 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   interrupt.polite.addEventListener('abort', onInterrupt, { once: true });
   interrupt.now.addEventListener('abort', () => coordinator.kill(), { once: true });
   if (interrupt.polite.aborted) onInterrupt();
+  interrupt.onStopped(coordinator);
+  const stopWatching = systemClock.onSuspended((forMs) => {
+    if (forMs >= NOTABLE_SUSPENSION_MS) emitRun({ type: 'suspended', forMs });
+  });
 
   const ends = new Map<string, ItemEnd[]>();
   const record = (id: string, end: Omit<ItemEnd, 'id'>): void => {
@@ -213,6 +229,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
       emitStage(item, { type: 'item-finished', ...end });
     }
   } finally {
+    stopWatching();
     await gateway?.close();
   }
 
@@ -255,7 +272,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     items,
   };
   await trace.close({ exitCode, giveUp: interrupt.now });
-  emitRun({ type: 'run-finished', runId, exitCode, durationMs: finishedAt.getTime() - startedAt.getTime() });
+  emitRun({ type: 'run-finished', runId, exitCode, durationMs: systemClock.now() - startedMs });
   files.close();
   await writeFileAtomic(runPaths.summary, mask(`${JSON.stringify(summary, null, 2)}\n`));
   return summary;

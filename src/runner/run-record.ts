@@ -5,6 +5,7 @@ import type { WorkflowName } from '../core/paths.ts';
 import type { ItemSummary, ItemTally, Kept } from '../core/summary.ts';
 import type { SpanContext } from '../core/traceparent.ts';
 import { wordingOf } from '../core/wording.ts';
+import { ownHolder } from '../workspace/lock-holder.ts';
 import type { RunOptions } from './run-plan.ts';
 
 /** What `summary.json` says of an item: the last stage that it reached tells how it ended. */
@@ -56,6 +57,7 @@ export function runRecord(
     workflow: plan.workflow,
     startedAt: startedAt.toISOString(),
     pid: process.pid,
+    processStart: ownHolder().processStart,
     version,
     resumes,
     trace,

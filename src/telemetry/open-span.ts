@@ -56,6 +56,9 @@ export function openSpan(
     message: '',
     links,
   };
+  // Its length is measured on the monotonic clock: the date may be set while it is open.
+  const openedMs = performance.now();
+  const nowMs = (): number => record.startMs + performance.now() - openedMs;
   const fail = (code: string, message = ''): void => {
     record.failed = true;
     record.message = message.slice(0, MAX_MESSAGE_CHARS);
@@ -67,13 +70,13 @@ export function openSpan(
     set: (more) => void Object.assign(record.attributes, known(more)),
     event(eventName, more = {}) {
       if (record.events.length >= MAX_EVENTS) record.droppedEvents += 1;
-      else record.events.push({ name: eventName, atMs: wallTimeMs(), attributes: known(more) });
+      else record.events.push({ name: eventName, atMs: nowMs(), attributes: known(more) });
     },
     fail,
     end(error = null) {
       if (record.endMs !== null) return;
       if (error !== null) fail(error.problem.code, detailIn(error.problem));
-      record.endMs = wallTimeMs();
+      record.endMs = nowMs();
       sink.closed(record);
     },
   };
@@ -82,7 +85,13 @@ export function openSpan(
 /** Ends a span that another process had open when it ended. */
 export function abandoned(record: SpanRecord, error: ErrorRecord): SpanRecord {
   const attributes = { ...record.attributes, 'error.type': error.problem.code };
-  return { ...record, attributes, endMs: wallTimeMs(), failed: true, message: detailIn(error.problem) };
+  return {
+    ...record,
+    attributes,
+    endMs: Math.max(record.startMs, wallTimeMs()),
+    failed: true,
+    message: detailIn(error.problem),
+  };
 }
 
 function known(attributes: MaybeAttributes): Attributes {

@@ -3,7 +3,6 @@ import { toErrorRecord } from '../core/errors.ts';
 import { type SpanContext, traceparentOf } from '../core/traceparent.ts';
 import { NO_SPAN, type OpenSpan, openSpan, type Span, type SpanOptions } from './open-span.ts';
 import type { SpanSink } from './span.ts';
-import { wallTimeMs } from './wall-time.ts';
 
 interface Scope {
   sink: SpanSink;
@@ -52,7 +51,7 @@ function patient({ closed, content }: SpanSink, fromMs: number): SpanSink {
   return {
     content,
     closed: (record) => {
-      if (wallTimeMs() - record.startMs >= fromMs) closed(record);
+      if ((record.endMs ?? record.startMs) - record.startMs >= fromMs) closed(record);
     },
   };
 }

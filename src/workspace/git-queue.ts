@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../core/clock.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { isHolderAlive, ownHolder, readHolder } from './lock-holder.ts';
 import { makeFolder } from './make-folder.ts';
@@ -23,9 +24,9 @@ export async function inGitQueue<T>(
 ): Promise<T> {
   const mine = JSON.stringify({ ...ownHolder(), token: randomUUID() });
   await makeFolder(dirname(lockFile));
-  const startedAt = performance.now();
+  const startedAt = systemClock.now();
   while (!take(lockFile, mine)) {
-    const waitedMs = performance.now() - startedAt;
+    const waitedMs = systemClock.now() - startedAt;
     if (waitedMs > longestWaitMs) throw tooLong(lockFile, waitedMs);
     // Spread out, so that those who wait don't all look at the same moment.
     await sleep((waitedMs < 1_000 ? LOOK_EVERY_MS : LOOK_SLOWLY_MS) * (1 + Math.random()));

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { systemClock } from '../core/clock.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { traced, withTraceparent } from '../telemetry/tracer.ts';
 
@@ -53,7 +54,7 @@ export function createGit(directory: string, env: Record<string, string>, bindin
         stdio: ['pipe', 'pipe', 'pipe'],
       });
       // A timer of our own: the one of spawn goes on for its whole time when there is no such program.
-      const timer = setTimeout(() => child.kill('SIGKILL'), options.timeoutMs ?? TIMEOUT_MS);
+      const timer = systemClock.timer(options.timeoutMs ?? TIMEOUT_MS, () => child.kill('SIGKILL'));
       const out: Buffer[] = [];
       let size = 0;
       let errors = '';
@@ -70,14 +71,14 @@ export function createGit(directory: string, env: Record<string, string>, bindin
       child.stdin.on('error', () => undefined);
       child.stdin.end(options.input ?? '');
       child.on('error', (error) => {
-        clearTimeout(timer);
+        timer.stop();
         const missing = systemCode(error) === 'ENOENT';
         reject(
           missing ? new AgentosError({ code: 'git-missing' }, { cause: error }) : failed(null, String(error), error),
         );
       });
       child.on('close', (code, signal) => {
-        clearTimeout(timer);
+        timer.stop();
         if (code === 0 || size >= atMostBytes) resolve(Buffer.concat(out));
         else reject(failed(code, errors.trim().split('\n')[0] || `ended by ${signal ?? 'an unknown cause'}`));
       });

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../core/clock.ts';
 import { LONGEST_MS } from '../core/duration.ts';
 import { systemCode } from '../core/errors.ts';
 import { createLineReader } from '../core/line-reader.ts';
@@ -94,13 +95,10 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
     stopping.done ??= endTree(child.pid);
   };
   signal.addEventListener('abort', stop, { once: true });
-  const timer = setTimeout(
-    () => {
-      timedOut = true;
-      stop();
-    },
-    Math.min(timeoutMs, LONGEST_MS),
-  );
+  const timer = systemClock.timer(Math.min(timeoutMs, LONGEST_MS), () => {
+    timedOut = true;
+    stop();
+  });
   try {
     const closed = once(child, 'close');
     closed.catch(() => undefined);
@@ -129,7 +127,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
       durationMs: performance.now() - startedAt,
     };
   } finally {
-    clearTimeout(timer);
+    timer.stop();
     if (child.pid !== undefined) onGroup?.(child.pid, true);
     signal.removeEventListener('abort', stop);
   }

@@ -4,12 +4,14 @@ import { z } from 'zod';
 import { type LastRun, systemCode } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import { type Paths, PIPELINES, type PipelineName, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
+import { isHolderAlive } from './lock-holder.ts';
 
 const recordSchema = z.object({
   runId: z.string(),
   workflow: z.enum(PIPELINES),
   startedAt: z.string(),
   pid: z.int(),
+  processStart: z.string().nullable().optional(),
   items: z.array(z.object({ id: z.string(), title: z.string(), workflow: z.enum(WORKFLOWS).optional() })),
 });
 
@@ -61,10 +63,14 @@ export async function readRun(paths: Paths, runId: string): Promise<RunHistory |
   const run = paths.run(runId);
   const record = recordSchema.safeParse(await readJson(run.record));
   if (!record.success) return null;
-  const { workflow, startedAt, pid, items } = record.data;
+  const { workflow, startedAt, pid, processStart, items } = record.data;
   const summary = summarySchema.safeParse(await readJson(run.summary));
   const seen = await readProgress(run.events);
-  const state = summary.success ? 'finished' : (await isRunning(pid, startedAt)) ? 'running' : 'interrupted';
+  const state = summary.success
+    ? 'finished'
+    : (await isRunning(pid, startedAt, processStart ?? null))
+      ? 'running'
+      : 'interrupted';
   return {
     runId,
     workflow,
@@ -164,8 +170,9 @@ function parseJson(text: string): unknown {
 /** How far the clock may have been set since the run began. */
 const CLOCK_SLACK_MS = 60_000;
 
-/** A process that began after the run is another one, to which the number was given since. */
-async function isRunning(pid: number, startedAt: string): Promise<boolean> {
+/** A process that began at another time than the run's is another one, to which the number was given since. */
+async function isRunning(pid: number, startedAt: string, processStart: string | null): Promise<boolean> {
+  if (processStart !== null) return isHolderAlive({ pid, processStart, since: startedAt });
   try {
     process.kill(pid, 0);
   } catch (error) {

@@ -23,7 +23,7 @@ import { runChild, startChild } from '../support/journal-child-process.ts';
 import { canMount, mountSmallDisk } from '../support/small-disk.ts';
 
 const mountable = canMount();
-const stoppedClock: Clock = { ...systemClock, now: () => Date.UTC(2026, 0, 2, 3, 4, 5) };
+const stoppedClock: Clock = { ...systemClock, dateMs: () => Date.UTC(2026, 0, 2, 3, 4, 5) };
 
 let folder: string;
 let file: string;

@@ -3,6 +3,7 @@ import { createGoogle } from '@ai-sdk/google';
 import { createOpenAI } from '@ai-sdk/openai';
 import { type LanguageModel, streamText } from 'ai';
 import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
 import { AgentosError } from '../../src/core/errors.ts';
 import { errorRecordOf, type GatewayUnderTest, openGateway, until } from '../support/gateway.ts';
 import type { Answer } from '../support/vendor/index.ts';
@@ -213,7 +214,7 @@ test('a dead key is replaced by the next; when all are dead, the caller is told'
 
 test('no wait goes beyond the item’s deadline', async () => {
   const { gateway, pool } = await openGateway();
-  const deadlineMs = Date.now() + 1_234;
+  const deadlineMs = systemClock.now() + 1_234;
   const token = gateway.issueToken({ workflow: 'LLD-8', item: '8', deadlineMs });
   await (await post(gateway.url, 'anthropic', { key: token, stream: true })).text();
   expect(pool.requests[0]).toMatchObject({ deadlineMs, workflow: 'LLD-8', model: 'claude-sonnet-4-5' });

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Clock } from '../../src/core/clock.ts';
+import { type Clock, systemClock } from '../../src/core/clock.ts';
 import { startVendor, type Vendor, type VendorOptions } from '../support/vendor/index.ts';
 import { post } from '../support/vendor/requests.ts';
 
@@ -11,7 +11,7 @@ afterEach(async () => {
 /** A vendor whose time stands still until the test moves it. */
 async function start(options: VendorOptions): Promise<Vendor & { pass: (ms: number) => void }> {
   let nowMs = Date.parse('2026-11-16T12:00:00Z');
-  const clock: Clock = { now: () => nowMs, sleep: () => Promise.resolve() };
+  const clock: Clock = { ...systemClock, now: () => nowMs, dateMs: () => nowMs, sleep: () => Promise.resolve() };
   const vendor = await startVendor({ clock, ...options });
   open.push(vendor);
   return {

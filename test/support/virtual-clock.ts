@@ -4,6 +4,10 @@ import type { Clock } from '../../src/core/clock.ts';
 export interface VirtualClock extends Clock {
   /** Wakes everybody who is due on the way, in order, and lets them react before time goes on. */
   advance(ms: number): Promise<void>;
+  /** Somebody sets the date, by so much. */
+  setDateBy(ms: number): void;
+  /** Nothing here runs for so long, while time passes for everybody else. */
+  suspend(ms: number): void;
   /** Goes on from one sleeper to the next until the promise is settled. */
   runUntil(settled: Promise<unknown>): Promise<void>;
 }
@@ -15,6 +19,8 @@ interface Sleeper {
 
 export function createVirtualClock(startMs = Date.parse('2026-01-15T12:00:00Z')): VirtualClock {
   let nowMs = startMs;
+  let dateOffMs = 0;
+  let lostMs = 0;
   const sleepers: Sleeper[] = [];
 
   const leave = (sleeper: Sleeper): void => {
@@ -38,6 +44,8 @@ export function createVirtualClock(startMs = Date.parse('2026-01-15T12:00:00Z'))
 
   return {
     now: () => nowMs,
+    suspendedMs: () => lostMs,
+    dateMs: () => nowMs + lostMs + dateOffMs,
     sleep: (ms, signal) =>
       new Promise((resolve) => {
         if (signal?.aborted) return resolve();
@@ -45,6 +53,32 @@ export function createVirtualClock(startMs = Date.parse('2026-01-15T12:00:00Z'))
         add(sleeper);
         signal?.addEventListener('abort', () => leave(sleeper), { once: true });
       }),
+    timer(ms, run) {
+      let sleeper: Sleeper | null = null;
+      const stop = (): void => {
+        if (sleeper !== null) sleepers.splice(sleepers.indexOf(sleeper), 1);
+        sleeper = null;
+      };
+      const refresh = (): void => {
+        stop();
+        sleeper = {
+          atMs: nowMs + ms,
+          wake: () => {
+            sleeper = null;
+            run();
+          },
+        };
+        add(sleeper);
+      };
+      refresh();
+      return { refresh, stop };
+    },
+    setDateBy(ms) {
+      dateOffMs += ms;
+    },
+    suspend(ms) {
+      lostMs += ms;
+    },
     async advance(ms) {
       const endMs = nowMs + ms;
       await react();

@@ -7,8 +7,12 @@ import { type Clock, systemClock } from '../../../src/core/clock.ts';
 export function createDilatedClock(factor: number, epochMs: number = Date.now()): Clock {
   // Not Date.now(): its whole milliseconds would be `factor` milliseconds here.
   const wall = (): number => performance.timeOrigin + performance.now();
+  const now = (): number => epochMs + (wall() - epochMs) * factor;
   return {
-    now: () => epochMs + (wall() - epochMs) * factor,
+    now,
+    dateMs: now,
+    suspendedMs: () => 0,
     sleep: (ms, signal) => systemClock.sleep(ms / factor, signal),
+    timer: (ms, run) => systemClock.timer(ms / factor, run),
   };
 }

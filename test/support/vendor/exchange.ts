@@ -41,7 +41,7 @@ export function createExchange({ options, clock, keys, log, counters }: Place): 
 
   const headerTime = (): HeaderTime => {
     const factor = options.headerTime === 'wall' ? (options.dilation ?? 1) : 1;
-    const nowMs = options.headerTime === 'wall' ? Date.now() : clock.now();
+    const nowMs = options.headerTime === 'wall' ? Date.now() : clock.dateMs();
     return { nowMs: nowMs + (options.limits?.skewMs ?? 0), scale: (ms) => ms / factor, fractions: factor !== 1 };
   };
 
@@ -106,7 +106,7 @@ export function createExchange({ options, clock, keys, log, counters }: Place): 
     const inputTokens = estimateTokens(call.system, JSON.stringify(call.messages));
     const entry = enter(call, to, inputTokens, body === null);
     const answer = entry.answer ?? (await Promise.race([ask(call), gone]));
-    const asked = { serial: call.index + 1, model: call.model, inputTokens, nowMs: clock.now() };
+    const asked = { serial: call.index + 1, model: call.model, inputTokens, nowMs: clock.dateMs() };
     const reply = completeReply(answer, asked);
     call.finished = await deliver(response, {
       dialect: to.dialect,
