@@ -22,7 +22,10 @@ async function place(runs: (object | string)[][], models: Record<string, string>
   for (const [index, events] of runs.entries()) {
     const run = paths.run(`2026010${index + 1}T000000000Z-00000000`);
     await mkdir(join(run.events, '..'), { recursive: true });
-    await writeFile(run.record, JSON.stringify({ models }));
+    await writeFile(
+      run.record,
+      JSON.stringify({ models, items: [{ id: '9', state: index === 0 ? 'new' : 'resumed' }] }),
+    );
     const lines = events.map((event) => (typeof event === 'string' ? event : JSON.stringify(event)));
     await writeFile(run.events, `${lines.join('\n')}\n`);
   }
@@ -36,7 +39,7 @@ test('the average of items that succeeded, by workflow, role and model', async (
     [answered('1', 'drafter', 0.2), finished('1', 'succeeded'), answered('2', 'drafter', 0.2), '{"type":"model-answ'],
     [finished('2', 'succeeded')],
   ]);
-  const past = await readPastCosts(paths);
+  const past = await readPastCosts(paths, {});
   const drafter = past.usual('lld', 'drafter', 'anthropic:a');
   expect(drafter).toMatchObject({ items: 2 });
   expect(drafter?.usd).toBeCloseTo(0.3);
@@ -52,6 +55,7 @@ test('what was paid for an item that has not succeeded is known, and no average 
       [answered('1', 'drafter', 0.5), finished('1', 'failed')],
       [answered('1', 'reviewer', 0.25), finished('1', 'discuss')],
     ]),
+    {},
   );
   expect(past.begunUsd('lld', '1')).toBe(0.75);
   expect(past.usual('lld', 'drafter', 'anthropic:a')).toBeNull();
@@ -63,13 +67,47 @@ test('an unknown cost is no sample; what nobody meters costs nothing', async () 
       [answered('1', 'drafter', null), answered('1', 'reviewer', null, false), finished('1', 'succeeded')],
       [answered('2', 'drafter', null), answered('2', 'drafter', 0.1), finished('2', 'succeeded')],
     ]),
+    {},
   );
   expect(past.usual('lld', 'drafter', 'anthropic:a')).toBeNull();
   expect(past.usual('lld', 'reviewer', 'google:b')).toEqual({ usd: 0, items: 1 });
 });
 
+test('all that was paid for an item since it was new is known, also for calls whose work was lost', async () => {
+  const call = (item: string, costUsd: number | null) => ({
+    type: 'gateway-call',
+    workflow: 'implement',
+    item,
+    vendor: 'anthropic',
+    costUsd,
+    usage: { inputTokens: 0, outputTokens: 100_000, cacheReadTokens: 0, cacheWriteTokens: 0 },
+  });
+  const done = { ...finished('8', 'succeeded'), goesOnWith: 'implement' };
+  const past = await readPastCosts(
+    await place([
+      [call('9', 1), finished('9', 'over-budget'), call('8', 2), done],
+      [call('9', 2), call('9', null), finished('9', 'failed'), call('8', 1)],
+    ]),
+    {},
+  );
+  // The dearest of the vendor writes a million tokens for $75.
+  expect(past.paidUsd('9')).toBeCloseTo(1 + 2 + 7.5);
+  expect(past.paidUsd('8')).toBeCloseTo(3);
+  expect(past.paidUsd('7')).toBe(0);
+});
+
+test('what a finished item or one that was begun anew has cost counts no more', async () => {
+  const call = { type: 'gateway-call', workflow: 'lld', item: '9', vendor: 'google', costUsd: 1, usage: null };
+  const ended = await readPastCosts(await place([[call, finished('9', 'succeeded')]]), {});
+  expect(ended.paidUsd('9')).toBe(0);
+  const paths = await place([[call, finished('9', 'failed')], [call]]);
+  const record = { models: MODELS, items: [{ id: '9', state: 'new' }] };
+  await writeFile(paths.run('20260102T000000000Z-00000000').record, JSON.stringify(record));
+  expect((await readPastCosts(paths, {})).paidUsd('9')).toBe(1);
+});
+
 test('without any run nothing is known', async () => {
-  const past = await readPastCosts(await place([]));
+  const past = await readPastCosts(await place([]), {});
   expect(past.usual('lld', 'drafter', 'anthropic:a')).toBeNull();
   expect(past.begunUsd('lld', '1')).toBe(0);
 });

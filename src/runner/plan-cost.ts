@@ -63,7 +63,7 @@ async function costEstimate(
   const unknown = { estimateUsd: null, pastItems: 0 };
   const metering = new Set(rolesOf(items.flatMap(({ ahead }) => ahead)).map((role) => meteringOf(role, config)));
   if (!metering.has('metered')) return metering.has('unmetered') ? unknown : { ...unknown, estimateUsd: 0 };
-  const past = await readPastCosts(paths);
+  const past = await readPastCosts(paths, config.prices);
   const contextTokens = once(() => contextSize(project));
   const bySize = async (stage: Batch, role: Role, { chars }: CollectedItem): Promise<number | null> => {
     if (meteringOf(role, config) !== 'metered') return 0;

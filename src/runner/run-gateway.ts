@@ -39,8 +39,10 @@ export interface RunGateway {
   hasQuota(): boolean;
   /** An attempt ended in an orderly way, or the item did: its answers are in the journal or not wanted. */
   forget(id: string): void;
-  /** What an answer of an earlier run cost; it counts for its item. */
-  addSpent(id: string, costUsd: number): void;
+  /** What earlier runs paid for an item that is resumed; it counts for the item, not for the run. */
+  addEarlier(id: string, paidUsd: number): void;
+  /** An item's event: what it takes from its checkpoint was paid for, too. */
+  heard(id: string, event: ItemEvent): void;
   end(id: string): void;
   close(): Promise<void>;
 }
@@ -57,6 +59,9 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
   const exhausted = new Set<VendorName>();
   const waiting = new Map<string, number>();
   const tokens = new Map<string, string>();
+  /** Of what earlier runs paid, what no step from the checkpoint has accounted for yet. */
+  const earlier = new Map<string, number>();
+  const attempts = new Map<string, number>();
 
   const onPool = (event: PoolEvent): void => {
     if (event.type === 'exhausted') exhausted.add(event.vendor);
@@ -116,7 +121,19 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     isWaiting: (id) => (waiting.get(id) ?? 0) > 0,
     hasQuota: () => exhausted.size === 0 && vendors.every((vendor) => pool.counts(vendor).waiting === 0),
     forget: (id) => gateway.forget(id),
-    addSpent: (id, costUsd) => gateway.addSpent(id, costUsd),
+    addEarlier(id, paidUsd) {
+      gateway.addSpent(id, paidUsd);
+      earlier.set(id, paidUsd);
+    },
+    heard(id, event) {
+      if (event.type === 'item-started') attempts.set(id, event.attempt);
+      // What a later attempt takes from the checkpoint was paid in this run, and counted then.
+      if (event.type !== 'step-finished' || !event.replayed || (attempts.get(id) ?? 1) > 1) return;
+      const counted = earlier.get(id) ?? 0;
+      const costUsd = event.costUsd ?? 0;
+      earlier.set(id, Math.max(0, counted - costUsd));
+      gateway.addSpent(id, Math.max(0, costUsd - counted));
+    },
     end(id) {
       const token = tokens.get(id);
       if (token !== undefined) gateway.revoke(token);

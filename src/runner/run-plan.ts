@@ -18,6 +18,7 @@ import type { Project } from '../workspace/project.ts';
 import { prepareStateFolder } from '../workspace/state-folder.ts';
 import { type Pipeline, rolesOf } from './batch.ts';
 import { keptOf } from './kept.ts';
+import { readPastCosts } from './past-costs.ts';
 import { openRunGateway, type RunGateway } from './run-gateway.ts';
 import { outputsIn, runIdOf, runRecord, summaryOf } from './run-record.ts';
 import { openTrace } from './run-tracing.ts';
@@ -121,7 +122,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     const event =
       given.type === 'item-finished' ? { ...given, outputs: outputsIn(paths.repository, given.outputs) } : given;
     const full = { at: now(), item: id, workflow, ...event, ...goesOnWith(pipeline, workflow, event) };
-    if (event.type === 'step-finished' && event.replayed) gateway?.addSpent(id, event.costUsd ?? 0);
+    gateway?.heard(id, event);
     // A retry asks anew, unless its worker died with the answer on its way.
     if (event.type === 'item-retrying' && !DIED.has(event.error.problem.code)) gateway?.forget(id);
     if (event.type === 'item-finished') gateway?.end(id);
@@ -162,6 +163,11 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     onChange: () => coordinator.poke(),
     traceRequest: (request, work) => trace.request(request, work),
   });
+  const resumed = gateway === null ? [] : open.filter(({ state }) => state === 'resumed');
+  if (resumed.length > 0) {
+    const past = await readPastCosts(paths, config.prices);
+    for (const { id } of resumed) gateway?.addEarlier(id, past.paidUsd(id));
+  }
   const coordinator = new ParallelCoordinator({
     task: pipeline.stages[0].task,
     parallel: plan.parallel,

@@ -109,10 +109,14 @@ function memoryHolds(pid: number, text: string): boolean {
 
 test('an answer that is paid for is not lost when its worker dies: the next one gets it without a second call', async () => {
   const { vendor, repository, options } = await place([1], {
-    script: script({ draft: () => ({ text: lldFor('1'), latencyMs: 1_500 }) }),
+    script: script({
+      // More than half of what an item may cost: taken from the checkpoint, it must not count a second time.
+      draft: () => ({ text: lldFor('1'), usage: { input: 0, output: 420_000 } }),
+      review: () => ({ text: review({ verdict: 'APPROVED' }), latencyMs: 1_500 }),
+    }),
   });
   const program = startAgentos(['lld', '1', ...MODELS], options);
-  await vendor.waitForCalls(1);
+  await vendor.waitForCalls(2);
   process.kill(workersOf(program.child.pid)[0] ?? 0, 'SIGKILL');
   const { code, stdout } = await program.ended;
   expect(code).toBe(0);

@@ -87,6 +87,10 @@ test('money ends an item before it costs more, and a higher bound goes on', asyn
   expect(ended.code).toBe(1);
   expect(ended.stdout).toContain('over-budget');
   const paid = vendor.calls.length;
+  // What it had paid for before counts, also within the call of the agent that it is in.
+  const same = await agentos(['implement', '42', '--max-cost-per-item', '1.5', ...MODELS_WITH_TOOLS], options);
+  expect(same.stdout).toContain('over-budget');
+  expect(vendor.calls).toHaveLength(paid);
   expect((await agentos(['implement', '42', '--max-cost-per-item', '100', ...MODELS_WITH_TOOLS], options)).code).toBe(
     0,
   );
