@@ -39,7 +39,7 @@ export async function createDesignedRepository(root: string, files: number, ids:
   for (const id of ids) {
     await write(`issues/${id}.md`, ISSUE);
     const issue = await createDirectorySource(join(root, 'issues')).read(parseItemId(id));
-    const by = { drafter: 'command:x', reviewer: 'command:y', modelInvolved: true, rounds: 1, baseCommit };
+    const by = { drafter: 'command:x', reviewer: 'command:y', recorded: false, rounds: 1, baseCommit };
     await write(`docs/lld/LLD-${id}.md`, approvedLld(lldFor(id), issue, by));
   }
 }

@@ -32,7 +32,10 @@ export function addResumeFlags(command: Command): Command {
       '--implementer <model>',
       'who writes tests and code: provider:model, command:…, claude-code, codex or gemini-cli',
     )
-    .option('--offline', 'the embedded model for every role: no key, no network');
+    .option(
+      '--offline',
+      'the recorded tour of agentos demo, no model; any other issue becomes a template that waits for one',
+    );
   return addPlaceFlags(command);
 }
 

@@ -64,8 +64,8 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
   if (flags.quiet && flags.verbose) throw usage('--quiet and --verbose exclude each other.', 'Leave one of them away.');
   if (flags.offline && (flags.drafter ?? flags.reviewer ?? flags.implementer) !== undefined) {
     throw usage(
-      '--offline takes every role, so --drafter, --reviewer and --implementer have no place beside it.',
-      'Write e.g. --drafter offline for one role only.',
+      '--offline plays the recorded tour, so --drafter, --reviewer and --implementer have no place beside it.',
+      'Remove --offline to work with models.',
     );
   }
   const request: Omit<BatchRequest, 'retryFlags'> = {

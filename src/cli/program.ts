@@ -36,7 +36,6 @@ export function createProgram(): Command {
 
   const lld = command('lld', 'an issue becomes a reviewed low-level design (LLD)', [
     'agentos lld 42                     one issue: issues/42.md becomes docs/lld/LLD-42.md',
-    'agentos lld --all --offline        every pending issue, without any key',
     'agentos lld --all --dry-run        what would be done, and what it could cost at most',
     'agentos lld --all --parallel 4     four issues at a time',
     'agentos lld --ids 42 57 --max-rounds 5 --reviewer google:gemini-3.1-pro-preview',
@@ -193,7 +192,7 @@ export function createProgram(): Command {
       process.exitCode = await initCommand(flags);
     });
 
-  command('demo', 'the whole tour on a sample repository with the embedded model: no key, no network', [
+  command('demo', 'the whole tour on a sample repository, with recorded replies: no key, no network', [
     'agentos demo',
     'agentos demo --dir /tmp/tour',
   ])

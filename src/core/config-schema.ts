@@ -14,8 +14,7 @@ const durationText = z
   .meta({ examples: ['90s', '30m', '2h'] });
 
 const modelSpec = z.string().min(1).meta({
-  description:
-    'provider:model, e.g. anthropic:claude-sonnet-4-5, google:gemini-3.1-pro-preview, command:./my-model, offline',
+  description: 'provider:model, e.g. anthropic:claude-sonnet-4-5, google:gemini-3.1-pro-preview, command:./my-model',
 });
 
 const variableNames = z.array(

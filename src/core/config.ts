@@ -114,12 +114,12 @@ export function resolveConfig(
   }
   const maxCostUsd = flags.maxCostUsd ?? bounds.maxCostUsd ?? null;
   const chosenPerItemUsd = flags.maxCostPerItemUsd ?? bounds.maxCostPerItemUsd ?? null;
-  const embedded = flags.offline ? 'offline' : undefined;
+  const recorded = flags.offline ? 'offline' : undefined;
   return {
     models: {
-      drafter: embedded ?? flags.drafter ?? file.models?.drafter ?? DEFAULTS.drafter,
-      reviewer: embedded ?? flags.reviewer ?? file.models?.reviewer ?? DEFAULTS.reviewer,
-      implementer: embedded ?? flags.implementer ?? file.models?.implementer ?? DEFAULTS.implementer,
+      drafter: recorded ?? flags.drafter ?? file.models?.drafter ?? DEFAULTS.drafter,
+      reviewer: recorded ?? flags.reviewer ?? file.models?.reviewer ?? DEFAULTS.reviewer,
+      implementer: recorded ?? flags.implementer ?? file.models?.implementer ?? DEFAULTS.implementer,
     },
     bounds: {
       maxRounds: flags.maxRounds ?? bounds.maxRounds ?? DEFAULTS.maxRounds,

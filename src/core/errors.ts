@@ -76,15 +76,16 @@ export type Problem =
   | { code: 'agent-rounds'; agent: string; rounds: number }
   | { code: 'changed-outside'; files: string[]; worktree: string }
   | { code: 'gate-failed'; gate: string; problems: string[]; worktree: string; branch: string }
-  | { code: 'offline-no-code'; id: string; why: 'not-recorded' | 'language' | 'changed'; file: string | null }
+  | { code: 'offline-no-code'; id: string; why: 'not-recorded' | 'changed'; file: string | null }
+  | { code: 'offline-no-reply'; step: string }
   | { code: 'log-missing'; id: string }
   // decisions
-  | { code: 'not-waiting'; id: string; decided: WorkflowName | null; last: LastRun | null }
+  | { code: 'not-waiting'; id: string; last: LastRun | null }
   | {
       code: 'decision-refused';
       id: string;
       workflow: WorkflowName;
-      why: 'changed' | 'checks' | 'questions';
+      why: 'changed' | 'checks' | 'questions' | 'recorded';
       detail: string;
     }
   | { code: 'internal'; detail: string };
@@ -94,6 +95,7 @@ export interface LastRun {
   runId: string;
   workflow: PipelineName;
   status: string;
+  reason: string | null;
   step: string | null;
 }
 

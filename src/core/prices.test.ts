@@ -28,7 +28,7 @@ describe('priceOf', () => {
     expect(priced('command:gpt-5')).toBeNull();
   });
 
-  it('charges nothing for the embedded model', () => {
+  it('charges nothing for the recorded tour', () => {
     const usage = { inputTokens: 10, outputTokens: 10, cacheReadTokens: 0, cacheWriteTokens: 0 };
     const price = priced('offline');
     expect(price && costUsd(usage, price)).toBe(0);

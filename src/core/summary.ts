@@ -21,12 +21,22 @@ export interface ItemSummary {
   outputs: string[];
   /** What an unfinished item left for a person to look at, and how to throw it away. */
   kept: Kept | null;
+  /** Where `agentos decide` has something to decide. */
+  question: Asked | null;
 }
 
 /** Commands to copy. */
 export interface Kept {
   look: string;
   discard: string;
+}
+
+/** What a person can do about an item in DISCUSS. */
+export interface Asked {
+  /** The file that says what it is about; null: there is none. */
+  read: string | null;
+  /** All that can be decided, as one line. */
+  decide: string;
 }
 
 export interface Summary {

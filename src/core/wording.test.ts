@@ -37,7 +37,7 @@ test('a code of the operating system is put into words, another reason is taken 
   expect(prompt('is empty')).toBe('p.md is empty.');
 });
 
-test('a missing key names the variables, the other model and --offline', () => {
+test('a missing key names the variables and the flag for another model', () => {
   const { message, hint } = wordingOf({
     code: 'key-missing',
     provider: 'google',
@@ -45,9 +45,7 @@ test('a missing key names the variables, the other model and --offline', () => {
     role: 'reviewer',
   });
   expect(message).toBe('The reviewer needs a key for google, and there is none.');
-  expect(hint).toBe(
-    'Set GEMINI_API_KEY or GEMINI_API_KEYS, choose another model with --reviewer, or try it without any key: --offline.',
-  );
+  expect(hint).toBe('Set GEMINI_API_KEY or GEMINI_API_KEYS, or choose another model with --reviewer.');
 });
 
 test('a mistake in the configuration is told as file:line', () => {

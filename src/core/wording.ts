@@ -43,7 +43,7 @@ function wordsOf(problem: Problem): Wording {
     case 'model-spec-invalid':
       return say(
         ended(`"${shorten(problem.spec)}" is not a model: ${problem.reason}`),
-        'Write provider:model, e.g. anthropic:claude-opus-5, or use --offline.',
+        'Write provider:model, e.g. anthropic:claude-opus-5.',
       );
     case 'key-missing': {
       const variables = problem.variables.join(' or ');
@@ -52,7 +52,7 @@ function wordsOf(problem: Problem): Wording {
         : `Name the variable that holds it in agentos.yaml under keys.${problem.provider}`;
       return say(
         `The ${problem.role} needs a key for ${problem.provider}, and there is none.`,
-        `${where}, choose another model with --${problem.role}, or try it without any key: --offline.`,
+        `${where}, or choose another model with --${problem.role}.`,
       );
     }
     case 'prompt-invalid':
@@ -360,18 +360,25 @@ function wordsOf(problem: Problem): Wording {
       );
     case 'offline-no-code': {
       const why = {
-        'not-recorded': `The embedded model can't write the code of ${problem.id}: it knows the designs of the tour, and no others.`,
-        language: `The embedded model can't write tests for ${problem.id}: it has rules for JavaScript, TypeScript, Python and Go.`,
+        'not-recorded': `Nothing is recorded for ${problem.id}: offline plays the tour of agentos demo and can't implement anything else.`,
         changed: `The recorded change of ${problem.id} doesn't fit ${problem.file ?? 'the files'} as it is now.`,
       }[problem.why];
-      return say(why, 'Choose who writes it with --implementer, e.g. claude-code, codex or anthropic:claude-opus-5.');
+      return say(
+        why,
+        'Choose models with --implementer and --reviewer, e.g. claude-code and google:gemini-3-pro-preview.',
+      );
     }
+    case 'offline-no-reply':
+      return say(
+        `Nothing is recorded for ${problem.step}: offline plays the tour of agentos demo, and no model was asked.`,
+        'Choose models with --drafter, --reviewer and --implementer, e.g. anthropic:claude-opus-5.',
+      );
     case 'log-missing':
       return say(`There is no log of ${shorten(problem.id)}.`, 'agentos status lists what was run.');
     case 'not-waiting': {
-      const { id, decided, last } = problem;
-      if (decided !== null)
-        return say(`${id} was decided on already.`, `Go on with: agentos resume, or agentos ${decided} ${id}`);
+      const { id, last } = problem;
+      if (last?.status === 'discuss' && last.reason !== null)
+        return say(`There is nothing to decide about ${id}: ${last.reason}.`, 'See: agentos status');
       return say(
         `${id} does not wait for a person: ${last === null ? 'no run of it is known' : `its last run (${last.workflow} ${last.runId}) has it as ${last.status}${last.step === null ? '' : `, at ${last.step}`}`}.`,
         'What waits ended as discuss: see agentos status.',
@@ -394,6 +401,11 @@ function wordsOf(problem: Problem): Wording {
           return say(
             `An approval of ${workflow} ${id} has to answer its open questions: ${detail}`,
             `Give the answer: agentos decide ${id} --approve --reason "…"`,
+          );
+        case 'recorded':
+          return say(
+            `${workflow} ${id} is part of the recorded tour, which can't make a change.`,
+            `Decide with --approve --reason "…" or --drop, or have a model work on it: agentos ${workflow} ${id}`,
           );
       }
     }

@@ -13,9 +13,11 @@ export interface Decision {
   change: string | null;
   /** The decision in the form of a review: for the lineage, and for whoever has to make the change. */
   document: string;
+  /** Documents of earlier decisions on the same question, which no run has used; oldest first. */
+  replaced?: string[];
 }
 
-export interface DecisionFacts extends Omit<Decision, 'document'> {
+export interface DecisionFacts extends Omit<Decision, 'document' | 'replaced'> {
   id: string;
   title: string;
   /** Why a person was asked. */

@@ -7,3 +7,8 @@ export function tagged(tag: string, text: string): string {
   while (text.includes(`</${name}>`)) name += '-';
   return `<${name}>\n${text.trim()}\n</${name}>`;
 }
+
+/** The material in a text that begins with it, or null. */
+export function untagged(tag: string, text: string): string | null {
+  return new RegExp(`^<(${tag}-*)>\\n([^]*?)\\n</\\1>`).exec(text)?.[2] ?? null;
+}

@@ -36,14 +36,20 @@ export function inspectJournal(file: string): JournalView | null {
   }
 }
 
+export interface StoredResult {
+  /** Of the step. */
+  id: string;
+  value: unknown;
+}
+
 /** What the finished steps of this name returned, one for each set of inputs. Writes nothing and never throws either. */
-export function inspectResults(file: string, name: string): unknown[] {
+export function inspectResults(file: string, name: string): StoredResult[] {
   try {
     const results = readJournal(file, (db) =>
       db
-        .prepare('SELECT result FROM steps WHERE name = ? AND finish_order IS NOT NULL ORDER BY finish_order')
+        .prepare('SELECT id, result FROM steps WHERE name = ? AND finish_order IS NOT NULL ORDER BY finish_order')
         .all(name)
-        .map((row): unknown => JSON.parse(String(row['result']))),
+        .map((row) => ({ id: String(row['id']), value: JSON.parse(String(row['result'])) as unknown })),
     );
     return results ?? [];
   } catch {

@@ -24,8 +24,8 @@ export interface Journal {
 /** A journal as somebody outside of its workflow has it, who brings the word that a step waits for. */
 export interface SettlingJournal extends Journal {
   /**
-   * Stores a result for the step of this name that was started last, in place of its function. False, and nothing is
-   * stored, where every step of this name has its result or none was started.
+   * Stores a result for the step of this name that was started last, in place of its function. It may be settled again until
+   * another step is started: the last result counts. False, and nothing is stored, where there is no such step.
    */
   settle(name: string, value: unknown): boolean;
 }

@@ -95,7 +95,7 @@ class SqliteJournal implements SettlingJournal {
     const result = encode(value, name);
     return this.#guard(() =>
       this.#write(() => {
-        const row = this.#statements.unfinished.get(name);
+        const row = this.#statements.settleable.get(name);
         if (row === undefined) return false;
         this.#store({ id: String(row['id']), name, startedAt: String(row['started_at']), result });
         return true;
@@ -194,7 +194,8 @@ function prepareStatements(db: DatabaseSync) {
     start: prepare(`INSERT INTO steps (id, name, starts, started_at) VALUES (?, ?, 1, ?)
       ON CONFLICT (id) DO UPDATE SET starts = starts + 1, started_at = excluded.started_at,
         number = (SELECT max(number) + 1 FROM steps)`),
-    unfinished: prepare(`SELECT id, started_at FROM steps WHERE name = ? AND finish_order IS NULL
+    settleable: prepare(`SELECT id, started_at FROM steps
+      WHERE name = ? AND (finish_order IS NULL OR number = (SELECT max(number) FROM steps))
       ORDER BY number DESC LIMIT 1`),
     starts: prepare('SELECT starts FROM steps WHERE id = ?'),
     finish: prepare(`UPDATE steps SET finished_at = ?, finish_order = ?, seal = ?, result = ?

@@ -5,7 +5,7 @@ import type { ItemSummary } from '../core/summary.ts';
 export interface Guide {
   /** Flags that every one of them repeats, to mean the same repository. */
   place: readonly string[];
-  /** The embedded model played every role, and has to play the next one. */
+  /** No model was asked: what comes next with one is nothing that this run can tell. */
   offline: boolean;
   /** What the checkout is on; null where no branch was made. */
   checkout: { name: string; canPush: boolean } | null;
@@ -21,10 +21,9 @@ export function nextLines(items: readonly ItemSummary[], guide: Guide): string[]
   const done = (workflow: ItemSummary['workflow']): ItemSummary[] =>
     items.filter((item) => item.status === 'succeeded' && item.workflow === workflow);
   const agentos = (command: string, ids: readonly string[]): string[] => {
-    if (ids.length === 0) return [];
-    const flags = [...guide.place, ...(guide.offline ? ['--offline'] : [])];
+    if (ids.length === 0 || guide.offline) return [];
     const which = ids.length > MOST_IDS ? ['--all'] : ids;
-    return [['agentos', command, ...which, ...flags].join(' ')];
+    return [['agentos', command, ...which, ...guide.place].join(' ')];
   };
   const steps = [
     ...agentos(

@@ -25,6 +25,7 @@ function printed(items: Partial<ItemSummary>[], guide = GUIDE, more: Partial<Sum
       error: null,
       outputs: [],
       kept: null,
+      question: null,
       ...item,
     }),
   );
@@ -36,21 +37,24 @@ function printed(items: Partial<ItemSummary>[], guide = GUIDE, more: Partial<Sum
   return lines.slice(full.length + 2);
 }
 
-const DECIDE = '--approve | --revise "…" | --drop';
-const reviews = (id: string): string => `.agentos/homes/implement-${id}/reviews`;
-
-test('who decides on an implementation is sent to its reviews, also when its design has a lineage', () => {
-  expect(printed([{ outputs: [reviews('42'), 'x', 'docs/lld/LLD-42.md', 'docs/lineage/42'] }])).toEqual([
-    `Waiting for a person: 42. Read the last review in .agentos/homes/implement-42/reviews/, then: agentos decide 42 ${DECIDE}`,
+test('an item that waits is offered what can be decided, after what there is to read', () => {
+  const items: Partial<ItemSummary>[] = [
+    { id: '1', question: { read: 'docs/lineage/1/003-verdict.md', decide: 'agentos decide 1 --approve | --drop' } },
+    { id: '2', question: { read: null, decide: 'agentos decide 2 --drop' } },
+    { id: '3', reason: 'no model has seen it' },
+  ];
+  expect(printed(items)).toEqual([
+    'Waiting for a person: 1. Read docs/lineage/1/003-verdict.md, then: agentos decide 1 --approve | --drop',
+    'Waiting for a person: 2. agentos decide 2 --drop',
+    'Waiting: 3, no model has seen it.',
   ]);
 });
 
-test('designs and implementations that wait have a line each', () => {
-  const items = ['1', '2'].map((id) => ({ id, outputs: [reviews(id)] }));
-  expect(printed([...items, { id: '3', outputs: ['docs/lineage/3.brief'] }])).toEqual([
-    `Waiting for a person: 1, 2. Read the last review in .agentos/homes/implement-<id>/reviews/, then: agentos decide <id> ${DECIDE}`,
-    `Waiting for a person: 3. Read the last verdict in docs/lineage/3.brief/, then: agentos decide 3 ${DECIDE}`,
-  ]);
+test('of very many that wait the first ten have a line', () => {
+  const question = { read: null, decide: 'agentos decide' };
+  const lines = printed(Array.from({ length: 25 }, (_, index) => ({ id: String(index + 1), question })));
+  expect(lines.filter((line) => line.startsWith('Waiting for a person'))).toHaveLength(10);
+  expect(lines.at(-1)).toBe('15 more wait: see agentos status');
 });
 
 describe('what succeeded has a next command', () => {
@@ -66,9 +70,11 @@ describe('what succeeded has a next command', () => {
   test('a design is implemented, with the flags that say where', () => {
     expect(printed([design('42'), { id: '7' }])[0]).toBe('Next: agentos implement 42');
     const place = ['--repo', "'my repo'"];
-    expect(printed([design('42'), design('57')], { ...GUIDE, place, offline: true })).toEqual([
-      "Next: agentos implement 42 57 --repo 'my repo' --offline",
+    expect(printed([design('42'), design('57')], { ...GUIDE, place })).toEqual([
+      "Next: agentos implement 42 57 --repo 'my repo'",
     ]);
+    // The tour says itself what to try next.
+    expect(printed([design('42')], { ...GUIDE, offline: true })).toEqual([]);
     const many = Array.from({ length: 13 }, (_, index) => design(String(index)));
     expect(printed(many)).toEqual(['Next: agentos implement --all']);
   });

@@ -7,6 +7,7 @@ import { paint, type Terminal } from './terminal.ts';
 
 /** A longer line to copy is still whole, but has a short one beside it. */
 const LONG_LINE = 160;
+const MOST_WAITING = 10;
 
 /** The end of a run for people: a row per item, the total, and what to do next, each as a line to copy. Without a
  * guide it says nothing of what succeeded. */
@@ -35,20 +36,8 @@ export function printSummary(terminal: Terminal, summary: Summary, guide: Guide 
   }
   if (guide !== null) for (const line of nextLines(items, guide)) terminal.line(line);
   const waiting = items.filter((item) => item.status === 'discuss');
-  const implementations = waiting.flatMap((item) => {
-    const folder = reviewsOf(item);
-    return folder === null ? [] : [{ id: item.id, folder }];
-  });
-  const [one] = implementations;
-  const anyReviews = one?.folder.replace(`implement-${one.id}`, 'implement-<id>') ?? '';
-  printWaiting(terminal, implementations, 'the last review', anyReviews);
-  const designs = waiting.filter((item) => reviewsOf(item) === null);
-  printWaiting(
-    terminal,
-    designs.map((item) => ({ id: item.id, folder: lineageOf(item) })),
-    'the last verdict',
-    'docs/lineage/<id>',
-  );
+  for (const item of waiting.slice(0, MOST_WAITING)) printWaiting(terminal, item);
+  if (waiting.length > MOST_WAITING) terminal.line(`${waiting.length - MOST_WAITING} more wait: see agentos status`);
   const unfinished = idsOf(items, ({ status }) => status === 'cancelled' || status === 'paused');
   const resume = (...words: string[]): string => ['agentos', 'resume', ...words, ...(guide?.place ?? [])].join(' ');
   if (unfinished !== '') terminal.line(`Not finished: ${unfinished}. Resume with: ${resume()}`);
@@ -84,28 +73,12 @@ function costText(usd: number | null): string {
   return usd === null ? 'cost unknown' : `$${usd.toFixed(4)}`;
 }
 
-/** One line for all of them, with a placeholder where it is not about one alone. */
-function printWaiting(
-  terminal: Terminal,
-  waiting: readonly { id: string; folder: string }[],
-  what: string,
-  anyFolder: string,
-): void {
-  const [first, ...more] = waiting;
-  if (first === undefined) return;
-  const { id, folder } = more.length === 0 ? first : { id: '<id>', folder: anyFolder };
-  const ids = waiting.map((item) => item.id).join(', ');
-  terminal.line(
-    `Waiting for a person: ${ids}. Read ${what} in ${folder}/, then: agentos decide ${id} --approve | --revise "…" | --drop`,
-  );
-}
-
-/** An implementation's reviews are not in the lineage: they are what it puts first. */
-function reviewsOf({ id, outputs }: ItemSummary): string | null {
-  return outputs.find((path) => path.replaceAll('\\', '/').endsWith(`/homes/implement-${id}/reviews`)) ?? null;
-}
-
-/** A brief that is called like an issue has its versions elsewhere. */
-function lineageOf({ id, outputs }: ItemSummary): string {
-  return outputs.find((path) => /^docs\/lineage\/[^/]+$/.test(path)) ?? `docs/lineage/${id}`;
+/** Offers what can be done, and nothing else. */
+function printWaiting(terminal: Terminal, { id, question, reason }: ItemSummary): void {
+  if (question === null) {
+    terminal.line(`Waiting: ${id}, ${reason ?? 'for a person'}.`);
+    return;
+  }
+  const read = question.read === null ? '' : `Read ${question.read}, then: `;
+  terminal.line(`Waiting for a person: ${id}. ${read}${question.decide}`);
 }

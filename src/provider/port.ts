@@ -1,6 +1,5 @@
 import type { Role } from '../core/config.ts';
 import type { Usage } from '../core/money.ts';
-import type { Material } from '../governance/material.ts';
 
 /** One piece of the prompt. `repeats` marks pieces that stay the same over the rounds of one item: vendors can cache them. */
 export interface PromptPart {
@@ -13,7 +12,6 @@ export interface ModelRequest {
   system: string;
   /** Repeating parts come first. */
   parts: PromptPart[];
-  material: Material;
   /** Stable over restarts: the same question of the same item has the same id, so that a paid answer can be found again. */
   stepId: string;
   signal: AbortSignal;
@@ -41,7 +39,7 @@ export interface ModelReply {
 export interface Provider {
   /** `provider:model`, as in the configuration. */
   readonly spec: string;
-  /** False for the embedded model: its documents say so. */
+  /** False for the recorded tour: its documents say so. */
   readonly isModel: boolean;
   complete(request: ModelRequest): Promise<ModelReply>;
 }

@@ -29,6 +29,8 @@ export interface Batch {
   roles: readonly Role[];
   /** Exactly these (a missing one is an error), or all there are. */
   collect(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]>;
+  /** Throws if these items can't be done with the chosen models, whatever else is asked. */
+  refuse?(project: Project, items: readonly CollectedItem[]): Promise<void>;
   /** Refuses what can't work; returns what should be known. */
   requirements(project: Project): Promise<string[]>;
   /** What will be in its way, as far as it can be told before anything starts. */

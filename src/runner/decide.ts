@@ -17,7 +17,7 @@ import { createGit } from '../workspace/git.ts';
 import { personOf } from '../workspace/person.ts';
 import type { Project } from '../workspace/project.ts';
 import { lastRunOf } from '../workspace/run-history.ts';
-import { decidedWorkflow, type WaitingItem, waitingItem } from './waiting-item.ts';
+import { type WaitingItem, waitingItem } from './waiting-item.ts';
 
 export interface Word {
   kind: DecisionKind;
@@ -30,11 +30,13 @@ export interface Decided {
   decision: Decision;
   /** The file that tells of it, relative to the repository. */
   lineage: string;
+  /** It takes the place of an earlier one, which no run has used. */
+  replaces: boolean;
 }
 
 /**
- * Records a person's word on an item that waits. Nothing is written unless it is taken: the item waits for it, no run is
- * at it, and it fits what was asked.
+ * Records a person's decision on an item that waits. Nothing is written unless it is taken: the item waits for it, no run
+ * is at it, and it fits what was asked. A decision that no run has used yet is replaced; the lineage keeps both.
  */
 export async function decide(project: Project, id: ItemId, word: Word): Promise<Decided> {
   const { paths } = project;
@@ -50,13 +52,14 @@ export async function decide(project: Project, id: ItemId, word: Word): Promise<
     const waiting = waitingItem(paths, id);
     if (waiting?.workflow !== workflow) throw await notWaiting(paths, id);
     await refuseUnfit(paths, waiting, word);
+    const { question, decided } = waiting;
     const decision = await decisionFor(project, waiting, word);
-    const { question } = waiting;
-    const lineage = `${question.folder}/${versionName(question.number, 'verdict')}`;
+    if (decided.length > 0) decision.replaced = decided;
+    const lineage = `${question.folder}/${versionName(question.number + decided.length, 'verdict')}`;
     // The journal first: by it the decision is taken, and a run writes the file if we could not.
     if (!settle(paths, waiting, decision)) throw await notWaiting(paths, id);
     await writeFileAtomic(join(paths.repository, lineage), decision.document);
-    return { workflow, decision, lineage };
+    return { workflow, decision, lineage, replaces: decided.length > 0 };
   } finally {
     lock.release();
   }
@@ -90,10 +93,11 @@ async function decisionFor(
 }
 
 async function refuseUnfit(paths: Paths, { workflow, id, question }: WaitingItem, word: Word): Promise<void> {
-  const refuse = (why: 'changed' | 'checks' | 'questions', detail: string): never => {
+  const refuse = (why: 'changed' | 'checks' | 'questions' | 'recorded', detail: string): never => {
     throw new AgentosError({ code: 'decision-refused', id, workflow, why, detail });
   };
   if ((await inputHash(paths, workflow, id)) !== question.input) refuse('changed', '');
+  if (word.kind === 'revise' && question.canRevise === false) refuse('recorded', '');
   if (word.kind !== 'approve') return;
   if (question.obstacle !== null) refuse('checks', question.obstacle);
   if (question.openQuestions.length > 0 && word.reason === null)
@@ -121,6 +125,5 @@ function refuseIfLocked(paths: Paths, id: ItemId): void {
 }
 
 async function notWaiting(paths: Paths, id: ItemId): Promise<AgentosError> {
-  const decided = decidedWorkflow(paths, id);
-  return new AgentosError({ code: 'not-waiting', id, decided, last: await lastRunOf(paths, id) });
+  return new AgentosError({ code: 'not-waiting', id, last: await lastRunOf(paths, id) });
 }

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { relative, sep } from 'node:path';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import { implementDemand } from '../core/expected-cost.ts';
@@ -11,7 +12,7 @@ import { createGit } from '../workspace/git.ts';
 import type { Project } from '../workspace/project.ts';
 import { commitFiles } from '../workspace/repository.ts';
 import { missingAgent } from '../writer/agents/missing-agent.ts';
-import type { Batch } from './batch.ts';
+import type { Batch, CollectedItem } from './batch.ts';
 
 export const implementBatch: Batch = {
   workflow: 'implement',
@@ -26,6 +27,7 @@ export const implementBatch: Batch = {
       },
       ids,
     ),
+  refuse: refuseUnrecorded,
   async requirements({ config, childEnv }) {
     const warnings = requireModels(config, ['implementer', 'reviewer']);
     const missing = await missingAgent(config.models.implementer, childEnv['PATH']);
@@ -56,6 +58,19 @@ async function undetectedTests({ paths, config, childEnv }: Project): Promise<st
     if (problem.script === null && problem.runner === null) return [];
     const { message, hint } = wordingOf(problem);
     return [`Implementations will fail. ${message} ${hint ?? ''}`.trimEnd()];
+  }
+}
+
+/** `offline` has the code of the recorded tour, if it plays every role, and no other. */
+async function refuseUnrecorded({ config, paths }: Project, items: readonly CollectedItem[]): Promise<void> {
+  const { implementer, reviewer } = config.models;
+  const offline = [implementer, reviewer].filter((spec) => spec.trim() === 'offline').length;
+  if (offline === 0 || items.length === 0) return;
+  const { recordedCode } = await import('../provider/offline/recorded-code.ts');
+  for (const { id } of items) {
+    const lld = await readFile(paths.lld(id), 'utf8');
+    if (offline === 2 && recordedCode(lld) !== null) continue;
+    throw new AgentosError({ code: 'offline-no-code', id, why: 'not-recorded', file: null });
   }
 }
 

@@ -25,15 +25,19 @@ export function keptOf(
   if (holder !== null && holder.pid !== process.pid && isHolderAlive(holder)) return null;
   const directory = paths.worktree('implement', id);
   if (!existsSync(directory)) return null;
-  const place = flags.filter((flag, index) => PLACE.has(flag) || PLACE.has(flags[index - 1] ?? ''));
   return {
-    look: `cd ${shellWord(placeOf(directory))} && git status`,
-    discard: discardCommand(id, place),
+    look: `cd ${shellWord(shortest(directory))} && git status`,
+    discard: discardCommand(id, placeOf(flags)),
   };
 }
 
 /** As short as it can be said from here. */
-function placeOf(directory: string): string {
+function shortest(directory: string): string {
   const way = relative(process.cwd(), directory) || '.';
   return way.startsWith('..') ? directory : way;
+}
+
+/** Of the flags that a retry repeats, those that say where. */
+export function placeOf(flags: readonly string[]): string[] {
+  return flags.filter((flag, index) => PLACE.has(flag) || PLACE.has(flags[index - 1] ?? ''));
 }

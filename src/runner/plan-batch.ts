@@ -40,6 +40,10 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
     ids === 'all' && item.state === 'not-ready' && item.error !== null ? [noteOf(item)] : [],
   );
   const chosen = ids === 'all' ? collected.filter(({ item }) => !LEFT_OUT.has(item.state)) : collected;
+  for (const stage of pipeline.stages) {
+    const items = chosen.filter((entry) => entry.stage === stage).map(({ item }) => item);
+    await stage.refuse?.(project, items);
+  }
   await headCommit(createGit(paths.repository, childEnv));
   await loadPrompts(paths.prompts);
   const checkpoints = new Map<WorkflowName, Set<string>>();

@@ -17,13 +17,14 @@ import { packageRoot } from '../workspace/package-root.ts';
 import type { Project } from '../workspace/project.ts';
 import { prepareStateFolder } from '../workspace/state-folder.ts';
 import { type Pipeline, rolesOf } from './batch.ts';
-import { keptOf } from './kept.ts';
+import { keptOf, placeOf } from './kept.ts';
 import { readPastCosts } from './past-costs.ts';
 import { openRunGateway, type RunGateway } from './run-gateway.ts';
 import { outputsIn, runIdOf, runRecord, summaryOf } from './run-record.ts';
 import { openTrace } from './run-tracing.ts';
 import { createSequel } from './sequel.ts';
 import { endedAlready, goesOnWith, isOpen, type StagedItem, stagedItem, stagesAhead } from './stages.ts';
+import { askedOf, waitingItem } from './waiting-item.ts';
 
 export interface RunOptions {
   project: Project;
@@ -248,9 +249,10 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     if (last === undefined || !tally) continue;
     const isAhead = ahead.some(({ workflow }) => workflow === 'implement');
     const kept = isAhead ? keptOf(project, id, last, options.retryFlags) : null;
-    items.push(
-      summaryOf(current.get(id)?.workflow ?? pipeline.stages[0].workflow, reached, tally, paths.repository, kept),
-    );
+    const reachedWorkflow = current.get(id)?.workflow ?? pipeline.stages[0].workflow;
+    const waiting = last.status === 'discuss' ? waitingItem(paths, id, [reachedWorkflow]) : null;
+    const question = waiting && askedOf(paths, waiting, placeOf(options.retryFlags));
+    items.push(summaryOf(reachedWorkflow, reached, tally, paths.repository, { kept, question }));
   }
   const exitCode = exitCodeOf(
     items.map((item) => item.status),

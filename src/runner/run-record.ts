@@ -2,7 +2,7 @@ import { isAbsolute, relative } from 'node:path';
 import type { ItemEnd } from '../coordinator/coordinator.ts';
 import { sha256 } from '../core/hash.ts';
 import type { WorkflowName } from '../core/paths.ts';
-import type { ItemSummary, ItemTally, Kept } from '../core/summary.ts';
+import type { ItemSummary, ItemTally } from '../core/summary.ts';
 import type { SpanContext } from '../core/traceparent.ts';
 import { wordingOf } from '../core/wording.ts';
 import { ownHolder } from '../workspace/lock-holder.ts';
@@ -14,7 +14,7 @@ export function summaryOf(
   ends: readonly ItemEnd[],
   tally: ItemTally,
   repository: string,
-  kept: Kept | null,
+  { kept, question }: Pick<ItemSummary, 'kept' | 'question'>,
 ): ItemSummary {
   const last = ends.at(-1);
   if (last === undefined) throw new TypeError('an item without an end');
@@ -36,6 +36,7 @@ export function summaryOf(
     // What the item came to first. What is on a branch has no place in the checkout.
     outputs: ends.toReversed().flatMap((end) => outputsIn(repository, end.outputs)),
     kept,
+    question,
   };
 }
 

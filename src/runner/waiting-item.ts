@@ -1,17 +1,22 @@
+import { readdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { z } from 'zod';
 import type { ItemId } from '../core/ids.ts';
 import { type Paths, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
+import type { Asked } from '../core/summary.ts';
 import { inspectJournal, inspectResults } from '../journal/inspect.ts';
 import { stepId } from '../journal/step-id.ts';
 import { decisionStep, type Question, questionStep } from '../workflow/deciding.ts';
 
-/** An item that waits for a person, and for what. */
+/** An item that waits for a person, or was decided on and not resumed since. */
 export interface WaitingItem {
   workflow: WorkflowName;
   id: ItemId;
   /** The step of its journal that the decision settles. */
   step: string;
   question: Question;
+  /** Documents of the decisions so far, oldest first; the last one counts at the next run, unless it is replaced. */
+  decided: string[];
 }
 
 const questionSchema: z.ZodType<Question> = z.object({
@@ -22,36 +27,72 @@ const questionSchema: z.ZodType<Question> = z.object({
   reason: z.string(),
   obstacle: z.string().nullable(),
   openQuestions: z.array(z.string()),
+  canRevise: z.boolean().default(true),
   folder: z.string(),
   number: z.int(),
 });
+const decisionSchema = z.object({ document: z.string(), replaced: z.array(z.string()).default([]) });
 
 const LATER_FIRST = WORKFLOWS.toReversed();
 
 /** Of an item that waits in two workflows, the later stage counts. Looks, and writes nothing. */
-export function waitingItem(paths: Paths, id: ItemId): WaitingItem | null {
-  for (const workflow of LATER_FIRST) {
+export function waitingItem(
+  paths: Paths,
+  id: ItemId,
+  workflows: readonly WorkflowName[] = LATER_FIRST,
+): WaitingItem | null {
+  for (const workflow of workflows) {
     const file = paths.checkpoint(workflow, id);
     const at = inspectJournal(file)?.latest ?? null;
-    const count = at === null || at.isFinished ? null : decisionCount(at.name);
+    const count = at === null ? null : decisionCount(at.name);
     if (at === null || count === null) continue;
     // The same question may have been asked about another text before; the id of the step tells which one is open.
-    const question = inspectResults(file, questionStep(count)).find(
-      (inputs) => stepId({ name: at.name, inputs }) === at.id,
+    const question = questionSchema.safeParse(
+      inspectResults(file, questionStep(count)).find(({ value }) => stepId({ name: at.name, inputs: value }) === at.id)
+        ?.value,
     );
-    const parsed = questionSchema.safeParse(question);
-    if (parsed.success) return { workflow, id, step: at.name, question: parsed.data };
+    if (!question.success) continue;
+    const stored = inspectResults(file, at.name).find((result) => result.id === at.id);
+    const decision = decisionSchema.safeParse(stored?.value);
+    const decided = decision.success ? [...decision.data.replaced, decision.data.document] : [];
+    return { workflow, id, step: at.name, question: question.data, decided };
   }
   return null;
 }
 
-/** The workflow in which an item was decided on and has not gone on since, or null. */
-export function decidedWorkflow(paths: Paths, id: ItemId): WorkflowName | null {
-  const decided = LATER_FIRST.find((workflow) => {
-    const at = inspectJournal(paths.checkpoint(workflow, id))?.latest;
-    return at?.isFinished && decisionCount(at.name) !== null;
-  });
-  return decided ?? null;
+/** How a person gets on with it; `place`: flags that say where. */
+export function askedOf(paths: Paths, waiting: WaitingItem, place: readonly string[]): Asked {
+  return { read: fileToRead(paths, waiting), decide: decideLine(waiting, place) };
+}
+
+function decideLine({ id, question }: WaitingItem, place: readonly string[]): string {
+  const { obstacle, openQuestions, canRevise } = question;
+  const choices = [
+    ...(obstacle !== null ? [] : [openQuestions.length > 0 ? '--approve --reason "…"' : '--approve']),
+    ...(canRevise ? ['--revise "…"'] : []),
+    '--drop',
+  ];
+  return ['agentos', 'decide', id, ...place, choices.join(' | ')].join(' ');
+}
+
+/** What led to the question: the last verdict, or the draft that nobody reviewed. Relative to the repository. */
+function fileToRead(paths: Paths, { workflow, id, question }: WaitingItem): string | null {
+  const isImplementation = workflow === 'implement';
+  const folder = isImplementation ? join(paths.home(workflow, id), 'reviews') : join(paths.repository, question.folder);
+  const version = isImplementation ? /^review-(\d+)\.md$/ : /^(\d{3,})-(?:draft|verdict)\.md$/;
+  const [last] = namesIn(folder)
+    .map((name) => ({ name, number: Number(version.exec(name)?.[1] ?? Number.NaN) }))
+    .filter(({ number }) => (isImplementation ? number > 0 : number < question.number))
+    .sort((a, b) => b.number - a.number);
+  return last === undefined ? null : relative(paths.repository, join(folder, last.name));
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }
 
 function decisionCount(step: string): number | null {

@@ -121,7 +121,8 @@ async function runItem(item: ItemStart): Promise<void> {
         group: (leader, ended) => post({ type: 'group', leader, ended }),
       };
       const result = await inTrace(item, () => task(context));
-      if (result.status !== 'discuss') journal.remove();
+      // Whatever waits for a decision has stored its question: without a step there is nothing to resume.
+      if (result.status !== 'discuss' || journal.steps().length === 0) journal.remove();
       outcome = { result };
     } finally {
       journal.close();

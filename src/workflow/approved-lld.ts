@@ -8,7 +8,8 @@ import type { Issue } from '../source/port.ts';
 export interface ApprovedBy {
   drafter: string;
   reviewer: string;
-  modelInvolved: boolean;
+  /** By the recorded tour: no model was asked. */
+  recorded: boolean;
   rounds: number;
   baseCommit: string;
 }
@@ -21,9 +22,7 @@ export function approvedLld(body: string, issue: Issue, by: ApprovedBy): string 
     status: 'approved',
     drafter: by.drafter,
     reviewer: by.reviewer,
-    ...(by.modelInvolved
-      ? {}
-      : { note: 'No model was involved: drafted and reviewed by the embedded rules of --offline.' }),
+    ...(by.recorded ? { note: 'Part of the recorded tour: no model was asked.' } : {}),
     rounds: by.rounds,
     baseCommit: by.baseCommit,
     issueHash: issue.hash,

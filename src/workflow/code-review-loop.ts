@@ -81,7 +81,8 @@ export async function codeReviewLoop(
     const ending = endingOf(read, { round, maxRounds });
     if (ending?.verdict === 'APPROVED') return { ...ending, rounds: round, ledger, diff, decisions };
     if (ending !== null) {
-      const point = { reason: ending.reason, text: diff, review, obstacle: null, openQuestions: [] };
+      const openQuestions = read.review.questionsForOrchestrator;
+      const point = { reason: ending.reason, text: diff, review, obstacle: null, openQuestions };
       const discussed = await discuss(point, { ledger, round, ask });
       ({ ledger } = discussed);
       const { decision } = discussed;

@@ -53,7 +53,10 @@ async function place(): Promise<Place> {
         const events: ItemEvent[] = [];
         const folder = paths.lineage(ID);
         const emit = (event: ItemEvent): void => void events.push(event);
-        return work(createDecider({ workflow: 'implement', item, journal, paths, folder, emit }), events);
+        return work(
+          createDecider({ workflow: 'implement', item, journal, paths, folder, canRevise: true, emit }),
+          events,
+        );
       }),
     settle: (step, decision) => {
       const journal = testJournal(file);
@@ -121,7 +124,15 @@ test('where the workflow numbers its versions, the decision takes the next numbe
     const lineage = createLineage(folder, 1, () => undefined);
     await lineage.add('issue', 'i');
     await lineage.add('draft', 'd');
-    const options = { workflow: 'lld', item: ITEM, journal, paths: at.paths, folder, lineage } as const;
+    const options = {
+      workflow: 'lld',
+      item: ITEM,
+      journal,
+      paths: at.paths,
+      folder,
+      lineage,
+      canRevise: true,
+    } as const;
     const found = await createDecider({ ...options, emit: () => undefined }).ask(POINT);
     await lineage.add('draft', 'next');
     journal.close();

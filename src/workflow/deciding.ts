@@ -19,6 +19,8 @@ export interface Question {
   reason: string;
   obstacle: string | null;
   openQuestions: string[];
+  /** Whether there is somebody to make a change; absent in the question of an older version: there is. */
+  canRevise?: boolean;
   /** The folder of the lineage, relative to the repository, and the number that the decision has there. */
   folder: string;
   number: number;
@@ -40,6 +42,8 @@ export interface DeciderOptions {
    * folder, and nothing is written there before a person has decided.
    */
   lineage?: NumberedLineage;
+  /** False where the recorded tour plays the part of whoever would make a change. */
+  canRevise: boolean;
   emit: (event: ItemEvent) => void;
 }
 
@@ -57,7 +61,7 @@ const undecided = new Error('nobody has decided');
  * stays so. The next run replays up to there; by then it may have been settled with a person's word.
  */
 export function createDecider(options: DeciderOptions): Decider {
-  const { workflow, item, journal, paths, folder, emit } = options;
+  const { workflow, item, journal, paths, folder, canRevise, emit } = options;
   const { id, title, hash } = item;
   const onWritten = (path: string): void =>
     emit({ type: 'file-written', path: relative(paths.repository, path), what: 'lineage' });
@@ -76,6 +80,7 @@ export function createDecider(options: DeciderOptions): Decider {
       reason,
       obstacle,
       openQuestions,
+      canRevise,
       folder: relative(paths.repository, folder).split(sep).join('/'),
       number: options.lineage?.nextNumber ?? (await nextVersionNumber(folder)),
     }));
@@ -95,7 +100,8 @@ export function createDecider(options: DeciderOptions): Decider {
         });
         emit({ type: 'step-finished', step, replayed: true, costUsd: 0, durationMs: 0 });
         emit({ type: 'notice', text: describeDecision(decision) });
-        await versions?.add('verdict', decision.document);
+        for (const document of [...(decision.replaced ?? []), decision.document])
+          await versions?.add('verdict', document);
         return decision;
       } catch (error) {
         if (error === undecided) return null;

@@ -11,7 +11,7 @@ export interface OpenPoint {
   review: string;
   /** Why it can't be approved as it stands; null: it can. */
   obstacle: string | null;
-  /** Questions in the text that nobody has answered: an approval has to. */
+  /** What the text and its reviewer ask and nobody has answered: an approval has to. */
   openQuestions: string[];
 }
 

@@ -4,7 +4,6 @@ import { formatLedger, type Ledger } from '../governance/ledger.ts';
 import { readEdits } from '../governance/lld/edits.ts';
 import { documentFromReply } from '../governance/lld/reply.ts';
 import { saysNoChange } from '../governance/lld/revision.ts';
-import type { Material } from '../governance/material.ts';
 import type { PromptName, Prompts } from '../governance/prompts.ts';
 import { unusableReview } from '../governance/review/reader.ts';
 import { tagged } from '../governance/tagged.ts';
@@ -20,11 +19,6 @@ export interface DocumentSubject {
   shown: string[];
   shownToDrafter: string[];
   names: Record<'drafter' | 'draft' | 'repair' | 'revise' | 'reviewer' | 'review', PromptName>;
-  material: {
-    draft: () => Material;
-    rework: (task: 'repair' | 'revise', draft: string, round: number) => Material;
-    review: (input: ReviewInput) => Material;
-  };
 }
 
 export interface AskingOptions {
@@ -39,7 +33,7 @@ export interface DocumentQuestions extends LoopQuestions {
 
 /** What is said to the models, and in which order: parts that repeat over the rounds come first, for prompt caches. */
 export function createDocumentQuestions(
-  { id, title, form, shown, shownToDrafter, names, material }: DocumentSubject,
+  { id, title, form, shown, shownToDrafter, names }: DocumentSubject,
   { prompts, call }: AskingOptions,
 ): DocumentQuestions {
   const editFormat = prompts.fill('edit-format');
@@ -51,13 +45,12 @@ export function createDocumentQuestions(
   const noRevision = (reply: string): string | null =>
     readEdits(reply, form) === null && !saysNoChange(reply) ? noDocument(reply) : null;
 
-  const askDrafter = (step: string, about: Material, parts: string[], unusable = noRevision): Promise<string> =>
+  const askDrafter = (step: string, parts: string[], unusable = noRevision): Promise<string> =>
     call({
       step,
       role: 'drafter',
       system: prompts.fill(names.drafter),
       parts: [...repeating([...shown, ...shownToDrafter]), ...parts.map((text) => ({ text }))],
-      material: about,
       unusable,
     });
 
@@ -74,7 +67,6 @@ export function createDocumentQuestions(
       role: 'reviewer',
       system: prompts.fill(names.reviewer),
       parts: [...repeating(shown), ...parts.map((text) => ({ text }))],
-      material: material.review(input),
       unusable: unusableReview,
     });
   };
@@ -89,7 +81,7 @@ export function createDocumentQuestions(
   return {
     draft: async () => {
       const parts = [prompts.fill(names.draft, { id, title })];
-      const reply = await askDrafter('draft', material.draft(), parts, noDocument);
+      const reply = await askDrafter('draft', parts, noDocument);
       const document = documentFromReply(reply, form);
       // A stored answer was accepted as a document before it was stored.
       return document.ok ? document.text : reply;
@@ -100,7 +92,7 @@ export function createDocumentQuestions(
         tagged('draft', draft),
         prompts.fill(names.repair, { id, title, findings: list, 'edit-format': editFormat }),
       ];
-      return askDrafter(`repair-${round}-${attempt}`, material.rework('repair', draft, round), parts);
+      return askDrafter(`repair-${round}-${attempt}`, parts);
     },
     review: (input) => askReviewer(`review-${input.round}`, input, []),
     reviewAgain: (input, earlier, problems) => {
@@ -108,12 +100,11 @@ export function createDocumentQuestions(
       const more = [tagged('your-review', earlier), prompts.fill('review-again', { problems: list })];
       return askReviewer(`review-${input.round}-again`, input, more);
     },
-    revise: (draft, review, ledger, round) =>
-      askDrafter(`revise-${round}`, material.rework('revise', draft, round), reviseParts(draft, review, ledger)),
+    revise: (draft, review, ledger, round) => askDrafter(`revise-${round}`, reviseParts(draft, review, ledger)),
     reviseAgain: (draft, review, ledger, round, reply, reason) => {
       const again = `Your last reply was not taken: ${reason}\nReply again with edits or with the whole document.`;
       const parts = [...reviseParts(draft, review, ledger), tagged('your-last-reply', reply), again];
-      return askDrafter(`revise-${round}-again`, material.rework('revise', draft, round), parts);
+      return askDrafter(`revise-${round}-again`, parts);
     },
   };
 }

@@ -114,7 +114,16 @@ export async function approvedDocument<More>(
 
   await lineage.add('issue', mask(input.raw));
   if (replaced !== null) await lineage.add('draft', mask(replaced));
-  const decider = createDecider({ workflow: work.workflow, item: input, journal, paths, folder, lineage, emit });
+  const decider = createDecider({
+    workflow: work.workflow,
+    item: input,
+    journal,
+    paths,
+    folder,
+    lineage,
+    canRevise: providers.drafter.isModel,
+    emit,
+  });
   const outcome = await reviewLoop(beginning.givenDraft ?? (await ask.draft()), {
     form: subject.form,
     ask,
@@ -130,7 +139,7 @@ export async function approvedDocument<More>(
   const by: ApprovedBy = {
     drafter: isDrafted ? providers.drafter.spec : 'a person',
     reviewer: [providers.reviewer.spec, ...outcome.decisions.map(({ by }) => by)].join(', '),
-    modelInvolved: providers.reviewer.isModel || (isDrafted && providers.drafter.isModel),
+    recorded: !providers.reviewer.isModel,
     rounds: outcome.rounds,
     baseCommit: beginning.commit,
   };

@@ -43,7 +43,6 @@ export function createGuards({ deps, lld, call }: GuardsOptions): Guards {
       });
       if (open.length === 0) return [];
       for (const scenario of open) asked.add(scenario.id);
-      const shown = await diff();
       const reply = await call({
         step: `guards-${round}`,
         role: 'reviewer',
@@ -52,10 +51,9 @@ export function createGuards({ deps, lld, call }: GuardsOptions): Guards {
           id,
           title,
           lld: lld.text,
-          diff: shown,
+          diff: await diff(),
           scenarios: open.map((scenario) => ({ ...scenario, tests: scenario.tests.map(testTitle) })),
         }),
-        material: { task: 'code-review', issue: { id, title }, lld: lld.text, diff: shown, round, evidence: [] },
         unusable: unusableReview,
       });
       const review = readReview(reply);

@@ -40,7 +40,6 @@ export async function reviewCode(
     { round, ledger, diff, previousDiff, maxRounds }: CodeReviewInput,
     again?: { earlier: string; problems: string[] },
   ): Promise<string> => {
-    const evidence = gates.evidence();
     return call({
       step,
       role: 'reviewer',
@@ -49,7 +48,7 @@ export async function reviewCode(
         id,
         title,
         lld: lld.text,
-        evidence,
+        evidence: gates.evidence(),
         diff,
         previousDiff,
         ledger,
@@ -57,18 +56,6 @@ export async function reviewCode(
         maxRounds,
         ...(again === undefined ? {} : { again }),
       }),
-      material: {
-        task: 'code-review',
-        issue: { id, title },
-        lld: lld.text,
-        diff,
-        round,
-        evidence: evidence.map(({ gate, passed, problems, skipped }) => ({
-          gate,
-          passed,
-          summary: skipped ?? problems.join('; '),
-        })),
-      },
       unusable: unusableReview,
     });
   };

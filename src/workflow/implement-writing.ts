@@ -25,7 +25,7 @@ export interface WritingOptions {
   outside: OutsideWatch;
   /** Where patches of what was undone are kept. */
   undoneFolder: string;
-  material: { issue: string; lld: string };
+  item: string;
   system: string;
   mask: (text: string) => string;
   /** Told of every call, also of one that is taken from the journal. */
@@ -73,7 +73,7 @@ export function createWriting(options: WritingOptions): (writing: Writing) => Pr
     let calls = 0;
     for (let round = 1; ; round++) {
       const step = `${name}-${round}`;
-      const written = await call({ phase, step, round, tree, task: task(failures, round) });
+      const written = await call({ phase, step, tree, task: task(failures, round) });
       const judgement = await judge(written, step, round);
       if (judgement.problems.length === 0) return judgement.tree;
       tree = judgement.tree;
@@ -101,14 +101,13 @@ export function createWriting(options: WritingOptions): (writing: Writing) => Pr
 interface WriterCall {
   phase: WritingPhase;
   step: string;
-  round: number;
   tree: string;
   task: string;
 }
 
 function createWriterCall(options: WritingOptions) {
-  const { writer, worktree, journal, durable, emit, onProgress, signal, clock, material, system, mask } = options;
-  return async ({ phase, step, round, tree, task }: WriterCall): Promise<string> => {
+  const { writer, worktree, journal, durable, emit, onProgress, signal, clock, item, system, mask } = options;
+  return async ({ phase, step, tree, task }: WriterCall): Promise<string> => {
     const { value } = await durable<Written>(
       { name: step, inputs: { writer: writer.spec, system, task, tree }, model: writer.spec },
       async ({ id: stepId, earlierStarts }) => {
@@ -123,7 +122,8 @@ function createWriterCall(options: WritingOptions) {
             worktree: worktree.directory,
             system,
             task,
-            material: { phase, round, ...material },
+            item,
+            phase,
             journal,
             signal,
             onProgress,

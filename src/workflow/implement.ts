@@ -115,7 +115,7 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
     maxRounds,
     outside,
     undoneFolder,
-    material: { issue: id, lld: lld.text },
+    item: id,
     system: prompts.fill('implementer'),
     mask,
     onWritten: (used) => spending.add('implementer', deps.writer.spec, used),
@@ -205,6 +205,7 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
     journal,
     paths: deps.paths,
     folder: deps.paths.lineage(id),
+    canRevise: deps.writer.isModel,
     emit,
   });
   const reviews = join(deps.paths.home('implement', id), 'reviews');

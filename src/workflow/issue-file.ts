@@ -6,15 +6,16 @@ import type { ApprovedBy } from './approved-lld.ts';
  * An issue that was written from a brief, in the form in which `agentos lld` takes it. Nothing in it depends on the time or
  * on its number, so that a run that was killed and one that was not end in the same text.
  */
-export function approvedIssue(body: string, brief: Issue, by: Omit<ApprovedBy, 'baseCommit'>): string {
+export function approvedIssue(
+  body: string,
+  brief: Issue,
+  by: Pick<ApprovedBy, 'drafter' | 'reviewer' | 'rounds'>,
+): string {
   return writeFrontMatter(body, {
     brief: brief.id,
     status: 'approved',
     drafter: by.drafter,
     reviewer: by.reviewer,
-    ...(by.modelInvolved
-      ? {}
-      : { note: 'No model was involved: drafted and reviewed by the embedded rules of --offline.' }),
     rounds: by.rounds,
     briefHash: brief.hash,
     bodyHash: bodyHash(body),

@@ -1,8 +1,8 @@
 import { type Duplicate, describeDuplicate, LIKELY_DUPLICATE } from '../governance/issue/duplicates.ts';
 import { ISSUE_FORM } from '../governance/issue/form.ts';
-import type { IssueMaterial } from '../governance/material.ts';
 import type { Prompts } from '../governance/prompts.ts';
 import { tagged } from '../governance/tagged.ts';
+import type { Issue } from '../source/port.ts';
 import type { DocumentSubject } from './document-questions.ts';
 
 /** Existing work that the brief looks like, and how its text begins where it may be the same. */
@@ -11,7 +11,7 @@ export interface LookAlike extends Duplicate {
 }
 
 export interface IssueSubjectOptions {
-  brief: IssueMaterial;
+  brief: Pick<Issue, 'id' | 'title' | 'body'>;
   /** The repository as the drafter is shown it. */
   context: string;
   lookAlikes: readonly LookAlike[];
@@ -40,19 +40,6 @@ export function issueSubject({ brief, context, lookAlikes, current, prompts }: I
       revise: 'issue-revise',
       reviewer: 'issue-reviewer',
       review: 'issue-review',
-    },
-    material: {
-      draft: () => ({ task: 'issue-draft', brief }),
-      rework: (task, draft, round) => ({ task: `issue-${task}`, brief, draft, round }),
-      review: ({ draft, round, checks, coverage }) => ({
-        task: 'issue-review',
-        brief,
-        draft,
-        round,
-        checks,
-        coverage,
-        duplicates: lookAlikes,
-      }),
     },
   };
 }

@@ -10,7 +10,6 @@ import {
 import { review } from '../../test/support/models.ts';
 import { editedIssue, SAMPLE_ISSUE } from '../../test/support/sample-issue.ts';
 import { parseItemId } from '../core/ids.ts';
-import { checkIssue } from '../governance/issue/checks.ts';
 import { readFrontMatter } from '../governance/lld/front-matter.ts';
 
 const BRIEF = `Calls that met a quota are lost\n\nA vendor answers 429 and the whole batch has to be started again.\n`;
@@ -213,25 +212,4 @@ test.each([
   expect(outputs[1]).toBe(at.paths.briefLineage(parseItemId(id)));
   expect(await at.list(`docs/lineage/${id}`)).toEqual([]);
   expect(await at.list(`docs/lineage/${id}.brief`)).toHaveLength(4);
-});
-
-describe('with the embedded model', () => {
-  test('a brief that says what it wants becomes an issue, and says that no model was involved', async () => {
-    const at = await place({
-      'briefs/quota.md':
-        '# Wait for quota\n\n- A call that met 429 is made again after 5 seconds.\n- After 5 refusals the exit code is 75.\n',
-    });
-    const { status, reason } = await run(at, {}, { embedded: true });
-    expect({ status, reason }).toEqual({ status: 'succeeded', reason: null });
-    const { fields, body } = readFrontMatter(await at.read('issues/1.md'));
-    expect(fields['note']).toContain('No model was involved');
-    expect(checkIssue(body).findings).toEqual([]);
-  });
-
-  test('what may be the same again goes to a person', async () => {
-    const at = await place({ 'issues/7.md': BRIEF });
-    const { status, reason } = await run(at, {}, { embedded: true });
-    expect(status).toBe('discuss');
-    expect(reason).toContain('Is this the same as 7 ');
-  });
 });

@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
 import type { ItemId } from '../core/ids.ts';
+import type { Paths } from '../core/paths.ts';
 import { formatCoverage } from '../governance/coverage.ts';
 import { checkIssue } from '../governance/issue/checks.ts';
 import { describeDuplicate, findDuplicates, type KnownWork, LIKELY_DUPLICATE } from '../governance/issue/duplicates.ts';
@@ -41,8 +42,8 @@ export async function runIssue(deps: IssueDependencies): Promise<DocumentResult>
   if (existing?.briefHash === brief.hash) return succeeded([pathOf(existing.issue.id)]);
 
   const given = existing && !existing.untouched ? existing.body : null;
-  const lineageOf = ({ sharesName }: IssueBeginning): string =>
-    sharesName ? paths.briefLineage(brief.id) : paths.lineage(brief.id);
+  const lineageOf = (begun: IssueBeginning): string =>
+    begun.sharesName ? paths.briefLineage(brief.id) : paths.lineage(brief.id);
   const approved = await approvedDocument<IssueBeginning>(deps, {
     workflow: 'issue',
     input: brief,
@@ -51,8 +52,10 @@ export async function runIssue(deps: IssueDependencies): Promise<DocumentResult>
     replaced: null,
     begin: () => {
       const others = known.filter(({ id }) => id !== existing?.issue.id);
-      const isTaken = /^\d+$/.test(brief.id) || known.some(({ id }) => id === brief.id);
-      return Promise.resolve({ lookAlikes: lookAlikesOf(brief, others, mask), sharesName: isTaken });
+      return Promise.resolve({
+        lookAlikes: lookAlikesOf(brief, others, mask),
+        sharesName: sharesName(brief.id, known),
+      });
     },
     lineage: lineageOf,
     onBegun: ({ lookAlikes }) => {
@@ -78,6 +81,15 @@ export async function runIssue(deps: IssueDependencies): Promise<DocumentResult>
   if (id === null) return discuss('the issue was changed by somebody while its revision was reviewed: run it again');
   emit({ type: 'file-written', path: relative(paths.repository, pathOf(id)), what: 'issue' });
   return succeeded([pathOf(id), folder]);
+}
+
+/** The folder for the versions of a brief that is looked at for the first time. */
+export function briefFolder(paths: Paths, brief: ItemId, known: readonly { id: string }[]): string {
+  return sharesName(brief, known) ? paths.briefLineage(brief) : paths.lineage(brief);
+}
+
+function sharesName(brief: ItemId, known: readonly { id: string }[]): boolean {
+  return /^\d+$/.test(brief) || known.some(({ id }) => id === brief);
 }
 
 function succeeded(outputs: string[]): DocumentResult {

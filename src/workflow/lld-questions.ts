@@ -1,24 +1,28 @@
 import { LLD_FORM } from '../governance/lld/form.ts';
-import type { IssueMaterial } from '../governance/material.ts';
 import type { Prompts } from '../governance/prompts.ts';
 import { tagged } from '../governance/tagged.ts';
+import type { Issue } from '../source/port.ts';
 import type { DocumentSubject } from './document-questions.ts';
 
 export interface LldSubjectOptions {
-  issue: IssueMaterial;
+  issue: Pick<Issue, 'id' | 'title' | 'body'>;
   /** The repository as the drafter is shown it. */
   context: string;
-  paths: readonly string[];
   prompts: Prompts;
 }
 
+/** An issue as models are shown it. */
+export function shownIssue({ title, body }: Pick<Issue, 'title' | 'body'>): string {
+  return `# ${title}\n\n${body}`;
+}
+
 /** What is asked about an LLD. */
-export function lldSubject({ issue, context, paths, prompts }: LldSubjectOptions): DocumentSubject {
+export function lldSubject({ issue, context, prompts }: LldSubjectOptions): DocumentSubject {
   return {
     id: issue.id,
     title: issue.title,
     form: LLD_FORM,
-    shown: [tagged('issue', `# ${issue.title}\n\n${issue.body}`)],
+    shown: [tagged('issue', shownIssue(issue))],
     shownToDrafter: [tagged('repository', context), tagged('template', prompts.fill('lld-template'))],
     names: {
       drafter: 'drafter',
@@ -27,11 +31,6 @@ export function lldSubject({ issue, context, paths, prompts }: LldSubjectOptions
       revise: 'revise',
       reviewer: 'reviewer',
       review: 'review',
-    },
-    material: {
-      draft: () => ({ task: 'draft', issue, paths }),
-      rework: (task, draft, round) => ({ task, issue, draft, round }),
-      review: ({ draft, round, checks, coverage }) => ({ task: 'review', issue, draft, round, checks, coverage }),
     },
   };
 }

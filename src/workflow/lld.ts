@@ -21,12 +21,13 @@ export async function runLld(deps: LldDependencies): Promise<DocumentResult> {
   const approved = await approvedDocument(deps, {
     workflow: 'lld',
     input: issue,
-    inputs: { issue: issue.hash, given },
+    // What the recorded tour began with is nothing for a model to start from.
+    inputs: { issue: issue.hash, given, ...(deps.providers.drafter.isModel ? {} : { recorded: true }) },
     givenDraft: given,
     replaced: existing && !existing.untouched && given === null ? existing.body : null,
     begin: () => Promise.resolve({}),
     lineage: () => paths.lineage(issue.id),
-    subject: ({ context }, base) => lldSubject({ issue, context, paths: base.paths, prompts }),
+    subject: ({ context }) => lldSubject({ issue, context, prompts }),
     check: (draft, base) => {
       const { findings, coverage } = checkLld(draft, { issueId: issue.id, tree: base });
       return { findings, coverage: formatCoverage(coverage) };

@@ -3,7 +3,6 @@ import { AgentosError } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import { sha256 } from '../core/hash.ts';
 import type { Usage } from '../core/money.ts';
-import type { Material } from '../governance/material.ts';
 import type { Journal } from '../journal/port.ts';
 import type { PromptPart, Provider } from '../provider/port.ts';
 
@@ -15,7 +14,6 @@ export interface ModelCall<R extends CallRole = CallRole> {
   role: R;
   system: string;
   parts: PromptPart[];
-  material: Material;
   /** Says why a reply is no answer at all (a banner, a refusal), or null. Such a reply is a failure and is not stored. */
   unusable: (text: string) => string | null;
 }
@@ -53,7 +51,7 @@ export function createModelCaller<R extends CallRole = CallRole>(
 
   return async (call) => {
     signal.throwIfAborted();
-    const { step, role, system, parts, material } = call;
+    const { step, role, system, parts } = call;
     const provider = providers[role];
     const prompt = [system, ...parts.map((part) => part.text)];
     const startedAt = clock.now();
@@ -62,7 +60,7 @@ export function createModelCaller<R extends CallRole = CallRole>(
       { name: step, inputs: { model: provider.spec, prompt } },
       async ({ id: stepId }) => {
         emit({ type: 'step-started', step, model: provider.spec });
-        const reply = await provider.complete({ role, system, parts, material, stepId, signal, onProgress });
+        const reply = await provider.complete({ role, system, parts, stepId, signal, onProgress });
         const costUsd = provider.isModel ? budget.costOf(provider.spec, reply.usage) : 0;
         emit({
           type: 'model-answered',

@@ -164,7 +164,13 @@ test('where nobody has decided the person is asked once, with all there is to kn
   const { outcome, points } = await play([CLEAN], [DISCUSSES], 3);
   expect(outcome).toMatchObject({ verdict: 'DISCUSS', reason: 'the reviewer asks: Who pays?', decisions: [] });
   expect(points).toEqual([
-    { reason: 'the reviewer asks: Who pays?', text: CLEAN, review: DISCUSSES, obstacle: null, openQuestions: [] },
+    {
+      reason: 'the reviewer asks: Who pays?',
+      text: CLEAN,
+      review: DISCUSSES,
+      obstacle: null,
+      openQuestions: ['Who pays?'],
+    },
   ]);
 });
 

@@ -92,11 +92,13 @@ export async function reviewLoop(firstDraft: string, options: LoopOptions): Prom
     draft = checked.draft;
     const obstacle = obstacleOf(checks);
     let review = '';
+    let asked: string[] = [];
     let ending: ReviewEnding | null = obstacle === null ? null : { verdict: 'DISCUSS', reason: obstacle };
     const reviewed = draft;
     if (obstacle === null) {
       const read = await reviewDraft({ draft, previous, ledger, round, checks, coverage, maxRounds }, options);
       ({ draft, ledger, text: review } = read);
+      asked = read.review.questionsForOrchestrator;
       ending = endingOf(read, { round, maxRounds });
     }
 
@@ -104,7 +106,8 @@ export async function reviewLoop(firstDraft: string, options: LoopOptions): Prom
       if (ending?.verdict === 'APPROVED') return { ...ending, text: draft, rounds: round, ledger, decisions };
       if (ending !== null) {
         const { reason } = ending;
-        const point = { reason, text: draft, review, obstacle, openQuestions: openQuestions(draft) };
+        const open = [...new Set([...asked, ...openQuestions(draft)])];
+        const point = { reason, text: draft, review, obstacle, openQuestions: open };
         const discussed = await discuss(point, { ledger, round, ask });
         ({ ledger } = discussed);
         const { decision } = discussed;

@@ -152,7 +152,7 @@ function models({ config }: Project): Examined[] {
       if (vendor === 'openai-compatible' && (config.keyVariables[vendor]?.length ?? 0) === 0)
         return { name: role, state: 'ok', found: `${text}, without a key`, todo: null };
       const variables = keyVariables(vendor, config.keyVariables[vendor]).join(' or ');
-      return { name: role, state: 'bad', found: `${text}: no key`, todo: `Set ${variables}, or use --offline.` };
+      return { name: role, state: 'bad', found: `${text}: no key`, todo: `Set ${variables}.` };
     } catch (error) {
       return failure(role, error);
     }

@@ -27,7 +27,14 @@ const eventSchema = z.looseObject({
 const summarySchema = z.looseObject({
   exitCode: z.number().optional(),
   finishedAt: z.string(),
-  items: z.array(z.looseObject({ id: z.string(), status: z.string(), costUsd: z.number().nullable().optional() })),
+  items: z.array(
+    z.looseObject({
+      id: z.string(),
+      status: z.string(),
+      reason: z.string().nullable().optional(),
+      costUsd: z.number().nullable().optional(),
+    }),
+  ),
 });
 
 export interface RunHistory {
@@ -46,6 +53,8 @@ interface PastItem {
   status: string;
   step: string | null;
   costUsd: number | null;
+  /** Why it ended as it did, where there is more to say. */
+  reason: string | null;
 }
 
 /** Run folders, newest first. */
@@ -87,6 +96,7 @@ export async function readRun(paths: Paths, runId: string): Promise<RunHistory |
         status: done?.status ?? progress?.status ?? unfinished,
         step: progress?.step ?? null,
         costUsd: done?.costUsd ?? null,
+        reason: done?.reason ?? null,
       };
     }),
   };
@@ -111,7 +121,8 @@ export async function lastRunOf(paths: Paths, id: ItemId): Promise<LastRun | nul
   for (const runId of (await runIds(paths)).slice(0, MOST_LOOKED_AT)) {
     const run = await readRun(paths, runId);
     const item = run?.items.find((candidate) => candidate.id === id);
-    if (run && item) return { runId, workflow: run.workflow, status: item.status, step: item.step };
+    if (run && item)
+      return { runId, workflow: run.workflow, status: item.status, reason: item.reason, step: item.step };
   }
   return null;
 }

@@ -29,12 +29,12 @@ export function createCommandWriter(options: CommandWriterOptions): Writer {
     spec: spec.text,
     isModel: true,
     writesByItself: true,
-    write: ({ worktree, system, task, material, signal, onProgress, onLine }) =>
+    write: ({ worktree, system, task, item, phase, signal, onProgress, onLine }) =>
       withinBounds({ what: spec.text, limits: { idleTimeoutMs, ceilingMs }, signal }, async (call) => {
         const end = await runTaggedProgram({
           command: spec.command,
           cwd: worktree,
-          env: { ...env, AGENTOS_PHASE: material.phase, AGENTOS_ITEM: material.issue },
+          env: { ...env, AGENTOS_PHASE: phase, AGENTOS_ITEM: item },
           input: `${promptText([{ text: system }, { text: task }])}\n`,
           onGroup,
           tagVariable,

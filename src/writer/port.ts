@@ -4,16 +4,6 @@ import type { Journal } from '../journal/port.ts';
 /** tests: only tests count, and the code is not there yet; code: the tests are frozen. */
 export type WritingPhase = 'tests' | 'code';
 
-/** What the embedded model works on; every other writer gets the text of the task and never looks here. */
-export interface WritingMaterial {
-  phase: WritingPhase;
-  issue: string;
-  /** The body of the LLD. */
-  lld: string;
-  /** Counted from 1 within the phase. */
-  round: number;
-}
-
 export interface WriteRequest {
   /** The step's name, e.g. `tests-1`, `code-2`. */
   step: string;
@@ -22,9 +12,10 @@ export interface WriteRequest {
   /** Where files are changed, and nowhere else. */
   worktree: string;
   system: string;
-  /** The whole task, with the text of the LLD in it. */
+  item: string;
+  phase: WritingPhase;
+  /** The whole task; it begins with the text of the LLD. */
   task: string;
-  material: WritingMaterial;
   /** For writers that make several calls: each of them is a durable step. */
   journal: Journal;
   signal: AbortSignal;
@@ -51,7 +42,7 @@ export interface WriteReply {
  */
 export interface Writer {
   readonly spec: string;
-  /** False for the embedded model. */
+  /** False for the recorded tour. */
   readonly isModel: boolean;
   /** True for programs that could write elsewhere too: then it is looked at what changed outside of the worktree. */
   readonly writesByItself: boolean;

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/core/clock.ts';
 import { inspectJournal, inspectResults } from '../../src/journal/inspect.ts';
 import type { Journal } from '../../src/journal/port.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
+import { stepId } from '../../src/journal/step-id.ts';
 import { runChild, startChild } from '../support/journal-child-process.ts';
 
 let folder: string;
@@ -86,7 +87,9 @@ describe('inspecting a journal', () => {
     await journal.step({ name: 'two', inputs: null }, async () => 'other');
     journal.close();
     const before = everything();
-    expect(inspectResults(file, 'one')).toEqual([{ for: 'a' }, { for: 'b' }]);
+    expect(inspectResults(file, 'one')).toEqual(
+      ['a', 'b'].map((inputs) => ({ id: stepId({ name: 'one', inputs }), value: { for: inputs } })),
+    );
     expect(inspectResults(file, 'three')).toEqual([]);
     expect(inspectResults(join(folder, 'none.db'), 'one')).toEqual([]);
     expect(everything()).toEqual(before);

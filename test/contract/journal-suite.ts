@@ -213,14 +213,18 @@ export function journalRules(backend: string, place: (folder: string) => Journal
         expect(runs()).toBe(0);
       });
 
-      it('that nobody started, or that has its result, can not be settled', async () => {
+      it('that nobody started can not be settled; one that was settled can be again, until another step is started', async () => {
         const journal = open();
         expect(journal.settle('decision-1', 'too early')).toBe(false);
         await wait(journal);
         expect(journal.settle('decision-2', 'another')).toBe(false);
         expect(journal.settle('decision-1', 'first')).toBe(true);
-        expect(journal.settle('decision-1', 'second')).toBe(false);
-        expect((await journal.step(question, async () => 'wrong')).value).toBe('first');
+        expect(reopen(journal).settle('decision-1', 'second')).toBe(true);
+        const next = open();
+        expect((await next.step(question, async () => 'wrong')).value).toBe('second');
+        await next.step({ name: 'revise-1', inputs: null }, async () => 'r');
+        expect(next.settle('decision-1', 'third')).toBe(false);
+        expect((await reopen(next).step(question, async () => 'wrong')).value).toBe('second');
       });
 
       it('with other inputs is another question: the word counts for the one that was started last', async () => {

@@ -216,7 +216,9 @@ test('Ctrl+C with workers at work: nothing new, 130 within the bound, no process
 test('a second Ctrl+C ends at once', async () => {
   const repository = await testRepository({ 1: ISSUE });
   const stubborn = `command:trap '' TERM INT; echo started >&2; while true; do sleep 0.1; done`;
-  const program = startAgentos(['lld', '1', '--drafter', stubborn, '--reviewer', 'offline'], { cwd: repository.root });
+  const program = startAgentos(['lld', '1', '--drafter', stubborn, '--reviewer', 'command:true'], {
+    cwd: repository.root,
+  });
   await program.printed('started');
   program.child.kill('SIGINT');
   await program.printed('SIGINT: stopping');

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { ISSUE, lldFor } from '../support/models.ts';
 import { agentos, PROJECT, type ProgramOptions, startAgentos } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
+import { scriptedModels } from '../support/scripted-models.ts';
 import { treeOf } from '../support/tree.ts';
 
 const optionsOf = (repository: TestRepository, env: Record<string, string> = {}): ProgramOptions => ({
@@ -50,10 +51,11 @@ test('a dry run shows the plan and touches nothing at all, not even the state fo
 
 test('a dry run says from where an interrupted item goes on, and what is done already', async () => {
   const repository = await testRepository({ 42: ISSUE, 43: ISSUE });
+  const willing = await scriptedModels(repository);
   await repository.write('lld.md', lldFor('42'));
   const models = ['--drafter', 'command:cat lld.md', '--reviewer', 'command:false'];
   expect((await agentos(['lld', '42', '--max-retries', '0', ...models], optionsOf(repository))).code).toBe(1);
-  expect((await agentos(['lld', '43', '--offline'], optionsOf(repository))).code).toBe(0);
+  expect((await agentos(['lld', '43', ...willing.flags], optionsOf(repository))).code).toBe(0);
   const before = await treeOf(repository.root);
   const [people, json] = await Promise.all([
     agentos(['lld', '42', '43', '--dry-run', ...models], optionsOf(repository)),
@@ -70,11 +72,12 @@ test('a dry run says from where an interrupted item goes on, and what is done al
 
 test('--quiet is results only, --verbose is every step and file', async () => {
   const repository = await testRepository({ 1: ISSUE, 2: ISSUE });
-  const quiet = await agentos(['lld', '1', '--offline', '--quiet'], optionsOf(repository));
+  const { flags } = await scriptedModels(repository);
+  const quiet = await agentos(['lld', '1', ...flags, '--quiet'], optionsOf(repository));
   expect(quiet.stdout).toMatch(
-    /^\[LLD-1\] succeeded \(docs\/lld\/LLD-1\.md, .*\)\n\n1 {2}succeeded {2}.*docs\/lld\/LLD-1\.md\nTotal: 1 item \(1 succeeded\), \$0\.0000, .*\nNext: agentos implement 1 --offline\n$/,
+    /^\[LLD-1\] succeeded \(docs\/lld\/LLD-1\.md, .*\)\n\n1 {2}succeeded {2}.*docs\/lld\/LLD-1\.md\nTotal: 1 item \(1 succeeded\), \$0\.0000, .*\nNext: agentos implement 1\n$/,
   );
-  const verbose = await agentos(['lld', '2', '--offline', '--verbose'], optionsOf(repository));
+  const verbose = await agentos(['lld', '2', ...flags, '--verbose'], optionsOf(repository));
   expect(verbose.stdout).toMatch(/^\[COORDINATOR\] run \d{8}T/m);
   expect(verbose.stdout).toMatch(/^\[LLD-2\] wrote .*001-issue\.md$/m);
   expect(verbose.stdout).toMatch(/^\[LLD-2\] review-1: done in /m);
@@ -92,10 +95,10 @@ test('with --json stdout is JSON only, a line per event and the summary last, al
   expect(lines.at(-1)).toMatchObject({
     workflow: 'lld',
     exitCode: 1,
-    counts: { total: 2, succeeded: 1, failed: 1 },
+    counts: { total: 2, discuss: 1, failed: 1 },
     retryCommand: 'agentos lld --ids 2 --offline',
     items: [
-      { id: '1', status: 'succeeded', error: null },
+      { id: '1', status: 'discuss', error: null },
       { id: '2', status: 'failed', error: { code: 'issue-unreadable' } },
     ],
   });

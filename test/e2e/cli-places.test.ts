@@ -7,6 +7,7 @@ import { ISSUE } from '../support/models.ts';
 import { agentos, PROJECT, type ProgramOptions } from '../support/program.ts';
 import { expectRefusal } from '../support/refusal.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
+import { scriptedModels } from '../support/scripted-models.ts';
 import { treeOf } from '../support/tree.ts';
 
 const optionsOf = (repository: TestRepository, env: Record<string, string> = {}): ProgramOptions => ({
@@ -134,7 +135,7 @@ test('state goes where AGENTOS_HOME or --base-dir say: inside as named, outside 
     await agentos(['lld', '1', '--offline'], optionsOf(repository, { AGENTOS_HOME: outside })),
     await agentos(['lld', '1', '--offline', '--base-dir', '.'], optionsOf(repository)),
   ];
-  expect(ends.map((ended) => ended.code)).toEqual([0, 0, 0]);
+  expect(ends.map((ended) => ended.code)).toEqual([3, 3, 3]);
   expect(await repository.list('own state')).toContain('runs');
   expect(await readdir(outside)).toEqual([expect.stringMatching(/^repo_sitory-[0-9a-f]{12}$/)]);
   expect(await repository.list('.agentos')).toContain('runs');
@@ -150,7 +151,8 @@ test('a subfolder, a detached HEAD and a dirty tree are all the same to it', asy
   repository.git('checkout', '--quiet', '--detach');
   await repository.write('src/main.js', 'export const answer = 43;\n');
   await repository.write('src/untracked.js', '');
-  const ended = await agentos(['lld', '1', '--offline'], {
+  const { flags } = await scriptedModels(repository);
+  const ended = await agentos(['lld', '1', ...flags], {
     ...optionsOf(repository),
     cwd: join(repository.root, 'src'),
   });
@@ -166,8 +168,8 @@ test('--repo works from anywhere, with a path relative to where one stands', asy
     ...optionsOf(repository),
     cwd: repository.home,
   });
-  expect(ended.code).toBe(0);
-  expect(await repository.list('docs/lld')).toEqual(['LLD-1.md']);
+  expect(ended.code).toBe(3);
+  expect(await repository.list('docs/lineage')).toEqual(['1']);
   expect(await repository.list('../home')).toEqual([]);
 });
 
@@ -187,6 +189,6 @@ test('odd issues fail with their reasons while the others go on', async () => {
   for (const reason of ['2.md is empty', '3.md is not UTF-8 text', '4.md is a folder', '5.md is a link that leaves'])
     expect(stdout).toContain(reason);
   expect(stdout).toContain('Failed: 2, 3, 4, 5. Retry with: agentos lld --ids 2 3 4 5 --offline');
-  expect(await repository.list('docs/lld')).toEqual(['LLD-1.md', 'LLD-10.md']);
+  expect(await repository.list('docs/lineage')).toEqual(['1', '10']);
   expect(await readFile(join(repository.root, 'issues/README.md'), 'utf8')).toBe('# Not an issue');
 });

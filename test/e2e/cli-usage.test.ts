@@ -108,7 +108,7 @@ const mistakes: [args: string[], what: string | RegExp, todo: string | RegExp][]
   [['lld', '137', '--max-retries', '-1'], "argument '-1' is invalid.", 'Write a whole number from 0 to 20.'],
   [['lld', '137', '--max-cost', '0'], "argument '0' is invalid.", 'Write an amount in USD above zero'],
   [['lld', '137', '--quiet', '--verbose'], '--quiet and --verbose exclude each other.', 'Leave one of them away.'],
-  [['lld', '137', '--offline', '--drafter', 'openai:x'], '--offline takes every role', '--drafter offline'],
+  [['lld', '137', '--offline', '--drafter', 'openai:x'], '--offline plays the recorded tour', 'Remove --offline'],
   [['lld', '137', '--drafter', 'nonsense'], '"nonsense" is not a model', 'Write provider:model'],
   [['lld', '137', '--drafter', 'anthropci:x'], 'did you mean anthropic:x?', 'Write provider:model'],
   [['lld', '137', '--drafter', NASTY], /is not a model/, 'Write provider:model'],

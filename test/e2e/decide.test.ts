@@ -76,7 +76,9 @@ test('an item that waits says how to decide, and its plan goes on from the decis
   const at = await place();
   const { code, stdout } = await lld(at);
   expect(code).toBe(3);
-  expect(stdout).toContain('agentos decide 42 --approve | --revise "…" | --drop');
+  expect(stdout).toContain(
+    'Read docs/lineage/42/003-verdict.md, then: agentos decide 42 --approve --reason "…" | --revise "…" | --drop',
+  );
   const plan = JSON.parse((await lld(at, '--dry-run', '--json')).stdout);
   expect(plan.items[0]).toMatchObject({ id: '42', state: 'resumed', fromStep: 'decision-1' });
   // Asked again and again, it costs nothing and goes nowhere.
@@ -91,7 +93,7 @@ test('approved by a person, it succeeds without a further call, and its log and 
   expect(decided).toMatchObject({ code: 0, stderr: '' });
   expect(decided.stdout).toContain(`lld 42 is approved by ${ADA}: The cache holds at most ten values.`);
   expect(decided.stdout).toContain('Recorded in docs/lineage/42/004-verdict.md');
-  expect(decided.stdout).toContain('Go on with: agentos resume ');
+  expect(decided.stdout).toContain('Resume with: agentos resume ');
   const verdict = await at.repository.read('docs/lineage/42/004-verdict.md');
   expect(verdict).toMatch(/^# Decision: 42 - Add a number\n/);
   expect(verdict).toContain(ADA);
@@ -170,7 +172,8 @@ test('one that waits again is decided on again', async () => {
   expect((await lld(at)).code).toBe(3);
   const plan = JSON.parse((await lld(at, '--dry-run', '--json')).stdout);
   expect(plan.items[0]).toMatchObject({ fromStep: 'decision-2' });
-  expect((await at.run('decide', '42', '--approve')).stdout).toContain('docs/lineage/42/007-verdict.md');
+  const decided = await at.run('decide', '42', '--approve', '--reason', 'We do.');
+  expect(decided.stdout).toContain('docs/lineage/42/007-verdict.md');
   expect((await lld(at)).code).toBe(0);
   expect(await at.calls()).toHaveLength(4);
   expect((await at.repository.list('docs/lineage/42')).slice(3)).toEqual([
@@ -213,9 +216,12 @@ test('dropped by a person, it is skipped and not pending any more until its issu
   expect(plan.items).toMatchObject([{ id: '42', state: 'new' }]);
 });
 
-test('what fails the mechanical checks can be sent back, but not approved', async () => {
+test('what fails the mechanical checks can be sent back, but not approved, and only that is offered', async () => {
   const broken = lldFor('42').replace('| REQ-2 |', '| REQ-9 |');
-  const at = await waiting({ 'draft.md': broken, 'review-2.md': APPROVED });
+  const at = await place({ 'draft.md': broken, 'review-2.md': APPROVED });
+  const { code, stdout } = await lld(at);
+  expect(code).toBe(3);
+  expect(stdout).toMatch(/Read docs\/lineage\/42\/\d{3}-draft\.md, then: agentos decide 42 --revise "…" \| --drop\n/);
   const before = await treeOf(at.repository.root);
   expectRefusal(await at.run('decide', '42', '--approve', '--reason', 'fine'), 'requirement-uncovered', /--revise/);
   expect(await treeOf(at.repository.root)).toEqual(before);
@@ -224,11 +230,11 @@ test('what fails the mechanical checks can be sent back, but not approved', asyn
   expect(await at.repository.read('docs/lld/LLD-42.md')).toContain('as a person asked');
 });
 
-test('an approval answers the open questions of the draft, and is refused without an answer', async () => {
+test('an approval answers the open questions of the draft and the reviewer, and is refused without an answer', async () => {
   const question = 'Which module owns the rounding?';
   const asking = lldFor('42').replace('### Open Questions\n', `### Open Questions\n- [ ] ${question}\n`);
-  const at = await waiting({ 'draft.md': asking, 'review-1.md': APPROVED });
-  expectRefusal(await at.run('decide', '42', '--approve'), question, '--reason');
+  const at = await waiting({ 'draft.md': asking });
+  expectRefusal(await at.run('decide', '42', '--approve'), `Who pays for it? / ${question}`, '--reason');
   expect((await at.run('decide', '42', '--approve', '--reason', 'The money module.')).code).toBe(0);
   expect((await lld(at)).code).toBe(0);
   expect(await at.repository.read('docs/lld/LLD-42.md')).toContain(
@@ -253,11 +259,25 @@ test('what is wrong with the command or the item is one line, exit code 2, and n
   );
   expect(await treeOf(at.repository.root)).toEqual(before);
 
-  expect((await at.run('decide', '42', '--approve')).code).toBe(0);
-  const decided = await treeOf(at.repository.root);
-  expectRefusal(await at.run('decide', '42', '--drop'), '42 was decided on already', 'agentos resume');
-  expect(await treeOf(at.repository.root)).toEqual(decided);
+  expectRefusal(await at.run('decide', '42', '--approve'), 'Who pays for it?', '--reason');
+  expect(await treeOf(at.repository.root)).toEqual(before);
+});
+
+test('a decision can be corrected until a run has used it: the last one counts, and the lineage keeps both', async () => {
+  const at = await waiting();
+  expect((await at.run('decide', '42', '--drop', '--reason', 'A slip.')).code).toBe(0);
+  const second = await at.run('decide', '42', '--approve', '--reason', 'We pay.');
+  expect(second).toMatchObject({ code: 0, stderr: '' });
+  expect(second.stdout).toContain('Recorded in docs/lineage/42/005-verdict.md, in place of the decision before it');
   expect((await lld(at)).code).toBe(0);
+  expect(await at.calls()).toHaveLength(2);
+  expect((await at.repository.list('docs/lineage/42')).slice(3)).toEqual([
+    '004-verdict.md',
+    '005-verdict.md',
+    '006-final.md',
+  ]);
+  expect(await at.repository.read('docs/lineage/42/004-verdict.md')).toContain('A slip.');
+  expect(await at.repository.read('docs/lld/LLD-42.md')).toContain(`Approved by ${ADA}: We pay.`);
   expectRefusal(await at.run('decide', '42', '--drop'), /its last run \(lld .*\) has it as succeeded/, 'discuss');
 });
 
@@ -271,7 +291,7 @@ test('a decision on an issue that was changed since is refused: it would not cou
   await at.repository.write('issues/42.md', ISSUE);
   expectRefusal(await at.run('decide', '42', '--approve'), 'was changed since', 'agentos lld 42');
   expect((await lld(at)).code).toBe(3);
-  expect((await at.run('decide', '42', '--approve')).code).toBe(0);
+  expect((await at.run('decide', '42', '--approve', '--reason', 'We pay.')).code).toBe(0);
   expect((await lld(at)).code).toBe(0);
   expect(await at.calls()).toHaveLength(4);
 });
@@ -291,7 +311,7 @@ test('while a run is at the item, nothing can be decided', async () => {
   await at.repository.write('.agentos/locks/lld-42.lock', JSON.stringify(holder));
   expectRefusal(await at.run('decide', '42', '--approve'), `process ${process.pid}`, 'agentos status');
   await rm(join(at.repository.root, '.agentos/locks/lld-42.lock'));
-  expect((await at.run('decide', '42', '--approve')).code).toBe(0);
+  expect((await at.run('decide', '42', '--approve', '--reason', 'We pay.')).code).toBe(0);
 });
 
 test('a decision outlives a killed run, and its file is written again if it is missing', async () => {

@@ -400,13 +400,16 @@ test('an LLD whose files have moved since its approval is checked again before a
 test('no LLD, a wrong flag and a missing key: one line, exit 2, nothing written', async () => {
   const repository = await designedRepository([]);
   const options = { cwd: repository.root, env: { HOME: repository.home } };
-  const missing = await agentos(['implement', '42', '--implementer', implementer(), '--reviewer', 'offline'], options);
+  const missing = await agentos(
+    ['implement', '42', '--implementer', implementer(), '--reviewer', 'command:true'],
+    options,
+  );
   expect(missing.code).toBe(2);
   expect(missing.stderr).toContain('There is no LLD for 42');
   await approve(repository, '42', lldFor('42'));
   const wrong = await agentos(['implement', '42', '--implementer', 'claude-kode'], options);
   expect(wrong.code).toBe(2);
-  const key = await agentos(['implement', '42', '--implementer', 'claude-code', '--reviewer', 'offline'], options);
+  const key = await agentos(['implement', '42', '--implementer', 'claude-code', '--reviewer', 'command:true'], options);
   expect(key.code).toBe(2);
   expect(key.stderr).toContain('The implementer needs a key for anthropic');
   expect(existsSync(join(repository.root, '.agentos'))).toBe(false);

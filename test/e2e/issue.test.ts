@@ -334,24 +334,3 @@ test('--halt 1 starts nothing after the first failure', async () => {
   expect(vendor.calls).toHaveLength(1);
   expect((await summaryOf(repository)).counts).toMatchObject({ failed: 1, cancelled: 2 });
 });
-
-test('--offline needs no key and no network, from any folder, with the state elsewhere; lld goes on from there', async () => {
-  const repository = await testRepository({});
-  await repository.write('briefs/quota.md', BRIEF);
-  await repository.write('settings.yaml', 'bounds:\n  maxRounds: 2\n');
-  const state = join(repository.home, '..', 'state');
-  const where = ['--repo', repository.root, '--base-dir', state, '--config', join(repository.root, 'settings.yaml')];
-  const options = { cwd: repository.home, env: { HOME: repository.home } };
-  const quiet = await agentos(['issue', '--all', '--offline', '--quiet', ...where], options);
-  expect(quiet.code).toBe(0);
-  expect(quiet.stdout).not.toContain('review 1');
-  const text = await repository.read('issues/1.md');
-  expect(text).toContain('No model was involved');
-  expect(text).toContain('the whole batch has to be started again');
-  expect(existsSync(join(repository.root, '.agentos'))).toBe(false);
-
-  const lld = await agentos(['lld', '1', '--offline', '--verbose', ...where], options);
-  expect(lld.code).toBe(0);
-  expect(await repository.list('docs/lld')).toEqual(['LLD-1.md']);
-  expect(await repository.list('../home')).toEqual([]);
-});

@@ -35,7 +35,6 @@ function ask(command: string, { signal, system, parts, onProgress, ...options }:
     role: 'drafter',
     system: system ?? 'The system prompt.',
     parts: parts ?? [{ text: 'First part.', repeats: true }, { text: 'Second part.' }],
-    material: { task: 'draft', issue: { id: '1', title: '', body: '', hash: '' }, paths: [] },
     stepId: 'draft#1',
     signal: signal ?? new AbortController().signal,
     ...(onProgress === undefined ? {} : { onProgress }),

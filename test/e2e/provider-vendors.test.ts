@@ -7,11 +7,6 @@ import type { ModelReply, ModelRequest } from '../../src/provider/port.ts';
 import { createVendorProvider } from '../../src/provider/vendor.ts';
 import { type Answer, startVendor, type Vendor } from '../support/vendor/index.ts';
 
-const MATERIAL: ModelRequest['material'] = {
-  task: 'draft',
-  issue: { id: '1', title: '', body: '', hash: '' },
-  paths: [],
-};
 const KEY = 'sk-test-1234567890abcdef';
 
 const FORMATS = [
@@ -75,7 +70,6 @@ async function ask(format: { provider: string; model: string }, ask: Ask): Promi
     role: ask.role ?? 'drafter',
     system: 'You write designs.',
     parts: [{ text: 'The template.', repeats: true }, { text: 'The issue.', repeats: true }, { text: 'The findings.' }],
-    material: MATERIAL,
     stepId: 'draft#1',
     signal: ask.signal ?? new AbortController().signal,
     ...(ask.onProgress === undefined ? {} : { onProgress: ask.onProgress }),
@@ -358,7 +352,6 @@ describe('what only one vendor does', () => {
         role: 'drafter',
         system: '',
         parts: [{ text: 'x' }],
-        material: MATERIAL,
         stepId: 'draft#1',
         signal,
       }),

@@ -8,9 +8,9 @@ import { parseItemId } from '../../src/core/ids.ts';
 import { pathsOf } from '../../src/core/paths.ts';
 import { readLld } from '../../src/governance/lld/document.ts';
 import { readFrontMatter } from '../../src/governance/lld/front-matter.ts';
-import type { Material } from '../../src/governance/material.ts';
 import { createPrompts } from '../../src/governance/prompts.ts';
 import { isTrustworthy, readReview } from '../../src/governance/review/reader.ts';
+import { tagged } from '../../src/governance/tagged.ts';
 import type { Journal } from '../../src/journal/port.ts';
 import { createOfflineProvider } from '../../src/provider/offline/provider.ts';
 import { createDirectorySource } from '../../src/source/directory.ts';
@@ -41,7 +41,7 @@ async function sampleRepository(): Promise<string> {
 
 const journal: Journal = {
   location: 'memory',
-  step: async (_key, run) => ({ value: await run({ id: 'step', earlierStarts: 0 }), replayed: false }),
+  step: async ({ name }, run) => ({ value: await run({ id: `${name}#1`, earlierStarts: 0 }), replayed: false }),
   steps: () => [],
   remove: () => undefined,
   close: () => undefined,
@@ -49,7 +49,7 @@ const journal: Journal = {
 const signal = new AbortController().signal;
 const nothing = (): undefined => undefined;
 
-/** The body of the approved LLD, as the workflow makes it with the embedded model. */
+/** The body of the approved LLD, as the workflow makes it from the recordings. */
 async function approvedDesign(id: string): Promise<string> {
   const directory = await sampleRepository();
   const paths = pathsOf(directory, join(directory, '.agentos'));
@@ -82,8 +82,9 @@ async function write(worktree: string, lld: string, id: string, phase: WritingPh
     stepId: `${phase}#${round}`,
     worktree,
     system: '',
-    task: '',
-    material: { phase, issue: id, lld, round },
+    task: tagged('lld', lld),
+    item: id,
+    phase,
     journal,
     signal,
     onProgress: nothing,
@@ -264,28 +265,22 @@ test('an edited design gets no recorded code, and a changed file no recorded cha
   expect(git(worktree, 'status', '--porcelain')).toBe(' M src/brew.js\n');
 });
 
-describe('the code review of the embedded model', () => {
-  const evidence = ['tests', 'red', 'frozen', 'green'].map((gate) => ({ gate, passed: true, summary: '' }));
-
+describe('the recorded code review', () => {
   async function reviewOf(id: string, rounds: number, spoil?: (worktree: string) => Promise<void>): Promise<string> {
     const worktree = await sampleRepository();
     for (let round = 1; round <= rounds; round++) await write(worktree, await designOf(id), id, 'tests', round);
     await write(worktree, await designOf(id), id, 'code', 1);
     await spoil?.(worktree);
     git(worktree, 'add', '--all');
-    const material: Material = {
-      task: 'code-review',
-      issue: { id, title: 'A title' },
-      lld: await designOf(id),
-      diff: git(worktree, 'diff', '--cached'),
-      round: 1,
-      evidence,
-    };
-    const request = { role: 'reviewer' as const, system: '', parts: [], material, stepId: 'review-1', signal };
+    const parts = [
+      { text: tagged('lld', await designOf(id)) },
+      { text: tagged('change', git(worktree, 'diff', '--cached')) },
+    ];
+    const request = { role: 'reviewer' as const, system: '', parts, stepId: 'review-1#1', signal };
     return (await createOfflineProvider().complete(request)).text;
   }
 
-  test.each(TOURS)('is the recorded one for the recorded code of issue $id', async ({ id, rounds }) => {
+  test.each(TOURS)('is for the recorded code of issue $id', async ({ id, rounds }) => {
     const text = await reviewOf(id, rounds);
     const review = readReview(text);
     expect(text).toContain('I am the recorded reviewer of the agentos tour');
@@ -294,21 +289,9 @@ describe('the code review of the embedded model', () => {
     expect(review.findings.map(({ tier }) => tier)).toEqual(id === '7' ? [3] : []);
   });
 
-  test('is by rules for code that somebody changed, and approves what keeps to the design', async () => {
-    const text = await reviewOf('21', 1, (worktree) =>
-      writeFile(join(worktree, 'src/temperature.js'), "export const formatTemperature = () => '203 °F';\n"),
-    );
-    expect(text).toContain('I am the embedded reviewer of agentos, not a language model');
-    expect(readReview(text)).toMatchObject({ verdict: 'APPROVED', problems: [], findings: [] });
-  });
-
-  test('names files that the design does not', async () => {
-    const review = readReview(
-      await reviewOf('21', 1, (worktree) => writeFile(join(worktree, 'src/kéttle extra.js'), 'export default 1;\n')),
-    );
-    expect(review).toMatchObject({ verdict: 'REVISE', problems: [] });
-    expect(review.findings.map(({ tier, area, text }) => `${tier} ${area}: ${text}`)).toEqual([
-      expect.stringContaining('2 Architecture: Outside of the design: src/kéttle extra.js is changed'),
-    ]);
+  test('is for no code that somebody changed', async () => {
+    const spoil = (worktree: string): Promise<void> =>
+      writeFile(join(worktree, 'src/temperature.js'), "export const formatTemperature = () => '203 °F';\n");
+    await expect(reviewOf('21', 1, spoil)).rejects.toMatchObject({ problem: { code: 'offline-no-reply' } });
   });
 });

@@ -10,6 +10,7 @@ import { checkLld } from '../../src/governance/lld/checks.ts';
 import { LLD_FORM } from '../../src/governance/lld/form.ts';
 import { createPrompts } from '../../src/governance/prompts.ts';
 import { readReview } from '../../src/governance/review/reader.ts';
+import { untagged } from '../../src/governance/tagged.ts';
 import { createOfflineProvider } from '../../src/provider/offline/provider.ts';
 import { createDirectorySource } from '../../src/source/directory.ts';
 import { createDocumentQuestions } from '../../src/workflow/document-questions.ts';
@@ -18,7 +19,7 @@ import { type LoopOutcome, reviewLoop } from '../../src/workflow/review-loop.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../../examples/demo/repository', import.meta.url));
 
-/** The review loop of the workflow over the embedded model, on the sample repository's own files. */
+/** The review loop of the workflow over the recordings, on the sample repository's own files. */
 async function tourOf(
   id: string,
 ): Promise<{ outcome: LoopOutcome; steps: string[]; events: ItemEvent[]; versions: string[] }> {
@@ -41,12 +42,13 @@ async function tourOf(
   const versions: string[] = [];
   const signal = new AbortController().signal;
   const prompts = createPrompts(new Map());
-  const ask = createDocumentQuestions(lldSubject({ issue, context: '', paths, prompts }), {
+  const ask = createDocumentQuestions(lldSubject({ issue, context: '', prompts }), {
     prompts,
-    call: async ({ step, role, system, parts, material, unusable }) => {
-      const { text } = await provider.complete({ role, system, parts, material, stepId: 'draft#1', signal });
+    call: async ({ step, role, system, parts, unusable }) => {
+      const { text } = await provider.complete({ role, system, parts, stepId: `${step}#1`, signal });
       expect(unusable(text)).toBeNull();
-      if (material.task === 'review') expect(readReview(text).coverage).toEqual(countsOf(material.draft));
+      const draft = parts.map((part) => untagged('draft', part.text)).find((found) => found !== null) ?? '';
+      if (role === 'reviewer') expect(readReview(text).coverage).toEqual(countsOf(draft));
       steps.push(step);
       return text;
     },

@@ -73,7 +73,8 @@ async function scene(spec: string, script: Script, vendorOptions: VendorOptions 
         worktree: repository.root,
         system: 'You write code.',
         task: 'Make the answer 43.',
-        material: { phase: 'code', issue: '42', lld: '', round: 1 },
+        item: '42',
+        phase: 'code',
         journal: request.journal ?? journal(),
         signal: new AbortController().signal,
         onProgress: () => {

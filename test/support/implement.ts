@@ -41,7 +41,7 @@ export async function approve(repository: TestRepository, id: string, body: stri
   await repository.write(`issues/${id}.md`, ISSUE);
   const issue = await createDirectorySource(join(repository.root, 'issues')).read(parseItemId(id));
   const baseCommit = repository.git('rev-parse', 'HEAD');
-  const by = { drafter: 'command:x', reviewer: 'command:y', modelInvolved: true, rounds: 1, baseCommit };
+  const by = { drafter: 'command:x', reviewer: 'command:y', recorded: false, rounds: 1, baseCommit };
   await repository.write(`docs/lld/LLD-${id}.md`, approvedLld(body, issue, by));
 }
 

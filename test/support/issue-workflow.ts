@@ -8,7 +8,6 @@ import { NO_USAGE } from '../../src/core/money.ts';
 import { type Paths, pathsOf } from '../../src/core/paths.ts';
 import { createPrompts } from '../../src/governance/prompts.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
-import { createOfflineProvider } from '../../src/provider/offline/provider.ts';
 import type { Provider } from '../../src/provider/port.ts';
 import { createBriefSource } from '../../src/source/briefs.ts';
 import { createDirectorySource } from '../../src/source/directory.ts';
@@ -62,7 +61,7 @@ export type Replies = Partial<Record<string, string | (() => never | Promise<str
 export async function runIssueAt(
   { paths }: IssuePlace,
   replies: Replies = {},
-  { id = 'quota', embedded = false }: { id?: string; embedded?: boolean } = {},
+  { id = 'quota' }: { id?: string } = {},
 ): Promise<IssueRun> {
   const asked: Asked[] = [];
   const events: ItemEvent[] = [];
@@ -89,9 +88,7 @@ export async function runIssueAt(
     ],
     paths,
     journal,
-    providers: embedded
-      ? { drafter: createOfflineProvider(), reviewer: createOfflineProvider() }
-      : { drafter: provider('test:drafter'), reviewer: provider('test:reviewer') },
+    providers: { drafter: provider('test:drafter'), reviewer: provider('test:reviewer') },
     prompts: createPrompts(new Map()),
     budget: { costOf: () => 0 },
     maxRounds: 3,

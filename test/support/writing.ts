@@ -29,7 +29,8 @@ export function startWriting(writer: Writer, told: Told): Writing {
     worktree: told.worktree,
     system: told.system ?? 'You write code.',
     task: told.task ?? 'Do what the LLD says.',
-    material: { phase: 'code', issue: '', lld: '', round: 1 },
+    item: '',
+    phase: 'code',
     journal: NO_JOURNAL,
     signal: told.signal ?? new AbortController().signal,
     onProgress: () => {

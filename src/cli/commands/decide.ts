@@ -15,13 +15,13 @@ export interface DecideFlags extends PlaceFlags {
   json?: boolean;
 }
 
-/** A person's word on an item that waits; the next run goes on from there. */
+/** Records a person's decision on an item that waits; the next run resumes from it, and until then it can be replaced. */
 export async function decideCommand(idText: string, flags: DecideFlags): Promise<number> {
   const id = readItemId(idText, flags.repo);
   const word = wordOf(id, flags);
   const project = await projectOf(flags);
   const { paths, mask } = project;
-  const { workflow, decision, lineage } = await decide(project, id, word);
+  const { workflow, decision, lineage, replaces } = await decide(project, id, word);
   const last = await lastRunOf(paths, id);
   const isNewest = last === null || (await runIds(paths))[0] === last.runId;
   const next = isNewest ? 'agentos resume' : `agentos resume ${last.runId}`;
@@ -33,8 +33,8 @@ export async function decideCommand(idText: string, flags: DecideFlags): Promise
   }
   const terminal = createTerminal(process.stdout, process.env, mask);
   terminal.line(`${workflow} ${id} is ${printable(describeDecision(decision))}`);
-  terminal.line(`Recorded in ${lineage}`);
-  terminal.line(`Go on with: ${next}  (or: agentos ${workflow} ${id}, with the models and flags of that run)`);
+  terminal.line(`Recorded in ${lineage}${replaces ? ', in place of the decision before it' : ''}`);
+  terminal.line(`Resume with: ${next}  (or: agentos ${workflow} ${id}, with the models and flags of that run)`);
   return EXIT.ok;
 }
 

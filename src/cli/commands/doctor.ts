@@ -100,12 +100,12 @@ async function examineKeys(flags: PlaceFlags): Promise<Examined[]> {
   return [...notes, ...tried];
 }
 
-/** Without keys the embedded model can still be tried; what else is missing, it needs too. */
+/** Without keys there is still the tour; whatever else is missing, it needs too. */
 function advice(checks: { name: string; state: string }[]): string {
   const onlyModels = checks.every(
     ({ name, state }) => state !== 'bad' || name === 'drafter' || name === 'reviewer' || name === 'implementer',
   );
   return onlyModels
-    ? 'Mend what is BAD, or try it without any key: agentos lld --all --offline'
-    : 'Mend what is BAD, then ask again: agentos doctor';
+    ? 'Fix what is marked BAD, then run agentos doctor again. agentos demo needs no key.'
+    : 'Fix what is marked BAD, then run agentos doctor again.';
 }

@@ -1,60 +1,66 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ItemId } from '../../core/ids.ts';
-import type { Material } from '../../governance/material.ts';
-import { readReview } from '../../governance/review/reader.ts';
+import { tagged } from '../../governance/tagged.ts';
 import { createDirectorySource } from '../../source/directory.ts';
-import type { Issue } from '../../source/port.ts';
+import type { ModelReply } from '../port.ts';
 import { createOfflineProvider } from './provider.ts';
+import { isRecordedIssue } from './tour.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../../../examples/demo/repository', import.meta.url));
 
-async function readSample(id: string): Promise<{ issue: Issue; paths: string[] }> {
-  const issue = await createDirectorySource(join(REPOSITORY, 'issues')).read(id as ItemId);
-  const entries = await readdir(REPOSITORY, { recursive: true, withFileTypes: true });
-  const paths = entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(REPOSITORY.length + 1));
-  return { issue, paths };
+async function shown(id: string): Promise<string> {
+  const { title, body } = await createDirectorySource(join(REPOSITORY, 'issues')).read(id as ItemId);
+  return `# ${title}\n\n${body}`;
 }
 
-async function reply(material: Material): Promise<string> {
-  const request = {
-    role: 'drafter' as const,
-    system: '',
-    parts: [],
-    material,
-    stepId: 'draft#1',
-    signal: new AbortController().signal,
-  };
-  return (await createOfflineProvider().complete(request)).text;
+function reply(
+  step: string,
+  material: Record<string, string>,
+  signal = new AbortController().signal,
+): Promise<ModelReply> {
+  const parts = Object.entries(material).map(([tag, text]) => ({ text: tagged(tag, text) }));
+  return createOfflineProvider().complete({ role: 'drafter', system: '', parts, stepId: `${step}#1`, signal });
 }
 
-describe('what was not recorded', () => {
-  test('an edited issue gets a scaffold', async () => {
-    const { issue, paths } = await readSample('21');
-    const recorded = await reply({ task: 'draft', issue, paths });
-    const edited = await reply({ task: 'draft', issue: { ...issue, hash: 'another' }, paths });
-    expect(recorded).toContain('formatTemperature');
-    expect(edited).toContain('A scaffold');
-    expect(edited).toContain('Modify');
-  });
+const NOTHING = { problem: { code: 'offline-no-reply' } };
 
-  test('an edited draft is judged by the checks, not with the recorded words', async () => {
-    const { issue, paths } = await readSample('21');
-    const draft = (await reply({ task: 'draft', issue, paths })).replace(
-      '### Open Questions\nNone.',
-      '### Open Questions\n- [ ] Kelvin too?',
-    );
-    const text = await reply({ task: 'review', issue, draft, round: 1, checks: [], coverage: '' });
-    expect(text).toContain('I am the embedded reviewer of agentos');
-    expect(readReview(text)).toMatchObject({ verdict: 'DISCUSS', questionsForOrchestrator: ['Kelvin too?'] });
-  });
+test('it is no model, costs nothing and answers the same every time', async () => {
+  const { spec, isModel } = createOfflineProvider();
+  expect({ spec, isModel }).toEqual({ spec: 'offline', isModel: false });
+  const issue = await shown('21');
+  const first = await reply('draft', { issue });
+  expect(first).toMatchObject({ asked: 'offline', answered: 'offline', substituted: false, metered: true });
+  expect(first.text).toContain('formatTemperature');
+  expect(Object.values(first.usage)).toEqual([0, 0, 0, 0]);
+  expect(await reply('draft', { issue })).toEqual(first);
+});
+
+test('a call that was cancelled before it began fails with the reason', async () => {
+  const reason = new Error('stopped');
+  await expect(reply('draft', { issue: await shown('21') }, AbortSignal.abort(reason))).rejects.toBe(reason);
+});
+
+test('an edited issue has no recording', async () => {
+  const issue = await shown('21');
+  expect(isRecordedIssue(issue)).toBe(true);
+  expect(isRecordedIssue(`${issue}\n- One more criterion.`)).toBe(false);
+  await expect(reply('draft', { issue: `${issue}\n- One more criterion.` })).rejects.toMatchObject(NOTHING);
+});
+
+test('a draft that somebody edited is never judged with the recorded words', async () => {
+  const issue = await shown('21');
+  const { text: draft } = await reply('draft', { issue });
+  expect((await reply('review-1', { issue, draft })).text).toContain('I am the recorded reviewer of the agentos tour');
+  const edited = draft.replace('### Open Questions\nNone.', '### Open Questions\n- [ ] Kelvin too?');
+  await expect(reply('review-1', { issue, draft: edited })).rejects.toMatchObject(NOTHING);
+  for (const step of ['review-2', 'review-1-again', 'revise-1', 'repair-1-1'])
+    await expect(reply(step, { issue, draft }), step).rejects.toMatchObject(NOTHING);
 });
 
 test('the tests of the sample repository pass', async () => {

@@ -1,8 +1,10 @@
+import { sha256 } from '../../core/hash.ts';
 import { foldResolvedQuestions } from '../../governance/lld/fold-questions.ts';
 import { reviseDraft } from '../../governance/lld/revision.ts';
-import type { Material } from '../../governance/material.ts';
 import { readReview } from '../../governance/review/reader.ts';
-import { recordedCodeReview } from './code-review.ts';
+import { untagged } from '../../governance/tagged.ts';
+import type { PromptPart } from '../port.ts';
+import { recordedCodeReview } from './recorded-code.ts';
 import draft7 from './tour/7-draft.md';
 import firstReview7 from './tour/7-review-1.md';
 import secondReview7 from './tour/7-review-2.md';
@@ -20,41 +22,55 @@ interface Recording {
   revisions: string[];
 }
 
-/** By the hash of the issue as the sample repository has it: an edited issue is another issue, and is not in here. */
+/** By the hash of the issue as a drafter is shown it: an edited issue is another issue, and is not in here. */
 const RECORDINGS: Record<string, Recording> = {
-  '740761bbf4b550aa0c8e240537ba2e3006e17ab1ad11b8385c660c3f416ba0c5': {
+  a5f186a863d7c847296ee9334f55147c7759f84fb73b9c803caa500f5571a448: {
     draft: draft7,
     reviews: [firstReview7, secondReview7],
     revisions: [revision7],
   },
-  b4bfae72789866f99d0bcb0971ec12a97ed9005b1111bf727d6f4000956e9100: {
+  '12f27e2cb3a84bf4bceb0b3fe3c1671a5c28af62ad56adeae5cd6c8f90707a7c': {
     draft: draft12,
     reviews: [review12],
     revisions: [],
   },
-  '299c82bc4d92bd5c56cc7dd21bc94d599cc7d2204faa67bc35787fa295c5ba32': {
+  d48cef63c92406f8be0762fe6d7b00b9eccdfbd566a633e5374cc8c0bb75506a: {
     draft: draft21,
     reviews: [review21],
     revisions: [],
   },
 };
 
+/** Whether the tour has a recording for an issue, given as a drafter is shown it. */
+export function isRecordedIssue(text: string): boolean {
+  return recordingOf(text) !== null;
+}
+
 /**
- * The recorded reply for the sample repository, or null. A review or revision is replayed only for the very draft that it
- * was recorded for, so that nobody's own design is approved with words about another one.
+ * The recorded reply to a prompt of the sample repository, or null. It is found by the prompt's own tags, as a model would
+ * read them. A review or revision is replayed only for the very draft that it was recorded for, so that nobody's own design
+ * is approved with words about another one.
  */
-export function recordedReply(material: Material): string | null {
-  if (material.task === 'code-review') return recordedCodeReview(material);
-  if ('brief' in material) return null;
-  const recording = RECORDINGS[material.issue.hash];
-  if (!recording || material.task === 'repair') return null;
-  if (material.task === 'draft') return recording.draft;
-  const index = material.round - 1;
+export function recordedReply(step: string, parts: readonly PromptPart[]): string | null {
+  const shown = (tag: string): string | null =>
+    parts.map(({ text }) => untagged(tag, text)).find((text) => text !== null) ?? null;
+  const lld = shown('lld');
+  if (lld !== null) return recordedCodeReview(lld, { tests: shown('tests'), change: shown('change') });
+  const recording = recordingOf(shown('issue') ?? '');
+  const [, task, round] = /^(draft|review|revise)(?:-(\d+))?$/.exec(step) ?? [];
+  if (recording === null || task === undefined) return null;
+  if (task === 'draft') return recording.draft;
+  const index = Number(round) - 1;
+  const draft = shown('draft') ?? '';
   const reviewed = draftOfRound(recording, index);
   if (reviewed === null) return null;
-  if (material.task === 'review') return same(material.draft, reviewed) ? (recording.reviews[index] ?? null) : null;
+  if (task === 'review') return same(draft, reviewed) ? (recording.reviews[index] ?? null) : null;
   const folded = withAnswers(reviewed, recording.reviews[index]);
-  return same(material.draft, folded) ? (recording.revisions[index] ?? null) : null;
+  return same(draft, folded) ? (recording.revisions[index] ?? null) : null;
+}
+
+function recordingOf(issue: string): Recording | null {
+  return RECORDINGS[sha256(issue.trim())] ?? null;
 }
 
 /** The draft as the rounds before have left it. */
@@ -75,5 +91,5 @@ function withAnswers(draft: string, review: string | undefined): string {
 }
 
 function same(left: string, right: string): boolean {
-  return left.trimEnd() === right.trimEnd();
+  return left.trim() === right.trim();
 }

@@ -1,18 +1,13 @@
 import { AgentosError } from '../../core/errors.ts';
 import { NO_USAGE } from '../../core/money.ts';
-import { type RecordedCode, recordedCode } from '../../provider/offline/recorded-code.ts';
+import { untagged } from '../../governance/tagged.ts';
+import { recordedCode } from '../../provider/offline/recorded-code.ts';
 import type { WriteRequest, Writer } from '../port.ts';
 import { playBack } from './play-back.ts';
-import { scaffoldTests } from './test-scaffold.ts';
-import { writeWorktreeFile } from './worktree-file.ts';
 
 const SPEC = 'offline';
 
-/**
- * The embedded model as a writer. The designs of the tour get the tests and the code that were recorded for them. For
- * any other design it can make a scaffold of the tests, which fail until somebody writes them; code it can't write, and
- * it says so.
- */
+/** Plays back the tests and the code that were recorded for the designs of the tour; any other design is refused. */
 export function createOfflineWriter(): Writer {
   return {
     spec: SPEC,
@@ -20,29 +15,20 @@ export function createOfflineWriter(): Writer {
     writesByItself: false,
     async write(request) {
       request.signal.throwIfAborted();
-      const recording = recordedCode(request.material.lld);
-      const text = recording ? await writeRecorded(recording, request) : await writeByRules(request);
+      const text = await writeRecorded(request);
       request.onProgress();
       return { text, answered: SPEC, usage: NO_USAGE, metered: true, costUsd: 0 };
     },
   };
 }
 
-async function writeRecorded(recording: RecordedCode, { worktree, material, onLine }: WriteRequest): Promise<string> {
-  const step = recording[material.phase][material.round - 1];
-  if (!step) return 'Nothing more was recorded.';
-  await playBack(step, { worktree, issue: material.issue, onLine });
-  return step.words;
-}
-
-async function writeByRules({ worktree, material, onLine }: WriteRequest): Promise<string> {
-  const refused = (why: 'not-recorded' | 'language'): AgentosError =>
-    new AgentosError({ code: 'offline-no-code', id: material.issue, why, file: null });
-  if (material.phase === 'code') throw refused('not-recorded');
-  if (material.round > 1) return 'The scaffold of the tests is there; rules can do no more.';
-  const scaffold = await scaffoldTests(worktree, material);
-  if (!scaffold) throw refused('language');
-  await writeWorktreeFile(worktree, scaffold.path, scaffold.text);
-  onLine(`scaffold of tests in ${scaffold.path}`);
-  return `A scaffold, made by rules: ${scaffold.path} has a test for each scenario, and each of them fails until somebody writes it.`;
+async function writeRecorded({ step, task, item, worktree, onLine }: WriteRequest): Promise<string> {
+  const recording = recordedCode(untagged('lld', task) ?? '');
+  if (recording === null)
+    throw new AgentosError({ code: 'offline-no-code', id: item, why: 'not-recorded', file: null });
+  const [, phase, round] = /^(tests|code)-(\d+)$/.exec(step) ?? [];
+  const recorded = phase === 'tests' || phase === 'code' ? recording[phase][Number(round) - 1] : undefined;
+  if (recorded === undefined) return 'Nothing more was recorded.';
+  await playBack(recorded, { worktree, issue: item, onLine });
+  return recorded.words;
 }
