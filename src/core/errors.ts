@@ -85,7 +85,7 @@ export type Problem =
       code: 'decision-refused';
       id: string;
       workflow: WorkflowName;
-      why: 'changed' | 'checks' | 'questions' | 'recorded';
+      why: 'changed' | 'checks' | 'questions' | 'recorded' | 'kept';
       detail: string;
     }
   | { code: 'internal'; detail: string };

@@ -43,6 +43,32 @@ export interface PlannedItem {
   after: readonly string[];
   /** Paths, files or folders, that no other item works on at the same time. */
   exclusive: readonly string[];
+  /** What the item would replace, and why. */
+  replaces: Replaced | null;
+}
+
+/** A document that an item would replace, because what it was made for says something else now. */
+export interface Replaced {
+  /** Relative to the repository. */
+  path: string;
+  /** Lines of a diff; null: what it was made for is not known any more. */
+  difference: string[] | null;
+}
+
+/** Beyond so many the differences are left out: nobody reads them in front of a large batch. */
+const MOST_DIFFERENCES = 5;
+
+/** What a person should see before documents are replaced, and how each can be kept. */
+export function replacementLines(items: readonly PlannedItem[]): string[] {
+  const replacing = items.flatMap(({ id, replaces }) => (replaces === null ? [] : [{ id, ...replaces }]));
+  return replacing.flatMap(({ id, path, difference }, index) => {
+    const lines = index < MOST_DIFFERENCES ? (difference ?? ['(what it said then is not in the lineage)']) : [];
+    return [
+      `Issue ${id} changed since ${path} was approved; that LLD is replaced.`,
+      ...lines.map((line) => `  ${line}`),
+      `  To keep it for the new text: agentos decide ${id} --approve --reason "…"`,
+    ];
+  });
 }
 
 export function cycleNote(ids: readonly string[]): string {

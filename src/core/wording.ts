@@ -295,7 +295,9 @@ function wordsOf(problem: Problem): Wording {
       }[problem.why];
       return say(
         `${problem.path} is not an approved LLD: ${why}.`,
-        `agentos lld ${problem.id} has it reviewed as it stands.`,
+        problem.why === 'issue-changed'
+          ? `agentos lld ${problem.id} --dry-run shows what changed; agentos lld ${problem.id} designs it again, agentos decide ${problem.id} --approve --reason "…" keeps it.`
+          : `agentos lld ${problem.id} has it reviewed as it stands.`,
       );
     }
     case 'lld-outdated':
@@ -401,6 +403,11 @@ function wordsOf(problem: Problem): Wording {
           return say(
             `An approval of ${workflow} ${id} has to answer its open questions: ${detail}`,
             `Give the answer: agentos decide ${id} --approve --reason "…"`,
+          );
+        case 'kept':
+          return say(
+            `Issue ${id} changed since its LLD was approved: to keep the LLD, say why it still fits.`,
+            `Write: agentos decide ${id} --approve --reason "…"`,
           );
         case 'recorded':
           return say(

@@ -1,4 +1,4 @@
-import type { Plan, PlannedItem } from '../core/plan.ts';
+import { type Plan, type PlannedItem, replacementLines } from '../core/plan.ts';
 import { describeGroup } from '../core/planned-group.ts';
 import { wordingOf } from '../core/wording.ts';
 import { paint, printable, type Terminal } from './terminal.ts';
@@ -19,6 +19,7 @@ export function printPlan(terminal: Terminal, plan: Plan): void {
     const what = item.error ? wordingOf(item.error.problem).message : printable(item.title);
     terminal.line(`  ${item.id.padEnd(idWidth)}  ${paint(terminal, 'dim', state.padEnd(stateWidth))}  ${what}`);
   }
+  for (const line of replacementLines(items)) terminal.line(printable(line));
   for (const group of plan.groups) terminal.line(printable(describeGroup(group)));
   for (const note of plan.notes) terminal.line(printable(note));
   terminal.line(costLine(plan));

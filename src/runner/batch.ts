@@ -2,7 +2,7 @@ import type { Config, Role } from '../core/config.ts';
 import type { Demand } from '../core/expected-cost.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';
-import type { PlannedItem } from '../core/plan.ts';
+import type { PlannedItem, Replaced } from '../core/plan.ts';
 import type { TaskReference } from '../worker/protocol.ts';
 import type { Project } from '../workspace/project.ts';
 
@@ -19,6 +19,8 @@ export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error
   files?: readonly string[];
   /** Items that it builds on. */
   after?: readonly string[];
+  /** What is in its place and was made for another text. */
+  replaces?: Replaced;
 }
 
 /** What a workflow supplies; everything else about running a batch exists once, in the runner. */

@@ -17,6 +17,7 @@ import { createGit } from '../workspace/git.ts';
 import { personOf } from '../workspace/person.ts';
 import type { Project } from '../workspace/project.ts';
 import { lastRunOf } from '../workspace/run-history.ts';
+import { keepLld, outgrownIssue } from './keep-lld.ts';
 import { type WaitingItem, waitingItem } from './waiting-item.ts';
 
 export interface Word {
@@ -32,6 +33,8 @@ export interface Decided {
   lineage: string;
   /** It takes the place of an earlier one, which no run has used. */
   replaces: boolean;
+  /** The LLD that counts for the new text of its issue, relative to the repository: nothing has to run. */
+  kept: string | null;
 }
 
 /**
@@ -43,7 +46,14 @@ export async function decide(project: Project, id: ItemId, word: Word): Promise<
   const found = waitingItem(paths, id);
   if (found === null) {
     refuseIfLocked(paths, id);
-    throw await notWaiting(paths, id);
+    const issue = word.kind === 'approve' ? await outgrownIssue(project, id) : null;
+    if (issue === null) throw await notWaiting(paths, id);
+    if (word.reason === null)
+      throw new AgentosError({ code: 'decision-refused', id, workflow: 'lld', why: 'kept', detail: '' });
+    const asked = `Issue ${id} says something else than when its LLD was approved.`;
+    const decision = await decisionFor(project, { id, title: issue.title, reason: asked }, word);
+    const { lineage, path } = await keepLld(project, id, decision);
+    return { workflow: 'lld', decision, lineage, replaces: false, kept: path };
   }
   const { workflow } = found;
   const lock = acquireLock(paths.lock(workflow, id), { workflow, id }, new Date().toISOString());
@@ -53,13 +63,13 @@ export async function decide(project: Project, id: ItemId, word: Word): Promise<
     if (waiting?.workflow !== workflow) throw await notWaiting(paths, id);
     await refuseUnfit(paths, waiting, word);
     const { question, decided } = waiting;
-    const decision = await decisionFor(project, waiting, word);
+    const decision = await decisionFor(project, question, word);
     if (decided.length > 0) decision.replaced = decided;
     const lineage = `${question.folder}/${versionName(question.number + decided.length, 'verdict')}`;
     // The journal first: by it the decision is taken, and a run writes the file if we could not.
     if (!settle(paths, waiting, decision)) throw await notWaiting(paths, id);
     await writeFileAtomic(join(paths.repository, lineage), decision.document);
-    return { workflow, decision, lineage, replaces: decided.length > 0 };
+    return { workflow, decision, lineage, replaces: decided.length > 0, kept: null };
   } finally {
     lock.release();
   }
@@ -76,7 +86,7 @@ function settle(paths: Paths, { workflow, id, step }: WaitingItem, decision: Dec
 
 async function decisionFor(
   { paths, childEnv, mask }: Project,
-  { question }: WaitingItem,
+  { id, title, reason }: Pick<WaitingItem['question'], 'id' | 'title' | 'reason'>,
   word: Word,
 ): Promise<Decision> {
   const masked = (text: string | null): string | null => (text === null ? null : mask(text));
@@ -86,9 +96,9 @@ async function decisionFor(
     change: masked(word.change),
     by: await personOf(createGit(paths.repository, childEnv)),
     at: new Date().toISOString(),
-    id: question.id,
-    title: question.title,
-    asked: question.reason,
+    id,
+    title,
+    asked: reason,
   });
 }
 

@@ -8,7 +8,12 @@ export const lldBatch: Batch = {
   workflow: 'lld',
   task: { builtIn: 'lld' },
   roles: ['drafter', 'reviewer'],
-  collect: ({ paths }, ids) => lldBacklog(createDirectorySource(paths.issues), paths, ids),
+  collect: ({ paths }, ids) =>
+    lldBacklog(createDirectorySource(paths.issues), paths, ids, async (issue, hash) => {
+      // Most backlogs have no issue that changed.
+      const { issueDifference } = await import('./issue-change.ts');
+      return issueDifference(paths.lineage(issue.id), issue, hash);
+    }),
   requirements: async ({ config }) => requireModels(config, ['drafter', 'reviewer']),
   demand: documentDemand,
   done: {

@@ -112,8 +112,19 @@ function planItem(
   workflow: WorkflowName,
   checkpoints: ReadonlySet<string>,
 ): PlannedItem {
-  const { id, title, error, files = [], after = [] } = item;
-  const plain = { id, title, workflow, error, files, after, exclusive: files, fromStep: null, reusedSteps: 0 };
+  const { id, title, error, files = [], after = [], replaces = null } = item;
+  const plain = {
+    id,
+    title,
+    workflow,
+    error,
+    files,
+    after,
+    exclusive: files,
+    replaces,
+    fromStep: null,
+    reusedSteps: 0,
+  };
   if (item.state !== 'pending') return { ...plain, state: item.state };
   if (!checkpoints.has(`${workflow}-${id}.db`)) return { ...plain, state: 'new' };
   const view = inspectJournal(paths.checkpoint(workflow, id));

@@ -6,7 +6,7 @@ import type { AgentosError } from '../core/errors.ts';
 import type { AgentosEvent, ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
 import { exitCodeOf, isFailure } from '../core/exit-code.ts';
 import type { ItemId } from '../core/ids.ts';
-import { cycleNote, type Plan } from '../core/plan.ts';
+import { cycleNote, type Plan, replacementLines } from '../core/plan.ts';
 import { retryOf } from '../core/retry.ts';
 import { countsOf, createTally, type ItemSummary, type ItemTally, type Summary } from '../core/summary.ts';
 import type { People } from '../output/people.ts';
@@ -151,6 +151,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     warned.add(text);
   };
   for (const text of [...plan.notes, ...warnings.flat(), ...trace.warnings]) warn(text);
+  for (const text of replacementLines(open)) emitRun({ type: 'warning', text });
   trace.onProblem((text) => emitRun({ type: 'warning', text }));
 
   gateway = await openRunGateway({

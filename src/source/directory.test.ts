@@ -49,6 +49,14 @@ test('CRLF, a byte-order mark and blank lines at the end change neither text nor
   expect(parseIssue(parseItemId('42'), '# H\n\nOther body.\n').hash).not.toBe(plain.hash);
 });
 
+test('white space, letter case and front matter say nothing else; a word, or a title in the front matter, does', () => {
+  const hashOf = (text: string): string => parseIssue(parseItemId('42'), text).hash;
+  const plain = hashOf('# H\n\n- One thing.\n- Another.\n');
+  expect(hashOf('---\nlabels: [x]\n---\n#  h\n\n-   ONE\tthing.\n\n- Another.')).toBe(plain);
+  expect(hashOf('# H\n\n- One thing.\n- An other.\n')).not.toBe(plain);
+  expect(hashOf('---\ntitle: T\n---\n# H\n\n- One thing.\n- Another.\n')).not.toBe(plain);
+});
+
 test('ids are the Markdown files whose names are ids, 2 before 10, without the README', async () => {
   const { source, folder } = await sourceOf({
     '10.md': 'x',

@@ -77,9 +77,15 @@ export function parseIssue(id: ItemId, raw: string): Issue {
   const first = parseMarkdown(/^\s*\S[^]{0,2000}?(?=\n\s*\n|$)/.exec(body)?.[0] ?? body.slice(0, 2_000)).children[0];
   const stated = typeof fields['title'] === 'string' ? fields['title'].trim() : '';
   const heading = first?.type === 'heading' ? plainText(first) : '';
-  const words = plainText(first?.type === 'list' ? first.children[0] : first);
-  const firstLine = words.split('\n')[0]?.trim() ?? '';
+  const firstText = plainText(first?.type === 'list' ? first.children[0] : first);
+  const firstLine = firstText.split('\n')[0]?.trim() ?? '';
   const labels = Array.isArray(fields['labels']) ? fields['labels'].filter((label) => typeof label === 'string') : [];
   const title = (stated || heading || firstLine || `Issue ${id}`).slice(0, 200);
-  return { id, title, body: body.trim(), labels, raw: text, hash: sha256(text.trimEnd()) };
+  const hash = sha256(words(`${title}\n${body}`));
+  return { id, title, body: body.trim(), labels, raw: text, hash, rawHash: sha256(text.trimEnd()) };
+}
+
+/** A text without what may change and means the same to a designer: its line breaks, indentation and capitals. */
+function words(text: string): string {
+  return text.normalize('NFC').toLowerCase().replace(/\s+/g, ' ').trim();
 }

@@ -8,8 +8,15 @@ export interface Issue {
   labels: string[];
   /** The whole text, front matter included, LF only. */
   raw: string;
-  /** Of the whole text: what an approved LLD answers. */
+  /** Of what it says, title and body: white space, letter case and front matter don't count. What an approved LLD answers. */
   hash: string;
+  /** Of the whole text, as earlier versions took it. */
+  rawHash: string;
+}
+
+/** Whether a hash that was stored is of what the issue says. */
+export function isHashOf(stored: unknown, { hash, rawHash }: Pick<Issue, 'hash' | 'rawHash'>): boolean {
+  return stored === hash || stored === rawHash;
 }
 
 /** Where issues come from. */

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { bodyHash, readFrontMatter, writeFrontMatter } from '../governance/lld/front-matter.ts';
 import { isLld } from '../governance/lld/is-lld.ts';
 import { normaliseText } from '../governance/markdown.ts';
-import type { Issue } from '../source/port.ts';
+import { type Issue, isHashOf } from '../source/port.ts';
 
 /** Who approved what, as the front matter of the LLD says it. */
 export interface ApprovedBy {
@@ -57,7 +57,12 @@ const APPROVED: ReadonlySet<string | null> = new Set(['approved', 'implemented']
 
 /** Approved, for what the issue says now, and not edited since. */
 export function isApprovedFor(lld: LldFile, issue: Issue): boolean {
-  return APPROVED.has(lld.status) && lld.untouched && lld.issueHash === issue.hash;
+  return APPROVED.has(lld.status) && lld.untouched && isHashOf(lld.issueHash, issue);
+}
+
+/** Approved and not edited since, but for an issue that said something else. */
+export function isApprovedForAnother(lld: LldFile, issue: Issue): boolean {
+  return APPROVED.has(lld.status) && lld.untouched && !isHashOf(lld.issueHash, issue);
 }
 
 /**
@@ -65,6 +70,6 @@ export function isApprovedFor(lld: LldFile, issue: Issue): boolean {
  * reviewed, so that nobody's work is overwritten. An untouched LLD for an older text of the issue is ours to replace.
  */
 export function editedLld(lld: LldFile, issue: Issue): string | null {
-  if (lld.untouched && lld.issueHash !== issue.hash) return null;
+  if (lld.untouched && !isHashOf(lld.issueHash, issue)) return null;
   return !lld.untouched && isLld(lld.body) ? lld.body : null;
 }

@@ -1,5 +1,6 @@
 import { codeOf, type ErrorCode, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
+import type { Replaced } from '../core/plan.ts';
 import type { Issue, IssueSource } from '../source/port.ts';
 
 const READ_AT_ONCE = 32;
@@ -13,10 +14,14 @@ export interface BacklogItem {
   state: 'pending' | 'done' | 'dropped' | 'unreadable';
   error: ErrorRecord | null;
   chars: number;
+  /** What is in its place and was made for another text. */
+  replaces?: Replaced;
 }
 
 export interface ItemStates {
   done: (item: Issue) => boolean | Promise<boolean>;
+  /** Asked of those that are pending. */
+  replaces?: (item: Issue) => Promise<Replaced | null>;
   /** Asked of those that are not done. */
   dropped: (item: Issue) => Promise<boolean>;
 }
@@ -40,7 +45,9 @@ async function backlogItem(id: ItemId, source: IssueSource, is: ItemStates): Pro
   try {
     const item = await source.read(id);
     const state = (await is.done(item)) ? 'done' : (await is.dropped(item)) ? 'dropped' : 'pending';
-    return { id, title: item.title, state, error: null, chars: item.raw.length };
+    const replaces = state === 'pending' ? ((await is.replaces?.(item)) ?? null) : null;
+    const plain: BacklogItem = { id, title: item.title, state, error: null, chars: item.raw.length };
+    return replaces === null ? plain : { ...plain, replaces };
   } catch (error) {
     if (!UNREADABLE.has(codeOf(error))) throw error;
     return { id, title: id, state: 'unreadable', error: toErrorRecord(error), chars: 0 };

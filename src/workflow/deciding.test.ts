@@ -151,7 +151,7 @@ test('a dropped item is dropped for its text, however often that is recorded, an
   const at = await place();
   const isDropped = async (hash: string): Promise<boolean[]> => [
     await droppedFor(at.paths, ID, hash),
-    await (await droppedItems(at.paths, 'implement'))({ id: ID, hash }),
+    await (await droppedItems(at.paths, 'implement'))({ id: ID, hash, rawHash: '' }),
   ];
   expect(await isDropped(ITEM.hash)).toEqual([false, false]);
   await at.run(({ ask }) => ask(POINT));
@@ -173,7 +173,7 @@ test('a dropped item is dropped for its text, however often that is recorded, an
   expect(await isDropped(ITEM.hash)).toEqual([true, true]);
   expect(await isDropped('b'.repeat(64))).toEqual([false, false]);
   // The design is another matter, and so is what was said of it since.
-  expect(await (await droppedItems(at.paths, 'lld'))({ id: ID, hash: ITEM.hash })).toBe(false);
+  expect(await (await droppedItems(at.paths, 'lld'))({ id: ID, hash: ITEM.hash, rawHash: '' })).toBe(false);
   await writeFile(join(at.paths.lineage(ID), '010-final.md'), '---\nstatus: approved\n---\n\n# LLD\n');
   expect(await isDropped(ITEM.hash)).toEqual([true, true]);
 });
@@ -184,7 +184,8 @@ test('a design that was approved after it was dropped is not dropped any more', 
   const record = (hash: string): string => `---\nworkflow: lld\nstatus: dropped\nissueHash: ${hash}\n---\n\n# 42\n`;
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, '003-final.md'), record('one'));
-  const isDropped = async (hash: string): Promise<boolean> => (await droppedItems(at.paths, 'lld'))({ id: ID, hash });
+  const isDropped = async (hash: string): Promise<boolean> =>
+    (await droppedItems(at.paths, 'lld'))({ id: ID, hash: '', rawHash: hash });
   expect(await isDropped('one')).toBe(true);
   await writeFile(join(folder, '1000-final.md'), '---\nstatus: approved\n---\n\n# LLD\n');
   expect(await isDropped('one')).toBe(false);

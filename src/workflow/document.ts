@@ -58,6 +58,11 @@ export type Beginning<More> = More & {
   firstNumber: number;
   /** A document that a person wrote or edited is reviewed as it is, instead of being drafted anew. */
   givenDraft: string | null;
+  /**
+   * What the document is made from, as it was then: white space that changed since must not change a prompt, or its
+   * stored answer would be paid for again. Absent in a checkpoint of an older version.
+   */
+  input?: Pick<Issue, 'title' | 'body' | 'raw'>;
 };
 
 export interface DocumentWork<More> {
@@ -74,7 +79,7 @@ export interface DocumentWork<More> {
   /** The folder that its versions go to. */
   lineage: (begun: More) => string;
   onBegun?: (beginning: Beginning<More>) => void;
-  subject: (beginning: Beginning<More>, base: DesignBase) => DocumentSubject;
+  subject: (beginning: Beginning<More>, input: Issue) => DocumentSubject;
   check: (draft: string, base: DesignBase) => CheckResult;
 }
 
@@ -100,7 +105,10 @@ export async function approvedDocument<More>(
     const commit = await deps.headCommit();
     const context = await deps.contextFor(await deps.openBase(commit), input.raw);
     const more = await work.begin();
-    return { ...more, commit, context, firstNumber: await nextVersionNumber(work.lineage(more)), givenDraft };
+    const firstNumber = await nextVersionNumber(work.lineage(more));
+    const { title, body, raw } = input;
+    const asRead = { title: mask(title), body: mask(body), raw: mask(raw) };
+    return { ...more, commit, context, firstNumber, givenDraft, input: asRead };
   });
   work.onBegun?.(beginning);
   const base = await deps.openBase(beginning.commit);
@@ -109,10 +117,11 @@ export async function approvedDocument<More>(
   const lineage = createLineage(folder, beginning.firstNumber, (path) =>
     emit({ type: 'file-written', path: relative(paths.repository, path), what: 'lineage' }),
   );
-  const subject = work.subject(beginning, base);
+  const begunWith: Issue = { ...input, ...beginning.input };
+  const subject = work.subject(beginning, begunWith);
   const ask = createDocumentQuestions(subject, { prompts, call: createModelCaller(deps) });
 
-  await lineage.add('issue', mask(input.raw));
+  await lineage.add('issue', mask(begunWith.raw));
   if (replaced !== null) await lineage.add('draft', mask(replaced));
   const decider = createDecider({
     workflow: work.workflow,

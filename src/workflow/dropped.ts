@@ -4,6 +4,7 @@ import type { ItemId } from '../core/ids.ts';
 import type { Paths, WorkflowName } from '../core/paths.ts';
 import { type Decision, describeDecision } from '../governance/decision.ts';
 import { readFrontMatter, writeFrontMatter } from '../governance/lld/front-matter.ts';
+import { type Issue, isHashOf } from '../source/port.ts';
 
 /** The field that names what was dropped: the same item with another text is pending again. */
 const HASH_FIELD: Record<WorkflowName, string> = { issue: 'briefHash', lld: 'issueHash', implement: 'lldHash' };
@@ -27,13 +28,13 @@ export function droppedRecord(
 }
 
 /** Whether the last word on this text in a folder of the lineage is that it is not to be done. */
-async function isDropped(folder: string, workflow: WorkflowName, hash: string): Promise<boolean> {
+async function isDropped(folder: string, workflow: WorkflowName, isOf: (stored: unknown) => boolean): Promise<boolean> {
   const finals = (await readdir(folder).catch(() => []))
     .flatMap((name) => (/^\d{3,}-final\.md$/.test(name) ? [{ name, number: Number.parseInt(name, 10) }] : []))
     .sort((a, b) => b.number - a.number);
   for (const { name } of finals) {
     const { fields } = readFrontMatter(await readFile(join(folder, name), 'utf8').catch(() => ''));
-    if (fields['status'] === 'dropped' && fields['workflow'] === workflow) return fields[HASH_FIELD[workflow]] === hash;
+    if (fields['status'] === 'dropped' && fields['workflow'] === workflow) return isOf(fields[HASH_FIELD[workflow]]);
     // An implementation ends on its branch: what is approved in here is a document.
     if (fields['status'] === 'approved' && workflow !== 'implement') return false;
   }
@@ -47,12 +48,14 @@ async function isDropped(folder: string, workflow: WorkflowName, hash: string): 
 export async function droppedItems(
   paths: Paths,
   workflow: WorkflowName,
-): Promise<(item: { id: ItemId; hash: string }) => Promise<boolean>> {
+): Promise<(item: Pick<Issue, 'id' | 'hash' | 'rawHash'>) => Promise<boolean>> {
   const known = new Set(await readdir(dirname(paths.lineage('x' as ItemId))).catch(() => []));
-  return async ({ id, hash }) => {
+  return async (item) => {
+    const { id } = item;
     const folders = workflow === 'issue' ? [paths.lineage(id), paths.briefLineage(id)] : [paths.lineage(id)];
     for (const folder of folders) {
-      if (known.has(basename(folder)) && (await isDropped(folder, workflow, hash))) return true;
+      if (known.has(basename(folder)) && (await isDropped(folder, workflow, (stored) => isHashOf(stored, item))))
+        return true;
     }
     return false;
   };
@@ -60,5 +63,5 @@ export async function droppedItems(
 
 /** Whether the implementation of an LLD with this body was dropped. */
 export function droppedFor(paths: Paths, id: ItemId, lldHash: string): Promise<boolean> {
-  return isDropped(paths.lineage(id), 'implement', lldHash);
+  return isDropped(paths.lineage(id), 'implement', (stored) => stored === lldHash);
 }

@@ -7,7 +7,7 @@ import type { Paths } from '../core/paths.ts';
 import { implementedHashOf } from '../governance/implementation/implemented-lld.ts';
 import { bodyHash, readFrontMatter } from '../governance/lld/front-matter.ts';
 import { normaliseText } from '../governance/markdown.ts';
-import type { IssueSource } from '../source/port.ts';
+import { type Issue, type IssueSource, isHashOf } from '../source/port.ts';
 import { designFacts } from './design-facts.ts';
 import { droppedFor } from './dropped.ts';
 
@@ -79,14 +79,15 @@ async function implementItem(
     return notReady('status');
   if (!isUntouched) return notReady('edited');
   if (await droppedFor(paths, id, approved)) return { ...plain, state: 'dropped' };
-  const hash = await issueHash(id, source);
-  return hash !== null && hash !== fields['issueHash'] ? notReady('issue-changed') : { ...plain, state: 'pending' };
+  const issue = await issueOf(id, source);
+  const isChanged = issue !== null && !isHashOf(fields['issueHash'], issue);
+  return isChanged ? notReady('issue-changed') : { ...plain, state: 'pending' };
 }
 
 /** Null where the issue is not there: an approved LLD stands on its own. */
-async function issueHash(id: ItemId, source: IssueSource): Promise<string | null> {
+async function issueOf(id: ItemId, source: IssueSource): Promise<Issue | null> {
   try {
-    return (await source.read(id)).hash;
+    return await source.read(id);
   } catch (error) {
     if (codeOf(error) === 'issue-missing' || codeOf(error) === 'source-missing') return null;
     throw error;

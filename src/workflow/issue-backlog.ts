@@ -1,6 +1,6 @@
 import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
-import type { IssueSource } from '../source/port.ts';
+import { type IssueSource, isHashOf } from '../source/port.ts';
 import { type BacklogItem, readBacklog } from './backlog.ts';
 import { droppedItems } from './dropped.ts';
 
@@ -21,7 +21,7 @@ export async function issueBacklog(
   ids: readonly ItemId[] | 'all',
 ): Promise<BacklogItem[]> {
   return readBacklog(briefs, ids, {
-    done: (brief) => issuesOf(brief.id, issues).some(({ fields }) => fields['briefHash'] === brief.hash),
+    done: (brief) => issuesOf(brief.id, issues).some(({ fields }) => isHashOf(fields['briefHash'], brief)),
     dropped: await droppedItems(paths, 'issue'),
   });
 }

@@ -5,7 +5,7 @@ import { formatCoverage } from '../governance/coverage.ts';
 import { checkIssue } from '../governance/issue/checks.ts';
 import { describeDuplicate, findDuplicates, type KnownWork, LIKELY_DUPLICATE } from '../governance/issue/duplicates.ts';
 import { withoutReviewLog, withReviewLog } from '../governance/lld/review-log.ts';
-import type { Issue, IssueSource } from '../source/port.ts';
+import { type Issue, type IssueSource, isHashOf } from '../source/port.ts';
 import { writeFileAtomic } from '../workspace/atomic-file.ts';
 import { approvedDocument, type DocumentDependencies, type DocumentResult } from './document.ts';
 import { type IssueOrigin, issuesOf } from './issue-backlog.ts';
@@ -39,7 +39,7 @@ export async function runIssue(deps: IssueDependencies): Promise<DocumentResult>
   const existing = await existingIssue(deps, known);
   const pathOf = (id: ItemId): string => paths.issue(id);
   // Written by an attempt that died before it could say so.
-  if (existing?.briefHash === brief.hash) return succeeded([pathOf(existing.issue.id)]);
+  if (existing !== null && isHashOf(existing.briefHash, brief)) return succeeded([pathOf(existing.issue.id)]);
 
   const given = existing && !existing.untouched ? existing.body : null;
   const lineageOf = (begun: IssueBeginning): string =>
@@ -47,7 +47,7 @@ export async function runIssue(deps: IssueDependencies): Promise<DocumentResult>
   const approved = await approvedDocument<IssueBeginning>(deps, {
     workflow: 'issue',
     input: brief,
-    inputs: { brief: brief.hash, issue: existing?.issue.hash ?? null },
+    inputs: { brief: brief.hash, issue: existing?.issue.rawHash ?? null },
     givenDraft: given,
     replaced: null,
     begin: () => {
@@ -61,8 +61,10 @@ export async function runIssue(deps: IssueDependencies): Promise<DocumentResult>
     onBegun: ({ lookAlikes }) => {
       for (const work of lookAlikes) emit({ type: 'notice', text: `looks like ${describeDuplicate(work)}` });
     },
-    subject: ({ context, lookAlikes }) =>
-      issueSubject({ brief, context, lookAlikes, current: given === null ? (existing?.body ?? null) : null, prompts }),
+    subject: ({ context, lookAlikes }, begunWith) => {
+      const current = given === null ? (existing?.body ?? null) : null;
+      return issueSubject({ brief: begunWith, context, lookAlikes, current, prompts });
+    },
     check: (draft) => {
       const { findings, coverage } = checkIssue(draft);
       return { findings, coverage: formatCoverage(coverage) };
@@ -105,7 +107,7 @@ async function existingIssue(
     brief.id,
     known.filter(({ kind }) => kind === 'issue'),
   );
-  const origin = all.find(({ fields }) => fields['briefHash'] === brief.hash) ?? all[0];
+  const origin = all.find(({ fields }) => isHashOf(fields['briefHash'], brief)) ?? all[0];
   return origin === undefined ? null : issueOfBrief(await issues.read(origin.id));
 }
 
@@ -116,7 +118,7 @@ async function replaceIssue(
   text: string,
 ): Promise<ItemId | null> {
   const now = await issues.read(issue.id).catch(() => null);
-  if (now?.hash !== issue.hash) return null;
+  if (now?.raw !== issue.raw) return null;
   await writeFileAtomic(paths.issue(issue.id), text);
   return issue.id;
 }

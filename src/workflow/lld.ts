@@ -27,7 +27,7 @@ export async function runLld(deps: LldDependencies): Promise<DocumentResult> {
     replaced: existing && !existing.untouched && given === null ? existing.body : null,
     begin: () => Promise.resolve({}),
     lineage: () => paths.lineage(issue.id),
-    subject: ({ context }) => lldSubject({ issue, context, prompts }),
+    subject: ({ context }, begunWith) => lldSubject({ issue: begunWith, context, prompts }),
     check: (draft, base) => {
       const { findings, coverage } = checkLld(draft, { issueId: issue.id, tree: base });
       return { findings, coverage: formatCoverage(coverage) };

@@ -32,8 +32,8 @@ export interface CleanOptions {
   dryRun: boolean;
   /** Flags that a line to copy has to repeat to mean the same repository. */
   place: readonly string[];
-  /** Of what an issue says now; null: it can't be read. */
-  issueHash: (id: ItemId) => Promise<string | null>;
+  /** Whether a stored hash is of what an issue says now. */
+  isIssueHash: (id: ItemId, stored: unknown) => Promise<boolean>;
   /** Takes the lock of an item; null: somebody has it. */
   claim: (workflow: WorkflowName, id: ItemId) => { release(): void } | null;
   /** Serialises `git worktree` over all processes. */

@@ -38,7 +38,7 @@ export function workedOnBy(paths: Paths, { workflow, id }: NamedItem): number | 
 }
 
 /** Whether what the item is for is there already, so that its checkpoint has nothing to go on with. */
-export async function isDone({ paths, git, issueHash }: CleanOptions, { workflow, id }: NamedItem): Promise<boolean> {
+export async function isDone({ paths, git, isIssueHash }: CleanOptions, { workflow, id }: NamedItem): Promise<boolean> {
   if (workflow === 'issue') return false;
   const lld = await readFile(paths.lld(id), 'utf8').catch(() => null);
   if (lld === null) return false;
@@ -46,7 +46,7 @@ export async function isDone({ paths, git, issueHash }: CleanOptions, { workflow
   if (fields['bodyHash'] !== bodyHash(body)) return false;
   if (fields['status'] === 'implemented') return true;
   if (fields['status'] !== 'approved') return false;
-  if (workflow === 'lld') return fields['issueHash'] === (await issueHash(id));
+  if (workflow === 'lld') return isIssueHash(id, fields['issueHash']);
   const branches = (await branchesBelow(git, 'agentos/')).filter(
     ({ name }) => name === `agentos/${id}` || name.startsWith(`agentos/${id}-`),
   );

@@ -43,7 +43,7 @@ async function cleaning(): Promise<Cleaning> {
         dryRun,
         place: ['--repo', bench.root],
         gitQueue: bench.lockFile,
-        issueHash: async () => 'x',
+        isIssueHash: async (_id, stored) => stored === 'x',
         claim: (workflow, id) => acquireLock(paths.lock(workflow, id), { workflow, id }, ''),
       }),
   };

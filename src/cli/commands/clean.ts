@@ -7,6 +7,7 @@ import type { ItemId } from '../../core/ids.ts';
 import type { WorkflowName } from '../../core/paths.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { createDirectorySource } from '../../source/directory.ts';
+import { isHashOf } from '../../source/port.ts';
 import { clean } from '../../workspace/clean.ts';
 import { discard } from '../../workspace/clean-discard.ts';
 import type { CleanEntry } from '../../workspace/clean-entry.ts';
@@ -65,11 +66,11 @@ export async function cleanCommand(rawFlags: unknown): Promise<number> {
           nowMs: Date.now(),
           caches,
           place: placeFlagsOf(place),
-          issueHash: (id) =>
+          isIssueHash: (id, stored) =>
             createDirectorySource(paths.issues)
               .read(id)
-              .then(({ hash }) => hash)
-              .catch(() => null),
+              .then((issue) => isHashOf(stored, issue))
+              .catch(() => false),
           claim: (workflow, id) => {
             try {
               return lock(workflow, id);

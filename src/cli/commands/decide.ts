@@ -1,5 +1,7 @@
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
+import type { ItemId } from '../../core/ids.ts';
+import type { Paths } from '../../core/paths.ts';
 import { describeDecision } from '../../governance/decision.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
 import { decide, type Word } from '../../runner/decide.ts';
@@ -21,10 +23,8 @@ export async function decideCommand(idText: string, flags: DecideFlags): Promise
   const word = wordOf(id, flags);
   const project = await projectOf(flags);
   const { paths, mask } = project;
-  const { workflow, decision, lineage, replaces } = await decide(project, id, word);
-  const last = await lastRunOf(paths, id);
-  const isNewest = last === null || (await runIds(paths))[0] === last.runId;
-  const next = isNewest ? 'agentos resume' : `agentos resume ${last.runId}`;
+  const { workflow, decision, lineage, replaces, kept } = await decide(project, id, word);
+  const next = kept === null ? await resumeCommandOf(paths, id) : null;
   if (flags.json) {
     const { by, at, reason } = decision;
     const facts = { workflow, id, decision: decision.kind, by, at, reason, lineage, next };
@@ -34,8 +34,15 @@ export async function decideCommand(idText: string, flags: DecideFlags): Promise
   const terminal = createTerminal(process.stdout, process.env, mask);
   terminal.line(`${workflow} ${id} is ${printable(describeDecision(decision))}`);
   terminal.line(`Recorded in ${lineage}${replaces ? ', in place of the decision before it' : ''}`);
-  terminal.line(`Resume with: ${next}  (or: agentos ${workflow} ${id}, with the models and flags of that run)`);
+  if (next === null) terminal.line(`${kept} counts for what the issue says now; nothing has to run.`);
+  else terminal.line(`Resume with: ${next}  (or: agentos ${workflow} ${id}, with the models and flags of that run)`);
   return EXIT.ok;
+}
+
+async function resumeCommandOf(paths: Paths, id: ItemId): Promise<string> {
+  const last = await lastRunOf(paths, id);
+  const isNewest = last === null || (await runIds(paths))[0] === last.runId;
+  return isNewest ? 'agentos resume' : `agentos resume ${last.runId}`;
 }
 
 function wordOf(id: string, { approve, revise, drop, reason }: DecideFlags): Word {
