@@ -86,7 +86,7 @@ export function createProgram(): Command {
     process.exitCode = await resumeCommand(run, flags);
   });
 
-  const decide = command('decide', 'a person’s word on an item that waits (DISCUSS); the next run goes on from there', [
+  const decide = command('decide', 'record a decision on an item in DISCUSS; the next run resumes from it', [
     'agentos decide 42 --approve --reason "the risk is known and small"',
     'agentos decide 42 --revise "use the clock that is passed in, not the system’s"',
     'agentos decide 42 --drop --reason "done by 57"',
@@ -95,7 +95,7 @@ export function createProgram(): Command {
     decide
       .argument('<id>', 'the item')
       .option('--approve', 'it is good as it stands')
-      .option('--revise <what>', 'what to change; the rounds begin anew with it')
+      .option('--revise <what>', 'what to change; the rounds start again with it')
       .option('--drop', 'it is not to be done')
       .option('--reason <why>', 'why; goes to the lineage and the review log')
       .option('--json', 'print JSON'),
@@ -120,12 +120,13 @@ export function createProgram(): Command {
       process.exitCode = await checkCommand(files, flags);
     });
 
-  const status = command('status', 'runs and items, with the step each one is at', [
-    'agentos status                     the latest runs',
+  const status = command('status', 'the backlog: where each item stands and what it waits for; and the runs', [
+    'agentos status                     every issue, and the latest runs',
+    'agentos status 42                  one item: its files, branch, worktree and last run',
     'agentos status 20260102T030405678Z-0a1b2c3d',
     'agentos status --json',
   ]);
-  addPlaceFlags(status.argument('[run]', 'one run (default: the latest ones)').option('--json', 'print JSON')).action(
+  addPlaceFlags(status.argument('[run]', 'one run, or the id of one item').option('--json', 'print JSON')).action(
     async (run: string | undefined, flags: { json?: boolean }) => {
       const { statusCommand } = await import('./commands/status.ts');
       process.exitCode = await statusCommand(run, flags);

@@ -59,7 +59,8 @@ export type Problem =
   // workspace
   | { code: 'git-failed'; command: string; exitCode: number | null; detail: string }
   | { code: 'output-unwritable'; path: string; reason: string }
-  | { code: 'demo-folder-taken'; directory: string }
+  /** changed: what a person did in a folder of the demo; empty: the demo did not make it. */
+  | { code: 'demo-folder-taken'; directory: string; changed: string[] }
   | { code: 'run-missing'; run: string }
   // implementation
   | { code: 'lld-missing'; id: string; path: string; near: string[] }

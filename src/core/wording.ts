@@ -272,7 +272,9 @@ function wordsOf(problem: Problem): Wording {
       );
     case 'demo-folder-taken':
       return say(
-        `${problem.directory} exists and was not made by the demo.`,
+        problem.changed.length === 0
+          ? `${problem.directory} exists and was not made by the demo.`
+          : `${problem.directory} holds work that the demo did not leave there: ${listed(problem.changed)}.`,
         'Name another folder: agentos demo --dir <folder>',
       );
     case 'run-missing':

@@ -3,12 +3,14 @@ import { relative, sep } from 'node:path';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import { implementDemand } from '../core/expected-cost.ts';
 import type { ItemId } from '../core/ids.ts';
+import type { Paths } from '../core/paths.ts';
 import { wordingOf } from '../core/wording.ts';
+import { implementedHashOf } from '../governance/implementation/implemented-lld.ts';
 import { requireModels } from '../provider/require-models.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import { implementBacklog } from '../workflow/implement-backlog.ts';
 import { branchesBelow, mayBeBranchOf, readAt } from '../workspace/branch-files.ts';
-import { createGit } from '../workspace/git.ts';
+import { createGit, type Git } from '../workspace/git.ts';
 import type { Project } from '../workspace/project.ts';
 import { commitFiles } from '../workspace/repository.ts';
 import { missingAgent } from '../writer/agents/missing-agent.ts';
@@ -72,6 +74,32 @@ async function refuseUnrecorded({ config, paths }: Project, items: readonly Coll
     if (offline === 2 && recordedCode(lld) !== null) continue;
     throw new AgentosError({ code: 'offline-no-code', id, why: 'not-recorded', file: null });
   }
+}
+
+/** Where an LLD of this hash is implemented: on a branch, or at HEAD once that is merged. */
+export interface Implementation {
+  lldHash: string;
+  ref: string;
+}
+
+export async function implementationsOf(
+  git: Git,
+  paths: Paths,
+  ids: readonly ItemId[],
+): Promise<ReadonlyMap<string, readonly Implementation[]>> {
+  const branches = await branchesBelow(git, 'agentos/');
+  const wanted = ids.flatMap((id) => {
+    const path = relative(paths.repository, paths.lld(id)).split(sep).join('/');
+    const refs = branches.filter(({ name }) => mayBeBranchOf(id, name)).map(({ ref }) => ref);
+    return ['HEAD', ...refs].map((ref) => ({ id, ref, path }));
+  });
+  const texts = await readAt(git, wanted);
+  const found = new Map<string, Implementation[]>();
+  for (const [index, { id, ref }] of wanted.entries()) {
+    const lldHash = implementedHashOf(texts[index] ?? '');
+    if (lldHash !== null) found.set(id, [...(found.get(id) ?? []), { lldHash, ref }]);
+  }
+  return found;
 }
 
 /** What is implemented is told by the branches, merged or not: the user's checkout stays as it was. */

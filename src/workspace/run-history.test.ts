@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { parseItemId } from '../core/ids.ts';
 import { type Paths, pathsOf } from '../core/paths.ts';
+import { itemHistories } from './item-history.ts';
 import { newestLogs, readRun, runIds, runUnderWay } from './run-history.ts';
 
 const ID = parseItemId('42');
@@ -123,4 +124,52 @@ test('a pipeline has a log for each stage, in the order of the stages', async ()
   const run = paths.run('r1');
   await writeFile(run.log('implement', ID), 'implemented');
   expect((await newestLogs(paths, ID, null))?.files).toEqual([run.log('lld', ID), run.log('implement', ID)]);
+});
+
+test.each([
+  [0, 'finished'],
+  [1, 'failed'],
+  [3, 'waiting'],
+  [75, 'paused'],
+  [130, 'interrupted'],
+  [143, 'interrupted'],
+])('a run that ended with %i is %s', async (exitCode, state) => {
+  const summary = { exitCode, finishedAt: '2026-01-01T00:00:00.000Z', items: [] };
+  expect(await readRun(await pathsWith({ r1: { summary } }), 'r1')).toMatchObject({ state });
+});
+
+test('of an item all runs count: the newest says where it is, and what each of them paid is added up', async () => {
+  const answered = (costUsd: number | null): object => ({ type: 'model-answered', item: '42', costUsd });
+  const summary = {
+    workflow: 'lld',
+    exitCode: 1,
+    finishedAt: '2026-01-01T00:00:00.000Z',
+    items: [
+      {
+        id: '42',
+        status: 'failed',
+        reason: null,
+        error: { message: 'no quota' },
+        costUsd: 0.5,
+        steps: [{ name: 'draft' }],
+      },
+      { id: '43', status: 'discuss', reason: 'who pays?', error: null, costUsd: null, steps: [] },
+    ],
+  };
+  const paths = await pathsWith({
+    r1: { summary },
+    r2: { pid: NOBODY, events: [begun, answered(0.25), answered(null), { ...begun, step: 'review-1' }] },
+  });
+  const histories = await itemHistories(paths);
+  expect(histories.get('42')).toMatchObject({
+    last: { runId: 'r2', status: 'interrupted', step: 'review-1' },
+    isUnderWay: false,
+    costUsd: 0.75,
+    runs: 2,
+  });
+  // The second run never came to it.
+  expect(histories.get('43')).toMatchObject({ last: { runId: 'r1', status: 'discuss', reason: 'who pays?' }, runs: 1 });
+  const waiting = { ...begun, type: 'quota-waiting', reason: 'quota' };
+  const running = await pathsWith({ r1: { summary }, r2: { events: [begun, waiting] } });
+  expect((await itemHistories(running)).get('42')).toMatchObject({ isUnderWay: true, needsQuota: true });
 });

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { type LastRun, systemCode } from '../core/errors.ts';
+import { EXIT } from '../core/exit-code.ts';
 import type { ItemId } from '../core/ids.ts';
 import { type Paths, PIPELINES, type PipelineName, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
 import { isHolderAlive } from './lock-holder.ts';
@@ -21,10 +22,14 @@ const eventSchema = z.looseObject({
   workflow: z.enum(WORKFLOWS).optional().catch(undefined),
   step: z.string().optional(),
   status: z.string().optional(),
+  reason: z.string().nullish().catch(null),
+  costUsd: z.number().nullish().catch(null),
   goesOnWith: z.enum(WORKFLOWS).optional().catch(undefined),
 });
 
-const summarySchema = z.looseObject({
+/** What is read back of `summary.json`. */
+export const summarySchema = z.looseObject({
+  workflow: z.enum(PIPELINES).optional(),
   exitCode: z.number().optional(),
   finishedAt: z.string(),
   items: z.array(
@@ -32,16 +37,34 @@ const summarySchema = z.looseObject({
       id: z.string(),
       status: z.string(),
       reason: z.string().nullable().optional(),
+      error: z.looseObject({ message: z.string() }).nullable().optional(),
       costUsd: z.number().nullable().optional(),
+      steps: z.array(z.looseObject({ name: z.string() })).optional(),
+      attempts: z.number().optional(),
     }),
   ),
 });
+
+/**
+ * finished: every item ended well; failed: one did not; waiting: one waits for a person; paused: for quota;
+ * interrupted: by a signal, or the program was killed.
+ */
+type RunState = 'running' | 'finished' | 'failed' | 'waiting' | 'paused' | 'interrupted';
+
+const STATE_BY_EXIT_CODE: ReadonlyMap<number, RunState> = new Map([
+  [EXIT.ok, 'finished'],
+  [EXIT.failed, 'failed'],
+  [EXIT.discuss, 'waiting'],
+  [EXIT.paused, 'paused'],
+  [EXIT.interrupted, 'interrupted'],
+  [EXIT.terminated, 'interrupted'],
+]);
 
 export interface RunHistory {
   runId: string;
   workflow: PipelineName;
   startedAt: string;
-  state: 'running' | 'finished' | 'interrupted';
+  state: RunState;
   items: PastItem[];
 }
 
@@ -55,6 +78,8 @@ interface PastItem {
   costUsd: number | null;
   /** Why it ended as it did, where there is more to say. */
   reason: string | null;
+  /** Its call waits for a key with quota. */
+  needsQuota: boolean;
 }
 
 /** Run folders, newest first. */
@@ -75,18 +100,16 @@ export async function readRun(paths: Paths, runId: string): Promise<RunHistory |
   const { workflow, startedAt, pid, processStart, items } = record.data;
   const summary = summarySchema.safeParse(await readJson(run.summary));
   const seen = await readProgress(run.events);
-  const state = summary.success
-    ? 'finished'
-    : (await isRunning(pid, startedAt, processStart ?? null))
-      ? 'running'
-      : 'interrupted';
+  const ends = new Map(summary.success ? summary.data.items.map((item) => [item.id, item] as const) : []);
+  const ended = summary.success ? (STATE_BY_EXIT_CODE.get(summary.data.exitCode ?? EXIT.ok) ?? 'failed') : null;
+  const state = ended ?? ((await isRunning(pid, startedAt, processStart ?? null)) ? 'running' : 'interrupted');
   return {
     runId,
     workflow,
     startedAt,
     state,
     items: items.map(({ id, title, workflow: first }) => {
-      const done = summary.success ? summary.data.items.find((item) => item.id === id) : undefined;
+      const done = ends.get(id);
       const progress = seen.get(id);
       const unfinished = progress === undefined ? 'waiting' : state === 'running' ? 'running' : 'interrupted';
       return {
@@ -95,8 +118,9 @@ export async function readRun(paths: Paths, runId: string): Promise<RunHistory |
         workflow: progress?.workflow ?? first ?? null,
         status: done?.status ?? progress?.status ?? unfinished,
         step: progress?.step ?? null,
-        costUsd: done?.costUsd ?? null,
-        reason: done?.reason ?? null,
+        costUsd: done === undefined ? (progress?.costUsd ?? null) : (done.costUsd ?? null),
+        reason: done?.reason ?? progress?.reason ?? null,
+        needsQuota: done === undefined && (progress?.needsQuota ?? false),
       };
     }),
   };
@@ -144,28 +168,46 @@ interface ItemProgress {
   workflow: WorkflowName | undefined;
   step: string | null;
   status: string | null;
+  reason: string | null;
+  needsQuota: boolean;
+  costUsd: number | null;
 }
+
+const NOT_STARTED: ItemProgress = {
+  workflow: undefined,
+  step: null,
+  status: null,
+  reason: null,
+  needsQuota: false,
+  costUsd: null,
+};
 
 async function readProgress(file: string): Promise<Map<string, ItemProgress>> {
   const progress = new Map<string, ItemProgress>();
   const text = await readFile(file, 'utf8').catch(() => '');
   for (const line of text.split('\n')) {
+    // Most lines are what programs printed.
+    if (line.includes('"type":"output-line"')) continue;
     const event = eventSchema.safeParse(parseJson(line));
     if (!event.success || event.data.item === undefined) continue;
-    const { item, step, status, goesOnWith } = event.data;
-    const known = progress.get(item) ?? { workflow: undefined, step: null, status: null };
-    const isEnd = event.data.type === 'item-finished' && goesOnWith === undefined;
+    const { type, item, step, status, reason, costUsd, goesOnWith } = event.data;
+    const known = progress.get(item) ?? NOT_STARTED;
+    const isEnd = type === 'item-finished' && goesOnWith === undefined;
     progress.set(item, {
       workflow: goesOnWith ?? event.data.workflow ?? known.workflow,
       // What comes next has not begun a step yet.
       step: goesOnWith === undefined ? (step ?? known.step) : null,
       status: isEnd ? (status ?? null) : known.status,
+      reason: isEnd ? (reason ?? null) : known.reason,
+      needsQuota: type === 'quota-waiting' ? reason === 'quota' : type !== 'quota-resumed' && known.needsQuota,
+      costUsd: type === 'model-answered' ? (known.costUsd ?? 0) + (costUsd ?? 0) : known.costUsd,
     });
   }
   return progress;
 }
 
-async function readJson(file: string): Promise<unknown> {
+/** Null: it is not there, or not whole. */
+export async function readJson(file: string): Promise<unknown> {
   return parseJson(await readFile(file, 'utf8').catch(() => ''));
 }
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../support/folder.ts';
@@ -7,11 +7,20 @@ import { agentos } from '../support/program.ts';
 import { expectRefusal } from '../support/refusal.ts';
 import { treeOf } from '../support/tree.ts';
 
-test('the demo goes as recorded with exit code 0, keeps to its folder, and can be run again', async () => {
+test('the demo goes as recorded, keeps to its folder and off a repository that a git hook names, and can be run again', async () => {
   const cwd = await testFolder();
   const home = join(cwd, 'home');
   await mkdir(home);
-  const env = { HOME: home, AGENTOS_HOME: join(cwd, 'elsewhere'), ANTHROPIC_API_KEY: 'sk-ant-0123456789' };
+  const git = (at: string, ...args: string[]): string => execFileSync('git', args, { cwd: at, encoding: 'utf8' });
+  git(cwd, 'init', '--quiet', 'mine');
+  const env = {
+    HOME: home,
+    AGENTOS_HOME: join(cwd, 'elsewhere'),
+    ANTHROPIC_API_KEY: 'sk-ant-0123456789',
+    GIT_DIR: join(cwd, 'mine/.git'),
+    GIT_INDEX_FILE: join(cwd, 'mine/.git/index'),
+  };
+  const mine = await treeOf(join(cwd, 'mine'));
   const first = await agentos(['demo'], { cwd, env });
   expect(first).toMatchObject({ code: 0, stderr: '' });
   for (const text of [
@@ -24,24 +33,39 @@ test('the demo goes as recorded with exit code 0, keeps to its folder, and can b
     'What to try next',
   ])
     expect(first.stdout).toContain(text);
-  const branches = ['for-each-ref', '--format=%(refname:short)', 'refs/heads/agentos'];
-  expect(execFileSync('git', branches, { cwd: join(cwd, 'agentos-demo'), encoding: 'utf8' })).toMatch(
+  const demo = join(cwd, 'agentos-demo');
+  expect(git(demo, 'for-each-ref', '--format=%(refname:short)', 'refs/heads/agentos')).toMatch(
     /^agentos\/21-\S+\nagentos\/7-\S+\n$/,
   );
-  expect(await readdir(join(cwd, 'agentos-demo/docs/lld'))).toEqual(['LLD-21.md', 'LLD-7.md']);
-  expect(await readdir(cwd)).toEqual(['agentos-demo', 'home']);
+  expect(await readdir(join(demo, 'docs/lld'))).toEqual(['LLD-21.md', 'LLD-7.md']);
+  expect(await readdir(cwd)).toEqual(['agentos-demo', 'home', 'mine']);
   expect(await readdir(home)).toEqual([]);
+  expect(await treeOf(join(cwd, 'mine'))).toEqual(mine);
 
-  // Standing in it: the folder is filled anew, not taken away from under the user.
-  const again = await agentos(['demo', '--dir', '.'], { cwd: join(cwd, 'agentos-demo'), env });
+  // Standing in it: the folder is filled again, not taken away from under the user.
+  const again = await agentos(['demo', '--dir', '.'], { cwd: demo, env });
   expect(again.code).toBe(0);
   expect(again.stdout).toContain('less docs/lld/LLD-7.md');
-  expect(execFileSync('git', ['log', '--format=%s'], { cwd: join(cwd, 'agentos-demo'), encoding: 'utf8' })).toBe(
-    'Sample repository\n',
-  );
+  expect(git(demo, 'log', '--format=%s')).toBe('Sample repository\n');
+
+  // Whatever a person does in it, the next demo does not delete.
+  await mkdir(join(demo, 'notes'));
+  for (const [path, text] of [
+    ['notes/mine.md', 'years of work'],
+    ['issues/7.md', 'another wish'],
+  ] as const) {
+    const before = await readFile(join(demo, path), 'utf8').catch(() => null);
+    await writeFile(join(demo, path), text);
+    const refused = await agentos(['demo'], { cwd, env });
+    expectRefusal(refused, `holds work that the demo did not leave there: ${path}.`, '--dir <folder>');
+    expect(await readFile(join(demo, path), 'utf8')).toBe(text);
+    await (before === null ? rm(join(demo, path)) : writeFile(join(demo, path), before));
+  }
+  git(demo, 'commit', '--quiet', '--allow-empty', '-m', 'mine');
+  expectRefusal(await agentos(['demo'], { cwd, env }), 'branch main', '--dir <folder>');
 });
 
-test('what the demo says to try next can be copied and works, also with a space in the path', async () => {
+test('what the demo says to try next can be copied and works, to the end of the item that waits', async () => {
   const cwd = await testFolder();
   const { code, stdout } = await agentos(['demo', '--dir', 'a tour'], { cwd });
   expect(code).toBe(0);
@@ -50,12 +74,19 @@ test('what the demo says to try next can be copied and works, also with a space 
     .split('\n')
     .filter((line) => /^ {2}\S/.test(line))
     .map((line) => line.trim());
-  expect(commands).toHaveLength(6);
+  expect(commands).toHaveLength(9);
+  let printed = '';
   for (const command of commands) {
     const shell = ['-c', `${command.replace(/^less /, 'cat ')}; echo "exit $?"`];
-    const printed = execFileSync('sh', shell, { cwd, encoding: 'utf8', env: { PATH: process.env['PATH'], HOME: cwd } });
+    printed = execFileSync('sh', shell, { cwd, encoding: 'utf8', env: { PATH: process.env['PATH'], HOME: cwd } });
     expect(printed, command).toMatch(command.includes('--all') ? /exit 3\n$/ : /exit 0\n$/);
+    if (command.includes(' status 12 '))
+      expect(printed).toContain(`agentos decide 12 --repo 'a tour' --approve --reason "…" | --drop\n`);
   }
+  expect(printed).toContain('12  succeeded');
+  const lld = await readFile(join(cwd, 'a tour/docs/lld/LLD-12.md'), 'utf8');
+  expect(lld).toContain('status: approved');
+  expect(lld).toContain('**RESOLVED: approved by agentos demo <demo@localhost>: ');
 });
 
 test('a folder that is not the demo’s own is refused and left as it is', async () => {
@@ -75,18 +106,4 @@ test('a folder that is not the demo’s own is refused and left as it is', async
     expectRefusal(await agentos(['demo', '--dir', dir], { cwd }), what, /^(Name another folder|Check the folder)/);
   }
   expect(await treeOf(cwd)).toEqual(before);
-});
-
-test('in a git hook, whose environment names the user’s repository, the demo keeps off it', async () => {
-  const cwd = await testFolder();
-  const git = (...args: string[]): string => execFileSync('git', args, { cwd, encoding: 'utf8' });
-  git('init', '--quiet', 'mine');
-  const head = await readFile(join(cwd, 'mine/.git/HEAD'), 'utf8');
-  const { code } = await agentos(['demo'], {
-    cwd,
-    env: { GIT_DIR: join(cwd, 'mine/.git'), GIT_INDEX_FILE: join(cwd, 'mine/.git/index') },
-  });
-  expect(code).toBe(0);
-  expect(await readFile(join(cwd, 'mine/.git/HEAD'), 'utf8')).toBe(head);
-  expect(await readdir(join(cwd, 'mine/.git'))).not.toContain('index');
 });

@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
 import { ISSUE, lldFor, review } from '../support/models.ts';
-import { agentos, PROJECT, type ProgramOptions, startAgentos } from '../support/program.ts';
+import { agentos, type Ended, PROJECT, type ProgramOptions, startAgentos } from '../support/program.ts';
 import { expectRefusal } from '../support/refusal.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
+import { scriptedModels } from '../support/scripted-models.ts';
 
 const optionsOf = (repository: TestRepository): ProgramOptions => ({
   cwd: repository.root,
@@ -26,30 +27,63 @@ async function patientRepository(): Promise<TestRepository> {
   return repository;
 }
 
-test('status shows runs and items, newest first, for people and as JSON', async () => {
-  const repository = await testRepository({ 42: ISSUE, 43: '# No criteria\n' });
-  const none = await agentos(['status'], optionsOf(repository));
-  expect(none).toMatchObject({ code: 0, stdout: 'No runs yet. Start one with: agentos lld --all\n' });
-  expect(JSON.parse((await agentos(['status', '--json'], optionsOf(repository))).stdout)).toEqual({ runs: [] });
+test('status shows the backlog with what each item waits for, then the runs, for people and as JSON', async () => {
+  const repository = await testRepository({ 1: ISSUE, 2: ISSUE, 3: ISSUE, 4: '# Later\n', 5: '' });
+  const run = (...args: string[]): Promise<Ended> => agentos(args, optionsOf(repository));
+  const none = await run('status');
+  expect(none).toMatchObject({ code: 0, stderr: '' });
+  expect(none.stdout).toMatch(/^Backlog {2}5 item\(s\): 4 issue, 1 unreadable\n {2}1 {2}issue/);
+  expect(none.stdout).toContain('No runs yet. Start one with: agentos lld --all');
 
-  expect((await agentos(['lld', '42', '--offline'], optionsOf(repository))).code).toBe(0);
-  expect((await agentos(['lld', '--all', '--offline'], optionsOf(repository))).code).toBe(3);
-  const [older, newer] = await repository.list('.agentos/runs');
-  const { stdout } = await agentos(['status'], optionsOf(repository));
-  expect(stdout.match(/^\S+(?= {2}lld {2}finished {2})/gm)).toEqual([newer, older]);
-  expect(stdout).toMatch(/^ {2}43 {2}discuss .*No criteria/m);
-  expect(stdout).toMatch(/^ {2}42 {2}succeeded .*Add a number/m);
+  const models = await scriptedModels(repository);
+  await models.answer('review-lld', '2', review({ verdict: 'DISCUSS', questions: ['Who pays?'] }));
+  expect((await run('lld', '1', '2', '5', ...models.flags)).code).toBe(1);
+  expect((await run('lld', '2', ...models.flags)).code).toBe(3);
+  expect((await run('lld', '3', '--offline')).code).toBe(3);
+  const runs = (await repository.list('.agentos/runs')).reverse();
+  const { stdout } = await run('status');
+  expect(stdout).toMatch(/^ {2}1 {2}lld {9}Add a number +-$/m);
+  expect(stdout).toMatch(/^ {2}2 {2}issue {7}Add a number +- +waits for a person: the reviewer asks: Who pays\?$/m);
+  expect(stdout).toMatch(
+    /^ {2}3 {2}issue .* waits for a model: no model has seen it; run agentos lld 3 with a model$/m,
+  );
+  expect(stdout).toMatch(/^ {2}4 {2}issue {7}Later/m);
+  expect(stdout).toMatch(/^ {2}5 {2}unreadable .*is empty/m);
+  expect(stdout.match(/^\S+(?= {2}lld {2}(?:waiting|failed) {2})/gm)).toEqual(runs);
+  expect(stdout).toMatch(/ {2}lld {2}waiting .*\n.*\n.* lld {2}waiting .*\n.*\n.* lld {2}failed /);
 
-  const one = await agentos(['status', older ?? '', '--json'], optionsOf(repository));
-  expect(JSON.parse(one.stdout)).toEqual({
+  const json = JSON.parse((await run('status', '--json')).stdout);
+  expect(json.runs.map(({ state }: { state: string }) => state)).toEqual(['waiting', 'waiting', 'failed']);
+  expect(json.items[1]).toMatchObject({
+    id: '2',
+    title: 'Add a number',
+    state: 'issue',
+    waitsFor: 'person',
+    reason: 'the reviewer asks: Who pays?',
+    costUsd: 0,
+    branch: null,
+    lastRun: { runId: runs[1], workflow: 'lld', status: 'discuss' },
+  });
+  const one = await run('status', '2');
+  expect(one).toMatchObject({ code: 0, stderr: '' });
+  expect(one.stdout).toContain('docs/lineage/2/003-verdict.md');
+  expect(one.stdout).toContain('agentos decide 2 --approve --reason "…" | --revise "…" | --drop');
+  expect((await run('decide', '2', '--approve', '--reason', 'We do.')).code).toBe(0);
+  const decided = JSON.parse((await run('status', '2', '--json')).stdout);
+  expect(decided).toMatchObject({ runs: [], items: [{ id: '2', waitsFor: 'run', lineage: 'docs/lineage/2' }] });
+
+  const oldest = await run('status', runs[2] ?? '', '--json');
+  expect(JSON.parse(oldest.stdout)).toEqual({
     runs: [
       {
-        runId: older,
+        runId: runs[2],
         workflow: 'lld',
         startedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
-        state: 'finished',
+        state: 'failed',
         items: [
-          { id: '42', title: 'Add a number', status: 'succeeded', workflow: 'lld', step: 'review-1', costUsd: 0 },
+          { id: '1', title: 'Add a number', status: 'succeeded', workflow: 'lld', step: 'review-1', costUsd: 0 },
+          { id: '2', title: 'Add a number', status: 'discuss', workflow: 'lld', step: 'decision-1', costUsd: 0 },
+          { id: '5', title: '5', status: 'failed', workflow: 'lld', step: null, costUsd: 0 },
         ],
       },
     ],
@@ -58,7 +92,8 @@ test('status shows runs and items, newest first, for people and as JSON', async 
 
 test('resume has nothing to do when every item of the run is done', async () => {
   const repository = await testRepository({ 42: ISSUE });
-  await agentos(['lld', '42', '--offline'], optionsOf(repository));
+  const { flags } = await scriptedModels(repository);
+  expect((await agentos(['lld', '42', ...flags], optionsOf(repository))).code).toBe(0);
   const ended = await agentos(['resume'], optionsOf(repository));
   expect(ended).toMatchObject({ code: 0, stderr: '' });
   expect(ended.stdout).toContain('Nothing to do');

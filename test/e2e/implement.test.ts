@@ -239,6 +239,9 @@ test('an item whose gate failed goes on where it was when it is run again', asyn
   const repository = await designedRepository(['42']);
   const state = join(repository.home, '..', 'calls.jsonl');
   expect((await implement(repository, { code: 'wrong', state }, { args: ['42', '--max-rounds', '1'] })).code).toBe(1);
+  const { stdout } = await agentos(['status', '42'], { cwd: repository.root, env: { HOME: repository.home } });
+  expect(stdout).toMatch(/^ {2}worktree +\.agentos\/worktrees\/implement-42$/m);
+  expect(stdout).toMatch(/^ {2}now +failed: gate green/m);
   await writeFile(state, '');
   const again = await implement(repository, { code: 'wrong', state }, { args: ['42', '--max-rounds', '1'] });
   expect(again.code).toBe(1);

@@ -62,6 +62,12 @@ async function statuses(repository: TestRepository): Promise<string[]> {
   return (await summaryOf(repository)).items.map(({ id, status }) => `${id} ${status}`);
 }
 
+/** The backlog as `agentos status` has it. */
+async function standings(repository: TestRepository): Promise<unknown[]> {
+  const { stdout } = await agentos(['status', '--json'], { cwd: repository.root, env: { HOME: repository.home } });
+  return JSON.parse(stdout).items;
+}
+
 interface Event {
   type: string;
   item?: string;
@@ -289,6 +295,12 @@ test('what builds on an item that waits for a person is not started and says why
   expect(stdout).toContain('Waiting for a person: 45.');
   expect(stdout).toContain('Not finished: 44, 46. Resume with: agentos resume');
   expect(branchesOf(repository)).toEqual(['agentos/43-add-a-number']);
+  expect(await standings(repository)).toMatchObject([
+    { id: '43', state: 'branch', branch: 'agentos/43-add-a-number', waitsFor: null },
+    { id: '44', state: 'lld', waitsFor: 'item', reason: expect.stringContaining('it depends on 45') },
+    { id: '45', state: 'issue', waitsFor: 'person' },
+    { id: '46', state: 'lld', waitsFor: 'item' },
+  ]);
 });
 
 const PRICES = `prices:
@@ -323,6 +335,13 @@ test('--max-cost-per-item counts what both stages cost, and a higher one goes on
   expect(again.stderr).toBe('');
   expect(again.code).toBe(0);
   expect(vendor.calls).toHaveLength(6);
+  await rm(join(repository.root, 'docs/lld/LLD-42.md'));
+  repository.git('merge', '--quiet', '--no-edit', 'agentos/42-add-a-number');
+  // What each run paid, together.
+  expect(await standings(repository)).toMatchObject([
+    { id: '42', state: 'merged', costUsd: 3, runs: 2 },
+    { id: '43', state: 'branch', costUsd: 3, runs: 2 },
+  ]);
 });
 
 test('what can’t be done is said before anything starts: exit 2', async () => {

@@ -15,7 +15,7 @@ export const RECORDED_DESIGNS: Record<string, RecordedEnd> = {
 export const RECORDED_CODE: Record<string, RecordedEnd> = {
   '7': {
     status: 'succeeded',
-    told: 'one of its first tests passed without any code; it was refused, mended, and then the code was written',
+    told: 'one of its first tests passed without any code; it was refused and fixed, and then the code was written',
   },
   '21': {
     status: 'succeeded',
@@ -26,7 +26,7 @@ export const RECORDED_CODE: Record<string, RecordedEnd> = {
 export const CODE_TITLE = 'The two approved designs become tested branches';
 export const CODE_INTRODUCTION = [
   'What is written is recorded; that the tests fail without the code, pass with it, and fail again when it is taken out',
-  'is seen here, on this machine, by running them. 12 is left out: it waits for a person.',
+  'is seen here, on this machine, by running them. 12 is skipped: it waits for a person.',
 ];
 
 export function wentAsRecorded(

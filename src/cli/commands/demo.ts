@@ -16,7 +16,7 @@ import { branchesBelow } from '../../workspace/branch-files.ts';
 import { createGit } from '../../workspace/git.ts';
 import { packageRoot } from '../../workspace/package-root.ts';
 import { openProject, type Project } from '../../workspace/project.ts';
-import { makeSampleRepository } from '../../workspace/sample-repository.ts';
+import { makeSampleRepository, noteSampleRepository } from '../../workspace/sample-repository.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { version } from '../version.ts';
 import {
@@ -67,6 +67,7 @@ export async function demoCommand({ dir }: { dir: string }): Promise<number> {
     if (code !== null) return code;
   } finally {
     interrupt.dispose();
+    await noteSampleRepository(directory, env);
   }
 
   title('What to try next');
@@ -109,6 +110,7 @@ async function nextSteps(
   env: Record<string, string>,
 ): Promise<[command: string, told: string][]> {
   const file = (path: string): string => shellWord(join(place, path));
+  const where = `--repo ${shellWord(place)}`;
   const branches = await branchesBelow(createGit(directory, env), 'agentos/7-');
   return [
     [`less ${file('docs/lld/LLD-7.md')}`, 'the approved design, with its review log'],
@@ -119,8 +121,14 @@ async function nextSteps(
       `cd ${shellWord(place)} && ${ownName()} lld --all --offline`,
       'again: what is approved is skipped, what is stored is not asked again',
     ],
+    [`${ownName()} status 12 ${where}`, 'where issue 12 stands, what it waits for, and what can be decided'],
+    [`${ownName()} decide 12 ${where} --approve --reason ${shellWord(DECISION)}`, 'your decision on issue 12'],
+    [`${ownName()} lld 12 ${where} --offline`, 'the next run takes it: the design of issue 12 is approved'],
   ];
 }
+
+/** Answers what the recorded reviewer of issue 12 asks. */
+const DECISION = 'The application hands in a store; each person has a list of their own.';
 
 /** How the program is called from here: by its name, or by its place in a checkout that is not on the PATH. */
 function ownName(): string {

@@ -1,33 +1,71 @@
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
+import { isItemId } from '../../core/ids.ts';
 import { localTime } from '../../core/local-time.ts';
-import { createTerminal, paint, printable } from '../../output/terminal.ts';
+import { printStanding, printStandings } from '../../output/standing.ts';
+import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
+import { detailOf, standings } from '../../runner/item-standing.ts';
 import { type RunHistory, readRun, runIds } from '../../workspace/run-history.ts';
-import { type PlaceFlags, projectOf } from '../place-flags.ts';
+import { readItemId } from '../item-id.ts';
+import { type PlaceFlags, placeFlagsOf, projectOf } from '../place-flags.ts';
 
 const SHOWN_RUNS = 5;
 
-export async function statusCommand(run: string | undefined, flags: PlaceFlags & { json?: boolean }): Promise<number> {
-  const { paths, mask } = await projectOf(flags);
+/** The backlog and the latest runs; of one item all there is to know, of one run its items. */
+export async function statusCommand(
+  which: string | undefined,
+  flags: PlaceFlags & { json?: boolean },
+): Promise<number> {
+  const project = await projectOf(flags);
+  const { paths, mask } = project;
   const known = await runIds(paths);
-  if (run !== undefined && !known.includes(run)) throw new AgentosError({ code: 'run-missing', run });
-  const wanted = run === undefined ? known.slice(0, SHOWN_RUNS) : [run];
-  const runs = (await Promise.all(wanted.map((id) => readRun(paths, id)))).filter((entry) => entry !== null);
-  // A folder without a record is what a run left that was killed in its first moment.
-  if (run !== undefined && runs.length === 0) throw new AgentosError({ code: 'run-missing', run });
-  if (flags.json) {
-    process.stdout.write(`${mask(JSON.stringify({ runs }, null, 2))}\n`);
+  const terminal = createTerminal(process.stdout, process.env, mask);
+  const printJson = (value: unknown): void => void process.stdout.write(`${mask(JSON.stringify(value, null, 2))}\n`);
+
+  if (which !== undefined && !known.includes(which)) {
+    const id = /^#|\.md$/.test(which) ? readItemId(which, flags.repo) : which;
+    const item = isItemId(id) ? await detailOf(project, id, placeFlagsOf(flags)) : null;
+    if (item === null) throw new AgentosError({ code: 'run-missing', run: which });
+    if (flags.json) printJson({ runs: [], items: [item] });
+    else printStanding(terminal, item);
     return EXIT.ok;
   }
-  const terminal = createTerminal(process.stdout, process.env, mask);
+  const wanted = which === undefined ? known.slice(0, SHOWN_RUNS) : [which];
+  const runs = (await Promise.all(wanted.map((id) => readRun(paths, id)))).filter((entry) => entry !== null);
+  // A folder without a record is what a run left that was killed in its first moment.
+  if (which !== undefined && runs.length === 0) throw new AgentosError({ code: 'run-missing', run: which });
+  const items = which === undefined ? await standings(project) : null;
+  if (flags.json) {
+    printJson({ runs: runs.map(withoutReasons), ...(items === null ? {} : { items }) });
+    return EXIT.ok;
+  }
+  if (items !== null) {
+    printStandings(terminal, items);
+    terminal.line('');
+  }
   if (runs.length === 0) terminal.line('No runs yet. Start one with: agentos lld --all');
-  for (const entry of runs) printRun(terminal, entry);
-  const older = run === undefined ? known.slice(SHOWN_RUNS) : [];
+  for (const run of runs) printRun(terminal, run);
+  const older = which === undefined ? known.slice(SHOWN_RUNS) : [];
   if (older.length > 0) terminal.line(`${older.length} older run(s), the newest of them: agentos status ${older[0]}`);
   return EXIT.ok;
 }
 
-function printRun(terminal: ReturnType<typeof createTerminal>, run: RunHistory): void {
+/** Of a run what happened is told; what an item waits for is told with the backlog. */
+function withoutReasons({ items, ...run }: RunHistory): unknown {
+  return {
+    ...run,
+    items: items.map(({ id, title, workflow, status, step, costUsd }) => ({
+      id,
+      title,
+      workflow,
+      status,
+      step,
+      costUsd,
+    })),
+  };
+}
+
+function printRun(terminal: Terminal, run: RunHistory): void {
   terminal.line(`${paint(terminal, 'bold', run.runId)}  ${run.workflow}  ${run.state}  ${localTime(run.startedAt)}`);
   const width = run.items.reduce((most, item) => Math.max(most, item.id.length), 0);
   for (const { id, status, workflow, step, title, costUsd } of run.items) {
