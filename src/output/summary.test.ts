@@ -44,7 +44,7 @@ test('an item that waits is offered what can be decided, after what there is to 
     { id: '3', reason: 'no model has seen it' },
   ];
   expect(printed(items)).toEqual([
-    'Waiting for a person: 1. Read docs/lineage/1/003-verdict.md, then: agentos decide 1 --approve | --drop',
+    'Waiting for a person: 1. Read the last verdict in docs/lineage/1/, then: agentos decide 1 --approve | --drop',
     'Waiting for a person: 2. agentos decide 2 --drop',
     'Waiting: 3, no model has seen it.',
   ]);

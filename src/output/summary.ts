@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { formatDuration } from '../core/duration.ts';
 import { ITEM_STATUSES } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';
@@ -79,6 +80,11 @@ function printWaiting(terminal: Terminal, { id, question, reason }: ItemSummary)
     terminal.line(`Waiting: ${id}, ${reason ?? 'for a person'}.`);
     return;
   }
-  const read = question.read === null ? '' : `Read ${question.read}, then: `;
+  const read = question.read === null ? '' : `Read ${nameOf(question.read)} in ${dirname(question.read)}/, then: `;
   terminal.line(`Waiting for a person: ${id}. ${read}${question.decide}`);
+}
+
+function nameOf(path: string): string {
+  if (path.endsWith('-draft.md')) return 'the draft';
+  return path.endsWith('-verdict.md') ? 'the last verdict' : 'the last review';
 }

@@ -77,7 +77,8 @@ test('an implementation that waits for a person names its reviews, and can be th
   const waiting = await inside(repository, args);
   expect(waiting.code).toBe(3);
   const reviews = '.agentos/homes/implement-42/reviews';
-  expect(waiting.stdout).toContain(`Read the last review in ${reviews}/, then: agentos decide 42 --approve`);
+  const decide = `agentos decide 42 --repo '${repository.root}' --approve`;
+  expect(waiting.stdout).toContain(`Read the last review in ${reviews}/, then: ${decide}`);
   expect(await repository.list(reviews)).toEqual(['review-1.md']);
   expect(waiting.stdout).toContain(`Throw it away: agentos clean --discard 42 --repo '${repository.root}'\n`);
   expect((await inside(repository, ['clean', '--discard', '42', ...place])).code).toBe(0);

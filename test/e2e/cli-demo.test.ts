@@ -7,7 +7,9 @@ import { agentos } from '../support/program.ts';
 import { expectRefusal } from '../support/refusal.ts';
 import { treeOf } from '../support/tree.ts';
 
-test('the demo goes as recorded, keeps to its folder and off a repository that a git hook names, and can be run again', async () => {
+test('the demo goes as recorded, keeps to its folder and off a repository that a git hook names, and can be run again', {
+  timeout: 120_000,
+}, async () => {
   const cwd = await testFolder();
   const home = join(cwd, 'home');
   await mkdir(home);
