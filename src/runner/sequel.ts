@@ -22,6 +22,9 @@ export interface Sequel {
   neverStarted(): { item: StagedItem; end: Omit<ItemEnd, 'id'> }[];
 }
 
+/** How the reason of an item begins that was held back to the end of its run. */
+export const DEPENDS_ON = 'not started: it depends on';
+
 interface Held {
   item: StagedItem;
   exclusive: readonly string[];
@@ -81,7 +84,7 @@ export function createSequel(options: SequelOptions): Sequel {
     neverStarted: () =>
       held.map(({ item, after }) => {
         const on = after.find((id) => underWay.has(id)) ?? '';
-        const reason = `not started: it depends on ${on}, which ended as ${ended.get(on) ?? 'cancelled'}`;
+        const reason = `${DEPENDS_ON} ${on}, which ended as ${ended.get(on) ?? 'cancelled'}`;
         return {
           item,
           end: { status: 'cancelled', attempts: 0, durationMs: 0, reason, error: null, outputs: [] },
