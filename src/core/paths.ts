@@ -22,6 +22,11 @@ export function isInside(parent: string, path: string): boolean {
   return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }
 
+/** From the repository's root where it is below it; else whole. */
+export function shownPath(repository: string, path: string): string {
+  return isInside(repository, path) ? relative(repository, path) : path;
+}
+
 /**
  * Where state lives. Inside the repository by default; a folder outside of it gets a subfolder per repository, so that
  * two repositories never share the state of an item that happens to have the same number in both. The repository itself

@@ -20,7 +20,7 @@ export interface Standing {
   costUsd: number;
   runs: number;
   branch: string | null;
-  /** Of an unfinished implementation; relative to the repository. */
+  /** Of an unfinished implementation; relative to the repository where it is inside. */
   worktree: string | null;
   /** A run is at it now, or is going to be. */
   isUnderWay: boolean;

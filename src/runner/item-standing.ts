@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { dirname, relative } from 'node:path';
+import { dirname } from 'node:path';
 import { codeOf } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
-import { WORKFLOWS } from '../core/paths.ts';
+import { shownPath, WORKFLOWS } from '../core/paths.ts';
 import type { ItemDetail, Stage, Standing } from '../core/standing.ts';
 import { wordingOf } from '../core/wording.ts';
 import { readLldHashes } from '../source/lld-hashes.ts';
@@ -46,7 +46,7 @@ export async function detailOf(project: Project, id: ItemId, place: readonly str
   const [standing] = await standingsOf(project, collected, await readLldHashes(lldFolder(project)));
   if (standing === undefined) return null;
   const waiting = standing.waitsFor === 'person' || standing.waitsFor === 'run' ? waitingItem(paths, id) : null;
-  const ifThere = (path: string): string | null => (existsSync(path) ? relative(paths.repository, path) : null);
+  const ifThere = (path: string): string | null => (existsSync(path) ? shownPath(paths.repository, path) : null);
   const [unfinished] = await branchesBelow(createGit(paths.repository, childEnv), `agentos/${id}-`);
   return {
     ...standing,
@@ -98,7 +98,7 @@ async function standingsOf(
       costUsd: history?.costUsd ?? 0,
       runs: history?.runs ?? 0,
       branch: found.find(({ ref }) => ref !== 'HEAD')?.ref.replace(/^refs\/(?:heads|remotes\/[^/]+)\//, '') ?? null,
-      worktree: worktrees.has(`implement-${id}`) ? relative(paths.repository, paths.worktree('implement', id)) : null,
+      worktree: worktrees.has(`implement-${id}`) ? shownPath(paths.repository, paths.worktree('implement', id)) : null,
       isUnderWay: history?.isUnderWay ?? false,
       lastRun: history?.last ?? null,
     };

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { z } from 'zod';
 import type { ItemId } from '../core/ids.ts';
-import { type Paths, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
+import { type Paths, shownPath, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
 import type { Asked } from '../core/summary.ts';
 import { inspectJournal, inspectResults } from '../journal/inspect.ts';
 import { stepId } from '../journal/step-id.ts';
@@ -84,7 +84,7 @@ function fileToRead(paths: Paths, { workflow, id, question }: WaitingItem): stri
     .map((name) => ({ name, number: Number(version.exec(name)?.[1] ?? Number.NaN) }))
     .filter(({ number }) => (isImplementation ? number > 0 : number < question.number))
     .sort((a, b) => b.number - a.number);
-  return last === undefined ? null : relative(paths.repository, join(folder, last.name));
+  return last === undefined ? null : shownPath(paths.repository, join(folder, last.name));
 }
 
 function namesIn(folder: string): string[] {

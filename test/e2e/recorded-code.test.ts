@@ -13,6 +13,7 @@ import { isTrustworthy, readReview } from '../../src/governance/review/reader.ts
 import { tagged } from '../../src/governance/tagged.ts';
 import type { Journal } from '../../src/journal/port.ts';
 import { createOfflineProvider } from '../../src/provider/offline/provider.ts';
+import type { ModelRequest } from '../../src/provider/port.ts';
 import { createDirectorySource } from '../../src/source/directory.ts';
 import { runLld } from '../../src/workflow/lld.ts';
 import { createGit } from '../../src/workspace/git.ts';
@@ -265,6 +266,33 @@ test('an edited design gets no recorded code, and a changed file no recorded cha
   expect(git(worktree, 'status', '--porcelain')).toBe(' M src/brew.js\n');
 });
 
+const reviewRequest = (texts: Record<string, string>): ModelRequest => ({
+  role: 'reviewer',
+  system: '',
+  parts: Object.entries(texts).map(([tag, text]) => ({ text: tagged(tag, text) })),
+  stepId: 'review-1#1',
+  signal,
+});
+
+test('the recorded reviewer says of the first tests of issue 7 that 040 is no guard, and nothing of other tests', async () => {
+  const worktree = await sampleRepository();
+  const lld = await designOf('7');
+  await write(worktree, lld, '7', 'tests', 1);
+  git(worktree, 'add', '--all');
+  const { text } = await createOfflineProvider().complete(
+    reviewRequest({ lld, tests: git(worktree, 'diff', '--cached') }),
+  );
+  const { verdict, findings, problems } = readReview(text);
+  expect({ verdict, problems }).toEqual({ verdict: 'REVISE', problems: [] });
+  expect(findings.map((finding) => finding.text)).toEqual([expect.stringMatching(/^040: /)]);
+  await write(worktree, lld, '7', 'tests', 2);
+  git(worktree, 'add', '--all');
+  const others = reviewRequest({ lld, tests: git(worktree, 'diff', '--cached') });
+  await expect(createOfflineProvider().complete(others)).rejects.toMatchObject({
+    problem: { code: 'offline-no-reply' },
+  });
+});
+
 describe('the recorded code review', () => {
   async function reviewOf(id: string, rounds: number, spoil?: (worktree: string) => Promise<void>): Promise<string> {
     const worktree = await sampleRepository();
@@ -272,11 +300,7 @@ describe('the recorded code review', () => {
     await write(worktree, await designOf(id), id, 'code', 1);
     await spoil?.(worktree);
     git(worktree, 'add', '--all');
-    const parts = [
-      { text: tagged('lld', await designOf(id)) },
-      { text: tagged('change', git(worktree, 'diff', '--cached')) },
-    ];
-    const request = { role: 'reviewer' as const, system: '', parts, stepId: 'review-1#1', signal };
+    const request = reviewRequest({ lld: await designOf(id), change: git(worktree, 'diff', '--cached') });
     return (await createOfflineProvider().complete(request)).text;
   }
 
