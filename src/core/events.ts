@@ -38,6 +38,8 @@ export type ItemEvent =
   | { type: 'draft-checked'; round: number; errors: string[]; warnings: string[]; coverage: string }
   | { type: 'reply-rejected'; step: string; reason: string }
   | { type: 'review-read'; round: number; verdict: string | null; tiers: [number, number, number]; problems: string[] }
+  /** A draft that was repaired before its review, or a review that had to be asked for again: no version of the lineage. */
+  | { type: 'set-aside'; what: 'draft' | 'verdict'; round: number; text: string }
   | { type: 'file-written'; path: string; what: 'lineage' | 'lld' | 'issue' }
   | TestsRan
   | ({ type: 'gate-checked'; round: number } & GateEvidence)

@@ -115,6 +115,8 @@ export function linesOf(event: AgentosEvent): Line[] {
         ...event.warnings.map((finding) => line(`  warning ${finding}`, 'dim', 'verbose')),
       ];
     }
+    case 'set-aside':
+      return [];
     case 'reply-rejected':
       return [line(`${event.step}: not taken: ${event.reason}`, 'warn', 'live')];
     case 'review-read': {

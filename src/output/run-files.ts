@@ -22,6 +22,7 @@ const AUDITED: ReadonlySet<AgentosEvent['type']> = new Set<AgentosEvent['type']>
   'draft-checked',
   'reply-rejected',
   'review-read',
+  'set-aside',
   'file-written',
   'tests-ran',
   'gate-checked',

@@ -24,7 +24,7 @@ export interface CodeReviewOptions {
   revise(review: string, ledger: Ledger, round: number): Promise<string>;
   emit: (event: ItemEvent) => void;
   maxRounds: number;
-  /** Every review as it came, also one that has to be asked for again. */
+  /** The review that counts in a round. */
   onReview?: (text: string, round: number) => Promise<void>;
 }
 

@@ -19,7 +19,7 @@ export interface CodeReview {
   call: (call: ModelCall<'reviewer'>) => Promise<string>;
   /** What the reviewer can't decide. */
   decide: AskPerson;
-  /** Every review as it came, for a person to read. */
+  /** The review that counts in a round, for a person to read. */
   onReview: (text: string, round: number) => Promise<void>;
   /** Has the writer change what the review asks for, and proves it again; returns the new state of the worktree. */
   revise: (asked: { start: string; name: string; review: string; failures: string[] }) => Promise<string>;

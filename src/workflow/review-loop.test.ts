@@ -43,6 +43,8 @@ interface Played {
   inputs: ReviewInput[];
   /** What each revision was asked for with. */
   reviseReviews: string[];
+  /** The lineage. */
+  versions: { kind: string; text: string }[];
 }
 
 /** Plays the loop with models that answer whatever the two lists say, over and over, and a person who answers once each. */
@@ -55,6 +57,7 @@ async function play(
   const points: OpenPoint[] = [];
   const inputs: ReviewInput[] = [];
   const reviseReviews: string[] = [];
+  const versions: Played['versions'] = [];
   const calls = { repair: 0, review: 0, reviewAgain: 0, revise: 0, reviseAgain: 0 };
   let drafted = 0;
   let reviewed = 0;
@@ -84,12 +87,12 @@ async function play(
       reviseAgain: count('reviseAgain', nextDraft),
     },
     check: (draft) => ({ findings: checkLld(draft, { issueId: '42' }).findings, coverage: '' }),
-    lineage: { add: () => Promise.resolve() },
+    lineage: { add: async (kind, text) => void versions.push({ kind, text }) },
     emit: () => undefined,
     maxRounds,
     decide: (point) => Promise.resolve(decisions[points.push(point) - 1] ?? null),
   });
-  return { outcome, calls, lastReview, points, inputs, reviseReviews };
+  return { outcome, calls, lastReview, points, inputs, reviseReviews, versions };
 }
 
 function decision(kind: DecisionKind, text: string | null = null): Decision {
@@ -114,7 +117,7 @@ test('whatever models and people answer, the loop ends within its bounds and app
       fc.array(fc.constantFrom('approve', 'revise', 'revise', 'drop'), { maxLength: 3 }),
       async (drafts, reviews, maxRounds, kinds) => {
         const said = kinds.map((kind) => decision(kind));
-        const { outcome, calls, lastReview, points, inputs } = await play(drafts, reviews, maxRounds, said);
+        const { outcome, calls, lastReview, points, inputs, versions } = await play(drafts, reviews, maxRounds, said);
         // Each change that a person asks for grants as many rounds again, and one more where a revision was refused.
         const changes = outcome.decisions.filter(({ kind }) => kind === 'revise').length;
         const bound = (1 + changes) * maxRounds;
@@ -125,6 +128,10 @@ test('whatever models and people answer, the loop ends within its bounds and app
         expect(calls.revise).toBeLessThanOrEqual(bound + changes);
         expect(calls.reviseAgain).toBeLessThanOrEqual(calls.revise);
         for (const { round, maxRounds: announced } of inputs) expect(round).toBeLessThanOrEqual(announced);
+        // One verdict of each round, right behind the draft that it is about.
+        const reviewed = versions.flatMap(({ kind }, at) => (kind === 'verdict' ? [versions[at - 1]?.text] : []));
+        expect(reviewed).toEqual(inputs.map(({ draft }) => draft));
+        expect(versions.length - reviewed.length).toBeLessThanOrEqual(outcome.rounds);
         expect(points.length).toBeLessThanOrEqual(outcome.decisions.length + 1);
         const lastWord = outcome.decisions.at(-1)?.kind;
         expect(outcome.verdict === 'DROPPED').toBe(lastWord === 'drop');

@@ -67,7 +67,7 @@ export type LoopOutcome = {
 /**
  * A Markdown document of any form: draft → check → review → revise, until it ends. Each way round costs one of
  * `maxRounds`, and each has at most two repairs, one repeated review and one repeated revision, so the number of calls is
- * bounded whatever the models answer:
+ * bounded whatever the models answer. The lineage gets one draft and one verdict of each round, and a person's decisions:
  *
  *   checking  – errors → repair (at most twice) → checking; still errors → asking; none → reviewing
  *   reviewing – not readable, or it contradicts itself → asked once more; still so → asking
@@ -84,12 +84,12 @@ export async function reviewLoop(firstDraft: string, options: LoopOptions): Prom
   let draft = firstDraft;
   let previous: string | null = null;
   let ledger = emptyLedger;
-  await lineage.add('draft', draft);
 
   for (let round = 1; ; round++) {
     const checked = await repairUntilClean(draft, round, options);
     const { findings: checks, coverage } = checked;
     draft = checked.draft;
+    await lineage.add('draft', draft);
     const obstacle = obstacleOf(checks);
     let review = '';
     let asked: string[] = [];
@@ -128,7 +128,6 @@ export async function reviewLoop(firstDraft: string, options: LoopOptions): Prom
       }
       ending = { verdict: 'DISCUSS', reason: `the revision was not acceptable: ${revised.reason}` };
     }
-    await lineage.add('draft', draft);
   }
 }
 
@@ -151,7 +150,7 @@ function obstacleOf(checks: readonly DocumentFinding[]): string | null {
 async function repairUntilClean(
   start: string,
   round: number,
-  { form, ask, check, lineage, emit }: LoopOptions,
+  { form, ask, check, emit }: LoopOptions,
 ): Promise<{ draft: string } & CheckResult> {
   let draft = start;
   for (let attempt = 1; ; attempt++) {
@@ -169,9 +168,10 @@ async function repairUntilClean(
     const reply = await ask.repair(draft, errors, round, attempt);
     // What the checks found may be anywhere, so no section is protected from a repair; a lost one is found by the checks.
     const repaired = reviseDraft(draft, reply, { named: null, form });
-    if (repaired.ok) draft = repaired.text;
-    else emit({ type: 'reply-rejected', step: `repair-${round}-${attempt}`, reason: repaired.reason });
-    await lineage.add('draft', draft);
+    if (repaired.ok) {
+      emit({ type: 'set-aside', what: 'draft', round, text: draft });
+      draft = repaired.text;
+    } else emit({ type: 'reply-rejected', step: `repair-${round}-${attempt}`, reason: repaired.reason });
   }
 }
 

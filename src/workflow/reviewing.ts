@@ -16,6 +16,7 @@ export interface Reviewing {
    * thing itself. Called for each reply, also for one that has to be asked for again.
    */
   take?: (review: Review) => string[];
+  /** Called with the review that counts. */
   onReview: (text: string) => Promise<void>;
   emit: (event: ItemEvent) => void;
 }
@@ -32,13 +33,16 @@ export interface ReadReview {
 
 /** One review. A reply that can't be read or contradicts itself is asked for once more; the second one counts as it is. */
 export async function readableReview(reviewing: Reviewing): Promise<ReadReview> {
-  const first = await read(await reviewing.ask(), reviewing);
-  if (first.objections.length === 0) return first;
-  return read(await reviewing.askAgain(first.text, first.objections), reviewing);
+  let read = readOne(await reviewing.ask(), reviewing);
+  if (read.objections.length > 0) {
+    reviewing.emit({ type: 'set-aside', what: 'verdict', round: reviewing.round, text: read.text });
+    read = readOne(await reviewing.askAgain(read.text, read.objections), reviewing);
+  }
+  await reviewing.onReview(read.text);
+  return read;
 }
 
-async function read(text: string, reviewing: Reviewing): Promise<ReadReview> {
-  await reviewing.onReview(text);
+function readOne(text: string, reviewing: Reviewing): ReadReview {
   const result = judge(text, reviewing);
   const { verdict, findings } = result.review;
   const count = (tier: number): number => findings.filter((finding) => finding.tier === tier).length;
