@@ -54,6 +54,8 @@ const bad: [text: string, line: number, path: string, reason: string | RegExp][]
   ['bounds:\n  maxCostUsd: 0\n', 2, 'bounds.maxCostUsd', 'must be above 0'],
   ['bounds:\n  timeout: 5\n', 2, 'bounds.timeout', 'must be text, not a number'],
   ['bounds:\n  timeout: 5x\n', 2, 'bounds.timeout', /is not a duration such as/],
+  ['implement:\n  coAuthor: Claude\n', 2, 'implement.coAuthor', /is not a name and an address such as Claude </],
+  ['implement:\n  coAuthor: "A <a@b.c>\\nX: y <a@b.c>"\n', 2, 'implement.coAuthor', /is not a name and an address/],
   ['bounds: 3\n', 1, 'bounds', 'must be a group of settings, not a number'],
   ['models:\n  drafter:\n', 2, 'models.drafter', 'must be text, not nothing'],
   ['models:\n  drafter: ""\n', 2, 'models.drafter', 'must not be empty'],

@@ -136,6 +136,13 @@ export const configFileSchema = z.strictObject({
         .optional()
         .describe('files that git ignores but the tests need, e.g. .env.test; copied from the checkout'),
       coverage: z.number().min(0).max(100).optional().describe('percent of the lines of changed files'),
+      coAuthor: z
+        .string()
+        .regex(/^[^<>\r\n]*[^<>\s] <[^<>@\s]+@[^<>@\s]+>$/, {
+          error: 'is not a name and an address such as Claude <noreply@anthropic.com>',
+        })
+        .optional()
+        .describe('a co-author of the commits, e.g. "Claude <noreply@anthropic.com>"'),
       maxAgentRounds: z.int().min(1).max(500).optional().describe('rounds of the built-in agent per call (default 60)'),
     })
     .optional()

@@ -78,6 +78,8 @@ export interface ImplementSettings {
   copy: string[];
   /** Percent; null: what the LLD says. */
   coverage: number | null;
+  /** `Name <address>`; null: none. */
+  coAuthor: string | null;
   maxAgentRounds: number;
 }
 
@@ -163,6 +165,7 @@ function implementSettings(implement: NonNullable<ConfigFile['implement']>): Imp
     setupTimeoutMs: durationOf(implement.setupTimeout) ?? DEFAULTS.setupTimeoutMs,
     copy: implement.copy ?? [],
     coverage: implement.coverage ?? null,
+    coAuthor: implement.coAuthor ?? null,
     maxAgentRounds: implement.maxAgentRounds ?? DEFAULTS.maxAgentRounds,
   };
 }

@@ -72,6 +72,8 @@ export interface Paths {
   briefLineage(id: ItemId): string;
   /** On the branch of the item: relative to whatever worktree holds it. */
   report(id: ItemId): string;
+  /** The approved LLD beside its report; no id has a dot, so that it is never another item's report. */
+  reportedLld(id: ItemId): string;
   worktrees: string;
   worktree(workflow: WorkflowName, id: ItemId): string;
   homes: string;
@@ -79,6 +81,8 @@ export interface Paths {
   home(workflow: WorkflowName, id: ItemId): string;
   /** Caches of package managers and compilers, shared by the items. */
   caches: string;
+  /** What planning needs of designs, in the folder of caches. */
+  designs: string;
   /** What was undone in an item's worktree, as patches. */
   undone(workflow: WorkflowName, id: ItemId): string;
   checkpoint(workflow: WorkflowName, id: ItemId): string;
@@ -110,11 +114,13 @@ export function pathsOf(repository: string, base: string, work = base): Paths {
     lineage: (id) => join(repository, 'docs', 'lineage', id),
     briefLineage: (id) => join(repository, 'docs', 'lineage', `${id}.brief`),
     report: (id) => `docs/reports/${id}.md`,
+    reportedLld: (id) => `docs/reports/${id}.lld.md`,
     worktrees: join(work, 'worktrees'),
     worktree: (workflow, id) => join(work, 'worktrees', `${workflow}-${id}`),
     homes: join(work, 'homes'),
     home: (workflow, id) => join(work, 'homes', `${workflow}-${id}`),
     caches: join(work, 'caches'),
+    designs: join(base, 'caches', 'designs.jsonl'),
     undone: (workflow, id) => join(base, 'undone', `${workflow}-${id}`),
     checkpoint: (workflow, id) => join(base, 'checkpoints', `${workflow}-${id}.db`),
     lock: (workflow, id) => join(base, 'locks', `${workflow}-${id}.lock`),

@@ -16,6 +16,8 @@ export interface Journal {
   step<T>(key: StepKey, run: (step: StepContext) => Promise<T>): Promise<StepResult<T>>;
   /** Every finished step in the order in which they finished. */
   steps(): StepRecord[];
+  /** The result of the step of this name that finished last, whatever its inputs; undefined where none did. */
+  last(name: string): unknown;
   /** Ends well: the record is not needed any more. */
   remove(): void;
   close(): void;

@@ -91,6 +91,14 @@ class SqliteJournal implements SettlingJournal {
     );
   }
 
+  last(name: string): unknown {
+    return this.#guard(() => {
+      const row = this.#statements.last.get(name);
+      const step = row === undefined ? null : readStep(row);
+      return step === null ? undefined : (JSON.parse(step.result) as unknown);
+    });
+  }
+
   settle(name: string, value: unknown): boolean {
     const result = encode(value, name);
     return this.#guard(() =>
@@ -190,6 +198,8 @@ function prepareStatements(db: DatabaseSync) {
     rollback: prepare('ROLLBACK'),
     token: prepare('SELECT token FROM owner'),
     find: prepare(`SELECT ${stepColumns} FROM steps WHERE id = ?`),
+    last: prepare(`SELECT ${stepColumns} FROM steps WHERE name = ? AND finish_order IS NOT NULL
+      ORDER BY finish_order DESC LIMIT 1`),
     // The highest number is the step that was started last, also when it had been started before.
     start: prepare(`INSERT INTO steps (id, name, starts, started_at) VALUES (?, ?, 1, ?)
       ON CONFLICT (id) DO UPDATE SET starts = starts + 1, started_at = excluded.started_at,

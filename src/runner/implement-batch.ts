@@ -1,16 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import { relative, sep } from 'node:path';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import { implementDemand } from '../core/expected-cost.ts';
-import type { ItemId } from '../core/ids.ts';
-import type { Paths } from '../core/paths.ts';
 import { wordingOf } from '../core/wording.ts';
-import { implementedHashOf } from '../governance/implementation/implemented-lld.ts';
 import { requireModels } from '../provider/require-models.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import { implementBacklog } from '../workflow/implement-backlog.ts';
-import { branchesBelow, mayBeBranchOf, readAt } from '../workspace/branch-files.ts';
-import { createGit, type Git } from '../workspace/git.ts';
+import { createGit } from '../workspace/git.ts';
+import { implementationsOf } from '../workspace/implementations.ts';
 import type { Project } from '../workspace/project.ts';
 import { commitFiles } from '../workspace/repository.ts';
 import { missingAgent } from '../writer/agents/missing-agent.ts';
@@ -20,12 +16,13 @@ export const implementBatch: Batch = {
   workflow: 'implement',
   task: { builtIn: 'implement' },
   roles: ['implementer', 'reviewer'],
-  collect: (project, ids) =>
+  collect: ({ paths, childEnv, designs }, ids) =>
     implementBacklog(
       {
-        paths: project.paths,
-        source: createDirectorySource(project.paths.issues),
-        onBranches: (wanted) => designsOnBranches(project, wanted),
+        paths,
+        source: createDirectorySource(paths.issues),
+        implementations: (wanted) => implementationsOf(createGit(paths.repository, childEnv), paths, wanted),
+        factsOf: (text) => designs.factsOf(text),
       },
       ids,
     ),
@@ -74,50 +71,4 @@ async function refuseUnrecorded({ config, paths }: Project, items: readonly Coll
     if (offline === 2 && recordedCode(lld) !== null) continue;
     throw new AgentosError({ code: 'offline-no-code', id, why: 'not-recorded', file: null });
   }
-}
-
-/** Where an LLD of this hash is implemented: on a branch, or at HEAD once that is merged. */
-export interface Implementation {
-  lldHash: string;
-  ref: string;
-}
-
-export async function implementationsOf(
-  git: Git,
-  paths: Paths,
-  ids: readonly ItemId[],
-): Promise<ReadonlyMap<string, readonly Implementation[]>> {
-  const branches = await branchesBelow(git, 'agentos/');
-  const wanted = ids.flatMap((id) => {
-    const path = relative(paths.repository, paths.lld(id)).split(sep).join('/');
-    const refs = branches.filter(({ name }) => mayBeBranchOf(id, name)).map(({ ref }) => ref);
-    return ['HEAD', ...refs].map((ref) => ({ id, ref, path }));
-  });
-  const texts = await readAt(git, wanted);
-  const found = new Map<string, Implementation[]>();
-  for (const [index, { id, ref }] of wanted.entries()) {
-    const lldHash = implementedHashOf(texts[index] ?? '');
-    if (lldHash !== null) found.set(id, [...(found.get(id) ?? []), { lldHash, ref }]);
-  }
-  return found;
-}
-
-/** What is implemented is told by the branches, merged or not: the user's checkout stays as it was. */
-async function designsOnBranches(
-  { paths, childEnv }: Project,
-  ids: readonly ItemId[],
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  const git = createGit(paths.repository, childEnv);
-  const branches = await branchesBelow(git, 'agentos/');
-  const wanted = ids.flatMap((id) => {
-    const path = relative(paths.repository, paths.lld(id)).split(sep).join('/');
-    return branches.filter(({ name }) => mayBeBranchOf(id, name)).map(({ ref }) => ({ id, ref, path }));
-  });
-  const texts = await readAt(git, wanted);
-  const found = new Map<string, string[]>();
-  for (const [index, { id }] of wanted.entries()) {
-    const text = texts[index];
-    if (text !== null && text !== undefined) found.set(id, [...(found.get(id) ?? []), text]);
-  }
-  return found;
 }

@@ -86,6 +86,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const warnings = await Promise.all(ahead.map((stage) => stage.requirements(project)));
 
   await prepareStateFolder(paths.base);
+  await project.designs.save();
   const runId = runIdOf(startedAt, paths.base);
   const runPaths = paths.run(runId);
   await writeFileAtomic(

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { CoordinatedItem, ItemEnd } from '../coordinator/coordinator.ts';
 import { withoutCycles } from '../core/dependency-cycles.ts';
 import type { ItemStatus } from '../core/events.ts';
-import { designFacts } from '../workflow/design-facts.ts';
+import { designFacts } from '../governance/lld/design-facts.ts';
 import { coordinatedItem, isOpen, type StagedItem, type StageOptions, stageAfter, stagedItem } from './stages.ts';
 
 export interface SequelOptions extends StageOptions {

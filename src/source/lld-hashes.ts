@@ -26,8 +26,7 @@ export async function readLldHashes(folder: string): Promise<Map<ItemId, string 
 }
 
 function hashIn(head: string): string | null {
-  const field = /^implementedHash: "?([0-9a-f]{64})/m.exec(head) ?? /^bodyHash: "?([0-9a-f]{64})/m.exec(head);
-  return field?.[1] ?? null;
+  return /^bodyHash: "?([0-9a-f]{64})/m.exec(head)?.[1] ?? null;
 }
 
 async function headOf(path: string): Promise<string> {

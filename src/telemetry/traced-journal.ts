@@ -11,6 +11,7 @@ export function tracedJournal(journal: Journal): Journal {
         return traced(`step ${key.name}`, { attributes }, () => run(step));
       }),
     steps: () => journal.steps(),
+    last: (name) => journal.last(name),
     remove: () => journal.remove(),
     close: () => journal.close(),
   };

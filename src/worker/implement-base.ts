@@ -1,6 +1,7 @@
 import type { Config, TestSettings } from '../core/config.ts';
 import { toErrorRecord } from '../core/errors.ts';
-import { implementedHashOf } from '../governance/implementation/implemented-lld.ts';
+import { isItemId } from '../core/ids.ts';
+import type { Paths } from '../core/paths.ts';
 import { checkLld, type LldFinding } from '../governance/lld/checks.ts';
 import { readLld } from '../governance/lld/document.ts';
 import type { LldFile } from '../governance/lld/files-table.ts';
@@ -8,23 +9,22 @@ import { readFrontMatter } from '../governance/lld/front-matter.ts';
 import { findTests } from '../testing/detect.ts';
 import type { ProjectFiles } from '../testing/project-files.ts';
 import { runnerOfFiles } from '../testing/runner-of-files.ts';
-import { branchesBelow, mayBeBranchOf, readAt } from '../workspace/branch-files.ts';
 import type { Git } from '../workspace/git.ts';
+import { implementationsOf } from '../workspace/implementations.ts';
 import { openCommit } from '../workspace/repository.ts';
 import type { Foundation } from '../workspace/stacked-base.ts';
 
 /** The local branches of the items that this one builds on; one that is merged and deleted is in the base already. */
-export async function foundationsOf(git: Git, ids: readonly string[]): Promise<Foundation[]> {
+export async function foundationsOf(git: Git, paths: Paths, ids: readonly string[]): Promise<Foundation[]> {
   if (ids.length === 0) return [];
-  const branches = (await branchesBelow(git, 'agentos/')).filter(({ ref }) => ref.startsWith('refs/heads/'));
+  const implementations = await implementationsOf(git, paths, ids.filter(isItemId));
   const found: Foundation[] = [];
   for (const id of ids) {
-    const candidates = branches.filter(({ name }) => mayBeBranchOf(id, name));
-    const designs = await readAt(
-      git,
-      candidates.map(({ ref }) => ({ ref, path: `docs/lld/LLD-${id}.md` })),
-    );
-    const branch = candidates.findLast((_, index) => implementedHashOf(designs[index] ?? '') !== null);
+    // A branch that began after the item was merged has its report too; the report names the branch that it is from.
+    const all = implementations.get(id) ?? [];
+    const own = all.findLast(({ ref, branch }) => ref === `refs/heads/${branch}`);
+    const isMerged = all.some(({ ref }) => ref === 'HEAD');
+    const branch = own ?? (isMerged ? undefined : all.findLast(({ ref }) => ref.startsWith('refs/heads/')));
     if (branch !== undefined) found.push({ id, commit: await git.text(['rev-parse', branch.ref]) });
   }
   return found;

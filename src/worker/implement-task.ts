@@ -10,6 +10,7 @@ import type { Usage } from '../core/money.ts';
 import { pathsOf, workDirectory } from '../core/paths.ts';
 import { costUsd, priceOf } from '../core/prices.ts';
 import { Secret } from '../core/secret.ts';
+import { designFacts } from '../governance/lld/design-facts.ts';
 import { bodyHash, readFrontMatter } from '../governance/lld/front-matter.ts';
 import { createProvider } from '../provider/create.ts';
 import { masked } from '../provider/masked.ts';
@@ -20,7 +21,6 @@ import { tracedWriter } from '../telemetry/traced-writer.ts';
 import { detectTests } from '../testing/detect.ts';
 import { noSuite } from '../testing/no-suite.ts';
 import { folderFiles } from '../testing/project-files.ts';
-import { designFacts } from '../workflow/design-facts.ts';
 import { runImplement } from '../workflow/implement.ts';
 import { createGit } from '../workspace/git.ts';
 import { itemEnvironment } from '../workspace/item-environment.ts';
@@ -119,12 +119,13 @@ export const implementTask: Task = async (context) => {
     budget: { costOf: priceFor },
     policy: config.implement.policy,
     coverage: config.implement.coverage,
+    coAuthor: config.implement.coAuthor,
     maxRounds: config.bounds.maxRounds,
     clock: systemClock,
     signal: context.signal,
     emit: context.emit,
     onProgress: context.heartbeat,
-    baseCommit: async () => stackedBase(git, await headCommit(git), await foundationsOf(git, facts.after)),
+    baseCommit: async () => stackedBase(git, await headCommit(git), await foundationsOf(git, paths, facts.after)),
     requireTests: async (base) => {
       const place = { directory: paths.repository, designed: facts.files };
       await testsFor(commitFiles(git, base), config, place);

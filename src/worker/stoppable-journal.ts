@@ -10,6 +10,7 @@ export function stoppableJournal(journal: Journal, stop: AbortSignal): Journal {
         return run(step);
       }),
     steps: () => journal.steps(),
+    last: (name) => journal.last(name),
     remove: () => journal.remove(),
     close: () => journal.close(),
   };

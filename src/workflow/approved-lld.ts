@@ -52,17 +52,14 @@ export async function readLldFile(path: string): Promise<LldFile | null> {
   };
 }
 
-/** What is implemented was approved before. */
-const APPROVED: ReadonlySet<string | null> = new Set(['approved', 'implemented']);
-
 /** Approved, for what the issue says now, and not edited since. */
 export function isApprovedFor(lld: LldFile, issue: Issue): boolean {
-  return APPROVED.has(lld.status) && lld.untouched && isHashOf(lld.issueHash, issue);
+  return lld.status === 'approved' && lld.untouched && isHashOf(lld.issueHash, issue);
 }
 
 /** Approved and not edited since, but for an issue that said something else. */
 export function isApprovedForAnother(lld: LldFile, issue: Issue): boolean {
-  return APPROVED.has(lld.status) && lld.untouched && !isHashOf(lld.issueHash, issue);
+  return lld.status === 'approved' && lld.untouched && !isHashOf(lld.issueHash, issue);
 }
 
 /**

@@ -1,15 +1,15 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, relative } from 'node:path';
-import { AgentosError, codeOf, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import { nearest } from '../core/nearest.ts';
 import type { Paths } from '../core/paths.ts';
-import { implementedHashOf } from '../governance/implementation/implemented-lld.ts';
+import type { DesignFacts } from '../governance/lld/design-facts.ts';
 import { bodyHash, readFrontMatter } from '../governance/lld/front-matter.ts';
-import { normaliseText } from '../governance/markdown.ts';
-import { type Issue, type IssueSource, isHashOf } from '../source/port.ts';
-import { designFacts } from './design-facts.ts';
-import { droppedFor } from './dropped.ts';
+import { type IssueSource, isHashOf } from '../source/port.ts';
+import { droppedItems } from './dropped.ts';
+
+const READ_AT_ONCE = 32;
 
 /** An LLD as the backlog of implementations sees it. */
 export interface ImplementItem {
@@ -26,74 +26,76 @@ export interface ImplementItem {
 export interface ImplementBacklogOptions {
   paths: Paths;
   source: IssueSource;
-  /** The LLD of an item as its branches have it. */
-  onBranches: (ids: readonly ItemId[]) => Promise<ReadonlyMap<string, readonly string[]>>;
+  /** The hashes of the LLDs that were implemented for each of these items. */
+  implementations: (ids: readonly ItemId[]) => Promise<ReadonlyMap<string, readonly { lldHash: string }[]>>;
+  /** What a design changes and builds on. */
+  factsOf: (text: string) => Promise<DesignFacts>;
 }
 
 /** Exactly these ids (one without an LLD is an error, nothing is started), or every LLD there is. */
 export async function implementBacklog(
-  { paths, source, onBranches }: ImplementBacklogOptions,
+  options: ImplementBacklogOptions,
   ids: readonly ItemId[] | 'all',
 ): Promise<ImplementItem[]> {
+  const { paths, source } = options;
   const folder = dirname(paths.lld('x' as ItemId));
   const written = (await readdir(folder).catch(() => [])).flatMap((name) => {
     const id = /^LLD-(.+)\.md$/.exec(name)?.[1] ?? '';
     return isItemId(id) ? [id] : [];
   });
-  const wanted = ids === 'all' ? written.toSorted(byNumber) : [...new Set(ids)];
-  const branches = await onBranches(wanted);
+  const known = new Set(written);
+  const wanted = ids === 'all' ? written.sort(byNumber) : [...new Set(ids)];
+  const missing = wanted.find((id) => !known.has(id));
+  if (missing !== undefined) {
+    const path = relative(paths.repository, paths.lld(missing));
+    throw new AgentosError({ code: 'lld-missing', id: missing, path, near: nearest(missing, written) });
+  }
+  const implementations = await options.implementations(wanted);
+  const look: Look = {
+    issues: new Set(await source.ids().catch(() => [])),
+    isDropped: await droppedItems(paths, 'implement'),
+  };
   const items: ImplementItem[] = [];
-  for (const id of wanted) {
-    if (!written.includes(id)) {
-      const path = relative(paths.repository, paths.lld(id));
-      throw new AgentosError({ code: 'lld-missing', id, path, near: nearest(id, written) });
-    }
-    const text = await readFile(paths.lld(id), 'utf8');
-    items.push(await implementItem(id, text, branches.get(id) ?? [], paths, source));
+  for (let at = 0; at < wanted.length; at += READ_AT_ONCE) {
+    const some = wanted.slice(at, at + READ_AT_ONCE).map(async (id) => {
+      const hashes = implementations.get(id)?.map(({ lldHash }) => lldHash) ?? [];
+      return implementItem(id, await readFile(paths.lld(id), 'utf8'), hashes, options, look);
+    });
+    items.push(...(await Promise.all(some)));
   }
   return items;
 }
 
+/** What is found out once for all items. */
+interface Look {
+  issues: ReadonlySet<string>;
+  isDropped: Awaited<ReturnType<typeof droppedItems>>;
+}
+
 async function implementItem(
   id: ItemId,
-  given: string,
-  onBranches: readonly string[],
-  paths: Paths,
-  source: IssueSource,
+  text: string,
+  implemented: readonly string[],
+  { paths, source, factsOf }: ImplementBacklogOptions,
+  { issues, isDropped }: Look,
 ): Promise<ImplementItem> {
-  const text = normaliseText(given);
   const { fields, body } = readFrontMatter(text);
-  const plain = { id, chars: text.length, error: null, ...designFacts(text) };
+  const plain = { id, chars: text.length, error: null, ...(await factsOf(text)) };
   const approved = typeof fields['bodyHash'] === 'string' ? fields['bodyHash'] : null;
   const isUntouched = approved === bodyHash(body);
-  if (fields['status'] === 'implemented' && isUntouched) return { ...plain, state: 'done' };
-  if (approved !== null && isUntouched && onBranches.some((branch) => implementedHashOf(branch) === approved))
-    return { ...plain, state: 'done' };
   const path = relative(paths.repository, paths.lld(id));
   const notReady = (why: 'edited' | 'status' | 'issue-changed'): ImplementItem => ({
     ...plain,
     state: 'not-ready',
     error: toErrorRecord(new AgentosError({ code: 'lld-not-approved', id, path, why })),
   });
-  if (approved === null || (fields['status'] !== 'approved' && fields['status'] !== 'implemented'))
-    return notReady('status');
+  if (approved === null || fields['status'] !== 'approved') return notReady('status');
   if (!isUntouched) return notReady('edited');
-  if (await droppedFor(paths, id, approved)) return { ...plain, state: 'dropped' };
-  const issue = await issueOf(id, source);
-  const isChanged = issue !== null && !isHashOf(fields['issueHash'], issue);
-  return isChanged ? notReady('issue-changed') : { ...plain, state: 'pending' };
+  if (implemented.includes(approved)) return { ...plain, state: 'done' };
+  if (await isDropped({ id, hash: approved, rawHash: approved })) return { ...plain, state: 'dropped' };
+  // An approved LLD whose issue is gone stands on its own.
+  const hasChanged = issues.has(id) && !isHashOf(fields['issueHash'], await source.read(id));
+  return hasChanged ? notReady('issue-changed') : { ...plain, state: 'pending' };
 }
 
-/** Null where the issue is not there: an approved LLD stands on its own. */
-async function issueOf(id: ItemId, source: IssueSource): Promise<Issue | null> {
-  try {
-    return await source.read(id);
-  } catch (error) {
-    if (codeOf(error) === 'issue-missing' || codeOf(error) === 'source-missing') return null;
-    throw error;
-  }
-}
-
-function byNumber(a: string, b: string): number {
-  return a.localeCompare(b, 'en', { numeric: true });
-}
+const { compare: byNumber } = new Intl.Collator('en', { numeric: true });

@@ -1,6 +1,5 @@
-import { relative, sep } from 'node:path';
 import { describeDecision } from '../governance/decision.ts';
-import { implementedLld } from '../governance/implementation/implemented-lld.ts';
+import { commitMessage, oneLine } from '../governance/implementation/commit-message.ts';
 import { type ChangedFile, type Spending, writeReport } from '../governance/implementation/report.ts';
 import type { LldDocument } from '../governance/lld/document.ts';
 import type { Worktree } from '../workspace/worktree.ts';
@@ -19,6 +18,10 @@ export interface Finishing {
   baseTree: string;
   testsCommit: string;
   lld: LldDocument;
+  /** Where the approved LLD is on the branch. */
+  design: string;
+  /** Who wrote the code. */
+  models: ReadonlySet<string>;
   isTestFile: (path: string) => boolean;
   guards: Guards;
   review: ReviewedCode;
@@ -27,7 +30,7 @@ export interface Finishing {
 
 /** Code and report as commits of their own behind the tests; then the worktree has done its service. */
 export async function finishImplementation(finishing: Finishing): Promise<ImplementResult> {
-  const { deps, durable, worktree, testsCommit, review } = finishing;
+  const { deps, durable, worktree, testsCommit, design, models, review } = finishing;
   const { id, title, emit, signal, paths, lldText, mask } = deps;
   const { branch } = worktree;
   const commit = (what: 'code' | 'report', tree: string, parent: string, message: string): Promise<string> =>
@@ -35,15 +38,21 @@ export async function finishImplementation(finishing: Finishing): Promise<Implem
       commit: await worktree.commit({ tree, parents: [parent], message }),
     })).then(({ value }) => value.commit);
 
-  const codeMessage = `${title}\n\nImplements ${id}. Design: docs/lld/LLD-${id}.md`;
+  const codeMessage = commitMessage({
+    subject: title.trim() || `Implement ${id}`,
+    body: `Implements ${id}. Design: ${design}`,
+    models,
+    coAuthor: deps.coAuthor,
+  });
   const codeCommit = await commit('code', review.tree, testsCommit, codeMessage);
   const report = paths.report(id);
-  const lldPath = relative(paths.repository, paths.lld(id)).split(sep).join('/');
+  const beside = paths.reportedLld(id);
   const complete = await worktree.withFiles(review.tree, {
     [report]: mask(await reportOf(finishing, codeCommit)),
-    [lldPath]: implementedLld(lldText, { branch, report }),
+    // Without one that an earlier design of the item may have left there.
+    [beside]: design === beside ? lldText : null,
   });
-  const reportCommit = await commit('report', complete, codeCommit, `Report on ${id}: ${title}`);
+  const reportCommit = await commit('report', complete, codeCommit, oneLine(`Report on ${id}: ${title}`));
   signal.throwIfAborted();
   await worktree.setBranch(reportCommit);
   emit({ type: 'committed', branch, commit: codeCommit, what: 'code' });
@@ -53,7 +62,8 @@ export async function finishImplementation(finishing: Finishing): Promise<Implem
 }
 
 async function reportOf(finishing: Finishing, codeCommit: string): Promise<string> {
-  const { deps, worktree, gates, base, baseTree, testsCommit, lld, isTestFile, guards, review, spending } = finishing;
+  const { deps, worktree, gates, base, baseTree, testsCommit, lld, design, isTestFile, guards, review, spending } =
+    finishing;
   const { id, title, lldHash, policy } = deps;
   const lines = lineCounts(await worktree.diff(baseTree, review.tree));
   const planned = new Set(lld.files.map(({ path }) => path));
@@ -70,6 +80,7 @@ async function reportOf(finishing: Finishing, codeCommit: string): Promise<strin
   return writeReport({
     id,
     title,
+    design,
     lldHash,
     branch: worktree.branch,
     baseCommit: base,

@@ -53,6 +53,8 @@ export interface Proven {
 }
 
 const STRAY = 'a link that points out of the repository';
+/** In the checkout these may be untracked: a branch that touches them could not be merged there. */
+const DESIGNS = /^docs\/(?:lld\/LLD-|lineage\/)/;
 const ORDER: readonly GateName[] = ['tests', 'red', 'frozen', 'green', 'coverage', 'reverse'];
 
 /**
@@ -99,8 +101,16 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
   const written = (changes: readonly TreeChange[]): Set<string> =>
     new Set(changes.filter(({ kind }) => kind !== 'deleted').map(({ path }) => path));
 
+  const withoutDesigns = async (given: string, step: string): Promise<string> => {
+    const paths = (await worktree.changes(baseTree, given))
+      .map(({ path }) => path)
+      .filter((path) => DESIGNS.test(path));
+    return putBack(given, baseTree, paths, `${step}-designs`, 'designs are no part of an implementation');
+  };
+
   return {
-    async judgeTests(given, step, round) {
+    async judgeTests(left, step, round) {
+      const given = await withoutDesigns(left, step);
       if (policy === 'off') return { tree: given, problems: [], gate: 'gate tests' };
       const all = await worktree.changes(baseTree, given);
       const code = all.filter(({ path }) => !suite.isTestFile(path)).map(({ path }) => path);
@@ -135,7 +145,8 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
       );
     },
 
-    judgeCode: (testsTree) => async (given, step, round) => {
+    judgeCode: (testsTree) => async (left, step, round) => {
+      const given = await withoutDesigns(left, step);
       if (policy === 'off') return { tree: given, problems: [], gate: 'gate green' };
       const all = await worktree.changes(testsTree, given);
       const links = await strayLinks(worktree, given, all);

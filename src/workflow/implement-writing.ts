@@ -29,7 +29,7 @@ export interface WritingOptions {
   system: string;
   mask: (text: string) => string;
   /** Told of every call, also of one that is taken from the journal. */
-  onWritten: (written: Pick<Written, 'costUsd' | 'usage' | 'metered'>) => void;
+  onWritten: (written: Pick<Written, 'answered' | 'costUsd' | 'usage' | 'metered'>, phase: WritingPhase) => void;
 }
 
 /** What the engine says of a state of the worktree. */
@@ -55,6 +55,8 @@ export interface Writing {
 interface Written {
   tree: string;
   text: string;
+  /** The model that wrote, as its vendor says; null where nobody says. */
+  answered: string | null;
   costUsd: number | null;
   usage: Usage;
   metered: boolean;
@@ -146,11 +148,11 @@ function createWriterCall(options: WritingOptions) {
           costUsd: reply.costUsd,
           durationMs,
         });
-        const { text, costUsd, usage, metered } = reply;
-        return { tree: await worktree.snapshot(), text: mask(text), costUsd, usage, metered };
+        const { text, answered, costUsd, usage, metered } = reply;
+        return { tree: await worktree.snapshot(), text: mask(text), answered, costUsd, usage, metered };
       },
     );
-    options.onWritten(value);
+    options.onWritten(value, phase);
     return value.tree;
   };
 }

@@ -1,10 +1,10 @@
-import { join } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import type { Clock } from '../core/clock.ts';
 import type { GatePolicy } from '../core/config.ts';
-import { AgentosError } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
+import { commitMessage } from '../governance/implementation/commit-message.ts';
 import { againTask, codeTask, testsTask, type WritingTask } from '../governance/implementation/tasks.ts';
 import type { LldFinding } from '../governance/lld/checks.ts';
 import { readLld } from '../governance/lld/document.ts';
@@ -20,6 +20,7 @@ import type { Worktree } from '../workspace/worktree.ts';
 import type { Writer } from '../writer/port.ts';
 import { createDecider } from './deciding.ts';
 import { createDurable } from './durable.ts';
+import { beginImplementation } from './implement-begin.ts';
 import { finishImplementation } from './implement-finish.ts';
 import { createGateKeeper } from './implement-gates.ts';
 import { createGuards } from './implement-guards.ts';
@@ -47,6 +48,8 @@ export interface ImplementDependencies {
   policy: GatePolicy;
   /** Percent; null: what the LLD says. */
   coverage: number | null;
+  /** Named in the commits of tests and code, `Name <address>`. */
+  coAuthor: string | null;
   maxRounds: number;
   clock: Clock;
   signal: AbortSignal;
@@ -85,23 +88,19 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
   const durable = createDurable({ journal, emit, clock, signal });
   const lld = readLld(lldText);
 
-  const { value: begun } = await durable({ name: 'begin', inputs: { lld: lldHash } }, async () => {
-    const base = await deps.baseCommit();
-    await deps.requireTests(base);
-    const errors = (await deps.outdated(base)).filter((finding) => finding.severity === 'error');
-    if (errors.length > 0) {
-      const findings = errors.map(({ rule, line, message }) => `${rule} (line ${line}): ${message}`);
-      throw new AgentosError({ code: 'lld-outdated', id, findings });
-    }
-    return { base };
-  });
-  const opened = await deps.openWorktree(begun.base);
-  const baseTree = await opened.worktree.treeOf(begun.base);
+  const base = await beginImplementation(deps, durable);
+  const opened = await deps.openWorktree(base);
+  const baseTree = await opened.worktree.treeOf(base);
   const worktree = rememberingWorktree(opened.worktree, opened.isFresh ? baseTree : null);
+  // The checkout may hold the LLD as an untracked file: a branch that brought it could not be merged there.
+  const lldPath = relative(deps.paths.repository, deps.paths.lld(id)).split(sep).join('/');
+  const design = (await worktree.read(baseTree, lldPath)) === lldText ? lldPath : deps.paths.reportedLld(id);
   const suite = await deps.openTests();
   const outside = createOutsideWatch(deps.lookOutside, worktree.directory);
   const runs = createTestRuns({ suite, worktree, baseTree, durable, emit, signal, outside });
   const spending = createSpending();
+  /** Who wrote the tests, and who the code. */
+  const models = { tests: new Set<string>(), code: new Set<string>() };
   const undoneFolder = deps.paths.undone('implement', id);
   const write = createWriting({
     writer: deps.writer,
@@ -118,7 +117,10 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
     item: id,
     system: prompts.fill('implementer'),
     mask,
-    onWritten: (used) => spending.add('implementer', deps.writer.spec, used),
+    onWritten: (used, phase) => {
+      spending.add('implementer', deps.writer.spec, used);
+      models[phase].add(mask(used.answered ?? deps.writer.spec));
+    },
   });
 
   const baseline =
@@ -126,7 +128,7 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
       ? NO_BASELINE
       : baselineOf(
           await runs.baseline(async (run) => {
-            const paths = run.outcome === 'no-tests' ? await deps.pathsAt(begun.base) : [];
+            const paths = run.outcome === 'no-tests' ? await deps.pathsAt(base) : [];
             const testFiles = paths.filter((path) => suite.isTestFile(path) && mayHoldTests(path));
             return whyNoBaseline(run, suite.runner, testFiles);
           }),
@@ -185,9 +187,14 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
     task: taskOf('tests'),
     judge: (tree, step, round) => gates.judgeTests(tree, step, round),
   });
-  const { value: tests } = await durable({ name: 'commit-tests', inputs: { tree: testsTree } }, async () => {
-    const message = `Tests for ${id}: ${title}\n\nSeen to fail before the code. Design: docs/lld/LLD-${id}.md`;
-    return { commit: await worktree.commit({ tree: testsTree, parents: [begun.base], message }) };
+  const { value: tests } = await durable({ name: 'commit-tests', inputs: { tree: testsTree, base } }, async () => {
+    const message = commitMessage({
+      subject: `Tests for ${id}: ${title}`,
+      body: `Seen to fail before the code. Design: ${design}`,
+      models: models.tests,
+      coAuthor: deps.coAuthor,
+    });
+    return { commit: await worktree.commit({ tree: testsTree, parents: [base], message }) };
   });
   await worktree.setBranch(tests.commit);
   emit({ type: 'committed', branch: worktree.branch, commit: tests.commit, what: 'tests' });
@@ -231,10 +238,12 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
     durable,
     worktree,
     gates,
-    base: begun.base,
+    base,
     testsCommit: tests.commit,
     baseTree,
     lld,
+    design,
+    models: models.code,
     isTestFile: (path) => suite.isTestFile(path),
     guards,
     review,

@@ -5,6 +5,7 @@ import { withReviewLog } from '../governance/lld/review-log.ts';
 import { withStatus } from '../governance/lld/status.ts';
 import type { Issue } from '../source/port.ts';
 import { writeFileAtomic } from '../workspace/atomic-file.ts';
+import { rememberDesign } from '../workspace/design-cache.ts';
 import { approvedLld, editedLld, readLldFile } from './approved-lld.ts';
 import { approvedDocument, type DocumentDependencies, type DocumentResult } from './document.ts';
 import { lldSubject } from './lld-questions.ts';
@@ -42,5 +43,6 @@ export async function runLld(deps: LldDependencies): Promise<DocumentResult> {
   await lineage.add('final', final);
   await writeFileAtomic(paths.lld(issue.id), final);
   emit({ type: 'file-written', path: relative(paths.repository, paths.lld(issue.id)), what: 'lld' });
+  await rememberDesign(paths.designs, final);
   return { status: 'succeeded', reason: null, outputs: [paths.lld(issue.id), paths.lineage(issue.id)] };
 }

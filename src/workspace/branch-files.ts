@@ -31,8 +31,3 @@ export async function readAt(git: Git, wanted: readonly { ref: string; path: str
   }
   return texts;
 }
-
-/** Whether a branch is that of an item, by its name alone; `4` and `4-2` can't be told apart by that. */
-export function mayBeBranchOf(id: string, name: string): boolean {
-  return name === `agentos/${id}` || name.startsWith(`agentos/${id}-`);
-}

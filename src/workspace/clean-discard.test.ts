@@ -6,16 +6,13 @@ import { gitIn, ofTheUser, type WorktreeBench, worktreeBench } from '../../test/
 import { acquireLock } from '../coordinator/lock.ts';
 import { parseItemId } from '../core/ids.ts';
 import { type Paths, pathsOf } from '../core/paths.ts';
-import { implementedLld } from '../governance/implementation/implemented-lld.ts';
-import { bodyHash, writeFrontMatter } from '../governance/lld/front-matter.ts';
+import { writeFrontMatter } from '../governance/lld/front-matter.ts';
 import { discard } from './clean-discard.ts';
 import type { Cleaned } from './clean-entry.ts';
 import type { Worktree } from './worktree.ts';
 
 const ID = parseItemId('42');
 const BRANCH = 'agentos/42-title';
-const BODY = '# 42 - Feature: x\n\n- **Status:** Approved\n';
-const LLD = writeFrontMatter(BODY, { status: 'approved', bodyHash: bodyHash(BODY), issueHash: 'x' });
 
 interface Discarding extends WorktreeBench {
   paths: Paths;
@@ -132,9 +129,8 @@ test.each([
   [
     'implemented',
     async ({ worktree, head }: Discarding) => {
-      const code = await worktree.withFiles(await worktree.snapshot(), { 'docs/reports/42.md': '# Report\n' });
-      const status = implementedLld(LLD, { branch: worktree.branch, report: 'docs/reports/42.md' });
-      const tree = await worktree.withFiles(code, { 'docs/lld/LLD-42.md': status });
+      const report = writeFrontMatter('# Report\n', { status: 'implemented', lldHash: 'x', branch: worktree.branch });
+      const tree = await worktree.withFiles(await worktree.snapshot(), { 'docs/reports/42.md': report });
       await worktree.setBranch(await worktree.commit({ tree, parents: [head], message: 'Report' }));
     },
     'it is implemented',

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { codeOf } from '../core/errors.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import { type Paths, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
-import { implementedHashOf } from '../governance/implementation/implemented-lld.ts';
+import { readReportStatus } from '../governance/implementation/report-status.ts';
 import { bodyHash, readFrontMatter } from '../governance/lld/front-matter.ts';
-import { branchesBelow, readAt } from './branch-files.ts';
+import { readAt } from './branch-files.ts';
 import type { CleanOptions } from './clean-entry.ts';
 import type { Git } from './git.ts';
+import { implementationsOf } from './implementations.ts';
 import { litterPatterns } from './litter.ts';
 import { isHolderAlive, readHolder } from './lock-holder.ts';
 import { worktreeGit } from './worktree-git.ts';
@@ -43,40 +44,25 @@ export async function isDone({ paths, git, isIssueHash }: CleanOptions, { workfl
   const lld = await readFile(paths.lld(id), 'utf8').catch(() => null);
   if (lld === null) return false;
   const { fields, body } = readFrontMatter(lld);
-  if (fields['bodyHash'] !== bodyHash(body)) return false;
-  if (fields['status'] === 'implemented') return true;
-  if (fields['status'] !== 'approved') return false;
+  if (fields['status'] !== 'approved' || fields['bodyHash'] !== bodyHash(body)) return false;
   if (workflow === 'lld') return isIssueHash(id, fields['issueHash']);
-  const branches = (await branchesBelow(git, 'agentos/')).filter(
-    ({ name }) => name === `agentos/${id}` || name.startsWith(`agentos/${id}-`),
-  );
-  const path = lldPath(paths, id);
-  const refs = ['HEAD', ...branches.map(({ ref }) => ref)];
-  const texts = await readAt(
-    git,
-    refs.map((ref) => ({ ref, path })),
-  );
-  return texts.some((text) => text !== null && implementedHashOf(text) === fields['bodyHash']);
+  const reports = (await implementationsOf(git, paths, [id])).get(id) ?? [];
+  return reports.some(({ lldHash }) => lldHash === fields['bodyHash']);
 }
 
-/** Whether this very branch ends in an implementation: the last commit of one brings the report and the LLD's status. */
+/** Whether this very branch ends in an implementation: the last commit of one brings the report. */
 export async function isImplemented(
   paths: Paths,
   git: Git,
   id: ItemId,
   { start, tip }: { start: string; tip: string },
 ): Promise<boolean> {
-  const report = paths.report(id);
-  const [lld, now, before] = await readAt(git, [
-    { ref: tip, path: lldPath(paths, id) },
-    { ref: tip, path: report },
-    { ref: start, path: report },
+  const path = paths.report(id);
+  const [now, before] = await readAt(git, [
+    { ref: tip, path },
+    { ref: start, path },
   ]);
-  return typeof lld === 'string' && implementedHashOf(lld) !== null && typeof now === 'string' && now !== before;
-}
-
-function lldPath(paths: Paths, id: ItemId): string {
-  return paths.lld(id).slice(paths.repository.length + 1);
+  return typeof now === 'string' && now !== before && readReportStatus(now) !== null;
 }
 
 const MOST_COMMITS = 10;

@@ -7,7 +7,6 @@ import { gitIn, ofTheUser, type WorktreeBench, worktreeBench } from '../../test/
 import { acquireLock } from '../coordinator/lock.ts';
 import { parseItemId } from '../core/ids.ts';
 import { type Paths, pathsOf } from '../core/paths.ts';
-import { implementedLld } from '../governance/implementation/implemented-lld.ts';
 import { bodyHash, writeFrontMatter } from '../governance/lld/front-matter.ts';
 import { clean } from './clean.ts';
 import type { Cleaned } from './clean-entry.ts';
@@ -49,14 +48,13 @@ async function cleaning(): Promise<Cleaning> {
   };
 }
 
-/** As the workflow ends: tests and code, then the report and the LLD's status. */
+/** As the workflow ends: tests and code, then the report. */
 async function implement(bench: Cleaning, worktree: Worktree): Promise<void> {
   await writeFile(join(worktree.directory, 'feature.js'), 'export {};\n');
   const code = await worktree.snapshot();
   const commit = await worktree.commit({ tree: code, parents: [bench.head], message: 'Code' });
-  const withReport = await worktree.withFiles(code, { 'docs/reports/42.md': '# Report\n' });
-  const status = implementedLld(LLD, { branch: worktree.branch, report: 'docs/reports/42.md' });
-  const tree = await worktree.withFiles(withReport, { 'docs/lld/LLD-42.md': status });
+  const fields = { status: 'implemented', lldHash: bodyHash(BODY), branch: worktree.branch };
+  const tree = await worktree.withFiles(code, { 'docs/reports/42.md': writeFrontMatter('# Report\n', fields) });
   await worktree.setBranch(await worktree.commit({ tree, parents: [commit], message: 'Report' }));
 }
 
@@ -95,7 +93,7 @@ test('what belongs to a finished implementation goes: worktree, checkpoint, home
   for (const folder of ['worktrees', 'checkpoints', 'homes', 'undone', 'worktree-state', 'locks'])
     expect(await readdir(join(bench.base, folder)), folder).toEqual([]);
   expect(gitIn(bench.root, bench.env, 'for-each-ref', 'refs/agentos')).toBe('');
-  expect(gitIn(bench.root, bench.env, 'show', 'agentos/42-title:docs/reports/42.md')).toBe('# Report');
+  expect(gitIn(bench.root, bench.env, 'show', 'agentos/42-title:docs/reports/42.md')).toMatch(/# Report$/);
   expect(gitIn(bench.root, bench.env, 'worktree', 'list').split('\n')).toHaveLength(1);
   expect(ofTheUser(bench)).toEqual(user);
 });

@@ -8,6 +8,7 @@ import { withoutSecrets } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
 import { baseDirectory, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
 import { withLoopbackDirect } from '../core/proxy.ts';
+import { createDesignCache, type DesignCache } from './design-cache.ts';
 import { findRepository } from './repository.ts';
 import { userId } from './work-folder.ts';
 
@@ -32,6 +33,8 @@ export interface Project {
   env: Environment;
   /** What programs that we start may see of it. */
   childEnv: Record<string, string>;
+  /** What designs change and build on. */
+  designs: DesignCache;
   mask: (text: string) => string;
 }
 
@@ -40,12 +43,14 @@ export async function openProject({ cwd, env, repo, baseDir, config: named, flag
   const { file, content } = await readConfig(repository, named === undefined ? null : resolve(cwd, named));
   const config = resolveConfig(flags, content, env);
   const base = baseDirectory(repository, baseDir ?? (env['AGENTOS_HOME'] || null), cwd);
+  const paths = pathsOf(repository, base, workDirectory(base, userId()));
   return {
-    paths: pathsOf(repository, base, workDirectory(base, userId())),
+    paths,
     config,
     configFile: file,
     env,
     childEnv: withLoopbackDirect(withoutSecrets(env, config.keys, config.passEnvironment)),
+    designs: createDesignCache(paths.designs),
     mask: createMask(config.keys.map((key) => key.secret)),
   };
 }

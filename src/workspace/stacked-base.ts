@@ -1,5 +1,6 @@
 import { AgentosError } from '../core/errors.ts';
 import type { Git } from './git.ts';
+import { isAncestor } from './worktree-branch.ts';
 
 /** A branch that an item builds on. */
 export interface Foundation {
@@ -20,10 +21,6 @@ export async function stackedBase(git: Git, head: string, foundations: readonly 
   return base;
 }
 
-async function isAncestor(git: Git, older: string, newer: string): Promise<boolean> {
-  return (await git.text(['merge-base', '--all', older, newer]).catch(() => '')).split('\n').includes(older);
-}
-
 async function merge(git: Git, base: string, { id, commit }: Foundation): Promise<string> {
   const tree = await git.text(['merge-tree', '--write-tree', base, commit]).catch(async (error: unknown) => {
     const files = await changedInBoth(git, base, commit);
@@ -31,7 +28,10 @@ async function merge(git: Git, base: string, { id, commit }: Foundation): Promis
   });
   const id40 = tree.split('\n')[0] ?? '';
   const message = `Merge what ${id} needs`;
-  return git.text(['commit-tree', id40, '-p', base, '-p', commit, '-m', message]);
+  // The same commit whenever it is made: what was done for it is not done again.
+  const date = `@${await git.text(['show', '--no-patch', '--format=%ct', commit])} +0000`;
+  const env = { GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date };
+  return git.text(['commit-tree', id40, '-p', base, '-p', commit, '-m', message], { env });
 }
 
 async function changedInBoth(git: Git, ours: string, theirs: string): Promise<string[]> {

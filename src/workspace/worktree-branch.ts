@@ -51,7 +51,7 @@ function parentsOf(branch: string): string[] {
   return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'));
 }
 
-async function isAncestor(repository: Git, older: string, newer: string): Promise<boolean> {
+export async function isAncestor(repository: Git, older: string, newer: string): Promise<boolean> {
   try {
     await repository.run(['merge-base', '--is-ancestor', older, newer]);
     return true;

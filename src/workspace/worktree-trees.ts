@@ -72,15 +72,20 @@ export async function treeWithFiles(
   git: Git,
   stateFolder: string,
   tree: string,
-  files: Readonly<Record<string, string>>,
+  files: Readonly<Record<string, string | null>>,
 ): Promise<string> {
-  const contents = Object.entries(files).map(([path, content]) => ({ path: asBytes(path), content }));
+  const all = Object.entries(files).map(([path, content]) => ({ path: asBytes(path), content }));
+  const contents = all.flatMap(({ path, content }) => (content === null ? [] : [{ path, content }]));
+  const gone = all.filter(({ content }) => content === null);
   const [there, ...ids] = await Promise.all([
     entriesUnder(git, tree, new Set(contents.map(({ path }) => path))),
     ...contents.map(({ content }) => git.text(['hash-object', '-w', '--stdin'], { input: content })),
   ]);
   const executable = new Set(there.filter(({ mode }) => mode === '100755').map(({ path }) => path));
-  const lines = contents.map(({ path }, at) => `${executable.has(path) ? '100755' : '100644'} ${ids[at]}\t${path}`);
+  const lines = [
+    ...gone.map(({ path }) => removal(tree, path)),
+    ...contents.map(({ path }, at) => `${executable.has(path) ? '100755' : '100644'} ${ids[at]}\t${path}`),
+  ];
   return editTree(git, stateFolder, tree, lines);
 }
 

@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import type { Git } from './git.ts';
 import { inGitQueue } from './git-queue.ts';
-import { branchesNear } from './worktree-branch.ts';
+import { branchesNear, isAncestor } from './worktree-branch.ts';
 import { makeWritable } from './worktree-folder.ts';
 import { type GitSetting, LONG_MS, worktreeGit } from './worktree-git.ts';
 import { ignoredFiles, removeIgnored } from './worktree-ignored.ts';
 import { captureIndex, indexStamp, otherFiles, readable, rebuildIndex, shareIndex } from './worktree-index.ts';
 import { lfsSettings } from './worktree-lfs.ts';
-import { type Claim, claimWorktree } from './worktree-opening.ts';
+import { type Claim, claimWorktree, NO_HOOKS } from './worktree-opening.ts';
 import { openPins, type Pins } from './worktree-pins.ts';
 import { placeOf, type WorktreePlace } from './worktree-place.ts';
 import { repairRegistration } from './worktree-registration.ts';
@@ -57,8 +57,8 @@ export interface Worktree {
   changes(from: string, to: string): Promise<TreeChange[]>;
   /** `tree` with these paths as they are in `source`, and without those that are not there. */
   withPathsFrom(tree: string, source: string, paths: readonly string[]): Promise<string>;
-  /** `tree` with these files, by their paths. */
-  withFiles(tree: string, files: Readonly<Record<string, string>>): Promise<string>;
+  /** `tree` with these files, by their paths; null: without it. */
+  withFiles(tree: string, files: Readonly<Record<string, string | null>>): Promise<string>;
   read(tree: string, path: string): Promise<string | null>;
   /** For reading, not for applying: bounded, and binary files are only named. */
   diff(from: string, to: string): Promise<string>;
@@ -82,12 +82,15 @@ export interface Worktree {
 
 export interface OpenedWorktree {
   worktree: Worktree;
-  /** The files were made just now, so that the set-up has to run (again). */
+  /** The files were made just now, so that the set-up has to run (again). Not where they were moved to another commit. */
   isNew: boolean;
   warnings: string[];
 }
 
-/** Creates branch and worktree, or takes over what an earlier attempt left, however that one ended. */
+/**
+ * Creates branch and worktree, or takes over what an earlier attempt left, however that one ended. One that was made for
+ * another commit is moved to this one: tracked files become those of the commit, all others stay.
+ */
 export async function openWorktree(options: WorktreeOptions): Promise<OpenedWorktree> {
   const { repository, lockFile, env } = options;
   const { place, claim, listing } = await inGitQueue(lockFile, async () => {
@@ -99,24 +102,37 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
     return { place: found, claim: await claimWorktree(repository, found, branches, options), listing: names };
   });
   const { gitDir, state } = claim;
-  const names = await (state.head === options.start ? listing : namesIn(repository, state.head));
-  const { settings, warning } = await lfsSettings(repository, state.head, names);
-  const git = worktreeGit(place, gitDir, env, settings);
   const isNew = !state.ready;
+  const isMoved = state.start !== options.start;
+  const commit = isMoved ? options.start : state.head;
+  const names = await (commit === options.start ? listing : namesIn(repository, commit));
+  const { settings, warning } = await lfsSettings(repository, commit, names);
+  const git = worktreeGit(place, gitDir, env, settings);
   await rm(`${place.indexFile}.lock`, { force: true });
   if (isNew) await rm(place.indexFile, { force: true });
   const [, pins] = await Promise.all([
-    isNew ? checkOut(git, place, state.head) : null,
+    isNew || isMoved ? checkOut(git, place, commit) : null,
     openPins(repository, basename(options.directory)),
   ]);
-  if (isNew) {
+  // What is left of another commit where nothing was finished would count as made by the set-up.
+  if (isNew && isMoved) await restoreTree(git, place, { tree: commit, isIndexed: true }, []);
+  const head = isMoved ? await moveBranch(repository, state, commit) : state.head;
+  if (isNew || isMoved) {
     await shareIndex(place, gitDir);
-    if (names.includes('.gitmodules')) await submodules(options, claim, place, settings, false);
+    if (names.includes('.gitmodules')) await submodules(options, claim, place, settings, isMoved);
   }
-  const ready = { ...state, ready: true };
+  const moved = isMoved ? { start: commit, head, made: null, ignored: [] } : {};
+  const ready = { ...state, ...moved, ready: true };
   await writeWorktreeState(place, ready);
   const worktree = createWorktree(options, place, { gitDir, state: ready }, settings, pins);
   return { worktree, isNew, warnings: warning === null ? [] : [warning] };
+}
+
+/** To a newer base, unless there is something on the branch that would be lost. Returns where it is then. */
+async function moveBranch(repository: Git, { branch, start, head }: WorktreeState, base: string): Promise<string> {
+  if (head !== start && !(await isAncestor(repository, head, base))) return head;
+  await repository.run([...NO_HOOKS, 'update-ref', '-m', 'agentos', `refs/heads/${branch}`, base, head]);
+  return base;
 }
 
 const CHECKOUT_ATTEMPTS = 8;

@@ -147,6 +147,19 @@ export function journalRules(backend: string, place: (folder: string) => Journal
         }
       });
 
+      it('last() gives the result of a name that finished last, whatever its inputs, over restarts', async () => {
+        const journal = open();
+        expect(journal.last('begin')).toBeUndefined();
+        await journal.step({ name: 'begin', inputs: 2 }, async () => ({ base: 'b' }));
+        await journal.step({ name: 'begin', inputs: 1 }, async () => ({ base: 'a' }));
+        await journal.step({ name: 'baseline', inputs: 1 }, async () => 'later');
+        await expect(
+          journal.step({ name: 'begin', inputs: 3 }, () => Promise.reject(new Error('no'))),
+        ).rejects.toThrow();
+        await journal.step({ name: 'begin', inputs: 2 }, async () => 'replayed, not finished again');
+        expect(reopen(journal).last('begin')).toEqual({ base: 'a' });
+      });
+
       it('a failing step rethrows its own error, is not recorded and runs again', async () => {
         const journal = open();
         const failure = new Error('no answer');

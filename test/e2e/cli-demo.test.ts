@@ -44,6 +44,18 @@ test('the demo goes as recorded, keeps to its folder and off a repository that a
   expect(await readdir(home)).toEqual([]);
   expect(await treeOf(join(cwd, 'mine'))).toEqual(mine);
 
+  // Both change README.md and src/index.js: the second is a merge.
+  const start = git(demo, 'rev-parse', 'HEAD').trim();
+  for (const id of ['7', '21'])
+    git(
+      demo,
+      'merge',
+      '--no-edit',
+      git(demo, 'branch', '--format=%(refname:short)', '--list', `agentos/${id}-*`).trim(),
+    );
+  expect(git(demo, 'status', '--short')).toBe('?? docs/lineage/\n?? docs/lld/\n');
+  git(demo, 'reset', '--quiet', '--hard', start);
+
   // Standing in it: the folder is filled again, not taken away from under the user.
   const again = await agentos(['demo', '--dir', '.'], { cwd: demo, env });
   expect(again.code).toBe(0);
@@ -76,7 +88,7 @@ test('what the demo says to try next can be copied and works, to the end of the 
     .split('\n')
     .filter((line) => /^ {2}\S/.test(line))
     .map((line) => line.trim());
-  expect(commands).toHaveLength(9);
+  expect(commands).toHaveLength(10);
   let printed = '';
   for (const command of commands) {
     const shell = ['-c', `${command.replace(/^less /, 'cat ')}; echo "exit $?"`];

@@ -33,6 +33,7 @@ test('a plain model writes tests and code with the built-in tools, paid through 
   const summary = JSON.parse(ended.stdout.trim().split('\n').at(-1) ?? '');
   expect(summary.items[0].costUsd).toBeGreaterThan(0);
   expect(repository.git('show', `${branch}:docs/reports/42.md`)).toContain('anthropic:claude-opus-5');
+  expect(repository.git('log', '-1', '--format=%(trailers)', `${branch}~1`)).toBe('Implemented-by: claude-opus-5');
 });
 
 test('killed between two rounds of the agent, it goes on without paying for a finished one again', async () => {

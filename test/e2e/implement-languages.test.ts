@@ -58,7 +58,7 @@ for (const sample of SAMPLES) {
         repository.git('show', '--format=', '--name-only', commit).split('\n').sort();
       expect(filesOf(`${BRANCH}~2`)).toEqual(Object.keys(tests).sort());
       expect(filesOf(`${BRANCH}~1`)).toEqual(Object.keys(code).sort());
-      expect(filesOf(BRANCH)).toEqual(['docs/lld/LLD-42.md', 'docs/reports/42.md']);
+      expect(filesOf(BRANCH)).toEqual(['docs/reports/42.lld.md', 'docs/reports/42.md']);
       for (const [path, text] of Object.entries({ ...tests, ...code }))
         expect(repository.git('show', `${BRANCH}:${path}`)).toBe(text.trim());
 

@@ -46,7 +46,7 @@ function added(repository: TestRepository, branch = BRANCH, from = 'main'): stri
   return repository.git('diff', '--name-only', from, branch).split('\n');
 }
 
-const ITEM_FILES = ['docs/lld/LLD-42.md', 'docs/reports/42.md', 'src/item-42.js', 'test/item-42.test.js'];
+const ITEM_FILES = ['docs/reports/42.lld.md', 'docs/reports/42.md', 'src/item-42.js', 'test/item-42.test.js'];
 
 /** A library of its own repository, which git itself would not fetch again without being told that it may. */
 async function addSubmodule(repository: TestRepository, checkout: string): Promise<void> {
@@ -196,6 +196,38 @@ test('a branch of the same name with somebody’s commits is left alone; without
   const [state = ''] = await readdir(home);
   expect((await itemIn(join(home, state)))?.steps.map(({ name }) => name)).not.toContain('set-up');
   expect(await readdir(repository.home)).toEqual([]);
+});
+
+test('what failed before anything was paid begins at the commit with the fix; after a paid step the base stays', async () => {
+  const repository = await designedRepository(['42']);
+  const commit = (message: string): string => {
+    repository.git('commit', '--quiet', '--all', '-m', message);
+    return repository.git('rev-parse', 'HEAD');
+  };
+  await repository.write('agentos.yaml', 'implement:\n  setup: sh setup.sh\n');
+  await repository.write('setup.sh', 'exit 3\n');
+  await repository.write('old.txt', 'old\n');
+  repository.git('add', 'agentos.yaml', 'setup.sh', 'old.txt');
+  commit('A set-up that fails');
+  const run = { implementer: implementer({ code: 'wrong-first' }), args: ['--max-rounds', '1'] };
+  expect((await implement(repository, run)).code).toBe(1);
+  expect(await itemIn(join(repository.root, '.agentos'))).toMatchObject({ error: { code: 'setup-failed' } });
+
+  // A person's own file in the worktree stays; a file that the fix deletes does not.
+  await writeFile(join(repository.root, '.agentos/worktrees/implement-42/mine.txt'), 'mine\n');
+  await repository.write('setup.sh', 'test -f mine.txt && test ! -e old.txt\n');
+  await rm(join(repository.root, 'old.txt'));
+  const fixed = commit('A set-up that works');
+  expect((await implement(repository, run)).code).toBe(1);
+  expect(await itemIn(join(repository.root, '.agentos'))).toMatchObject({ error: { code: 'gate-failed' } });
+
+  await repository.write('setup.sh', 'exit 3\n');
+  commit('Too late');
+  const { code, stdout } = await implement(repository, run);
+  expect(code, stdout).toBe(0);
+  expect(repository.git('show', `${BRANCH}:docs/reports/42.md`)).toContain(`baseCommit: ${fixed}`);
+  expect(repository.git('merge-base', 'main', BRANCH)).toBe(fixed);
+  expect(added(repository, BRANCH, fixed)).toEqual(ITEM_FILES);
 });
 
 test('without a git identity nobody is called and nothing is begun', async () => {

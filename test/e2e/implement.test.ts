@@ -59,6 +59,7 @@ test('an approved LLD becomes a branch: tests, code and report as commits of the
   const repository = await designedRepository(['42']);
   await repository.write('src/main.js', 'export const answer = 42; // not committed\n');
   await repository.write('notes.txt', 'mine\n');
+  await repository.write('agentos.yaml', 'implement:\n  coAuthor: Claude <noreply@anthropic.com>\n');
   const before = checkout(repository);
   const { code, stdout } = await implement(repository);
   expect(stdout).toContain('[IMPL-42] reverse: 2 new tests fail again without the code');
@@ -69,13 +70,20 @@ test('an approved LLD becomes a branch: tests, code and report as commits of the
     'Add a number',
     'Tests for 42: Add a number',
   ]);
+  const trailers = `Implemented-by: ${implementer()}\nCo-authored-by: Claude <noreply@anthropic.com>`;
+  for (const [commit, expected] of Object.entries({
+    [`${BRANCH}~2`]: trailers,
+    [`${BRANCH}~1`]: trailers,
+    [BRANCH]: '',
+  }))
+    expect(repository.git('log', '-1', '--format=%(trailers)', commit)).toBe(expected);
   const filesOf = (commit: string): string => repository.git('show', '--format=', '--name-status', commit);
   expect(filesOf(`${BRANCH}~2`)).toBe('A\ttest/item-42.test.js');
   expect(filesOf(`${BRANCH}~1`)).toBe('A\tsrc/item-42.js');
-  expect(filesOf(BRANCH)).toBe('A\tdocs/lld/LLD-42.md\nA\tdocs/reports/42.md');
+  expect(filesOf(BRANCH)).toBe('A\tdocs/reports/42.lld.md\nA\tdocs/reports/42.md');
   const report = repository.git('show', `${BRANCH}:docs/reports/42.md`);
   for (const gate of ['tests', 'red', 'frozen', 'green', 'reverse']) expect(report).toContain(`| ${gate} | holds |`);
-  expect(repository.git('show', `${BRANCH}:docs/lld/LLD-42.md`)).toContain('status: implemented');
+  expect(report).toContain('status: implemented');
   expect(await repository.list('.agentos/worktrees')).toEqual([]);
   expect(await repository.list('.agentos/checkpoints')).toEqual([]);
   expect(await readdir(repository.home)).toEqual([]);
@@ -374,6 +382,9 @@ test('items that change the same file run one after another, dependencies first;
   expect(existsSync(join(repository.root, '.agentos'))).toBe(false);
 
   expect((await agentos(args, options)).code).toBe(0);
+  const designs = (await repository.read('.agentos/caches/designs.jsonl')).trim().split('\n');
+  expect(designs).toHaveLength(4);
+  expect(designs.flatMap((line) => JSON.parse(line).after)).toEqual(['45']);
   const runs = await repository.list('.agentos/runs');
   const events = (await repository.read(`.agentos/runs/${runs.at(-1)}/events.jsonl`))
     .split('\n')

@@ -38,6 +38,11 @@ test('an issue becomes an approved LLD with front matter and numbered lineage, a
     '004-final.md',
   ]);
   expect(await repository.list('.agentos/checkpoints')).toEqual([]);
+  // For the next plan of implementations.
+  expect(JSON.parse(await repository.read('.agentos/caches/designs.jsonl'))).toMatchObject({
+    files: ['src/item-42.js', 'test/item-42.test.js'],
+    after: [],
+  });
   expect(vendor.calls.map((call) => call.vendor)).toEqual(['anthropic', 'google']);
   expect(stdout).toMatch(/^\[LLD-42\] /m);
   expect(await repository.read('.agentos/.gitignore')).toBe('*\n');
@@ -107,6 +112,50 @@ test('a draft that fails the mechanical checks is repaired before a reviewer is 
   expect(vendor.calls.map((call) => call.vendor)).toEqual(['anthropic', 'anthropic', 'google']);
   expect(vendor.calls[1]?.text).toContain('requirement-uncovered');
   expect(stdout).toContain('requirement-uncovered');
+});
+
+test('the lineage has one draft and one verdict of each round, also over a resume; the rest is in the audit', async () => {
+  const broken = lldFor('42').replace('| REQ-2 |', '| REQ-9 |');
+  const revise = review({
+    verdict: 'REVISE',
+    tier2: ['**Missing bound:** Section 2.6 says nothing of the largest value.'],
+  });
+  const vendor = await vendorWith({
+    script: script({
+      draft: () => broken,
+      revise: () => broken.replace('no state.', 'no state, revised.'),
+      review: (call) =>
+        call.text.includes('<your-review>')
+          ? revise
+          : roundOf(call) === 1
+            ? 'I could not make up my mind.'
+            : review({ verdict: 'APPROVED' }),
+    }),
+  });
+  const repository = await testRepository({ 42: ISSUE });
+  const run = (rounds: string) =>
+    agentos(['lld', '42', '--max-rounds', rounds, ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
+  expect((await run('1')).code).toBe(3);
+  expect(await repository.list('docs/lineage/42')).toEqual(['001-issue.md', '002-draft.md', '003-verdict.md']);
+  const [runId = ''] = await repository.list('.agentos/runs');
+  const audit = (await repository.read(`.agentos/runs/${runId}/audit/lld-42.jsonl`)).trim().split('\n');
+  expect(audit.map((line) => JSON.parse(line)).filter(({ type }) => type === 'set-aside')).toEqual([
+    expect.objectContaining({ what: 'draft', round: 1, text: broken }),
+    expect.objectContaining({ what: 'verdict', round: 1, text: 'I could not make up my mind.' }),
+  ]);
+
+  expect((await run('2')).code).toBe(0);
+  expect(vendor.calls).toHaveLength(7);
+  expect(await repository.list('docs/lineage/42')).toEqual([
+    '001-issue.md',
+    '002-draft.md',
+    '003-verdict.md',
+    '004-draft.md',
+    '005-verdict.md',
+    '006-final.md',
+  ]);
+  expect(await repository.read('docs/lineage/42/002-draft.md')).toBe(lldFor('42'));
+  expect(await repository.read('docs/lineage/42/003-verdict.md')).toBe(revise);
 });
 
 test('a draft that never passes the checks ends in DISCUSS without one review', async () => {

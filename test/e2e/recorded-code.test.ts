@@ -44,6 +44,7 @@ const journal: Journal = {
   location: 'memory',
   step: async ({ name }, run) => ({ value: await run({ id: `${name}#1`, earlierStarts: 0 }), replayed: false }),
   steps: () => [],
+  last: () => undefined,
   remove: () => undefined,
   close: () => undefined,
 };

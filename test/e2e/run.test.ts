@@ -110,7 +110,7 @@ test('an issue becomes an approved LLD and then a tested branch, as one item of 
   expect(await models.calls()).toEqual(['lld 42', 'review-lld 42', 'review-code 42']);
   const branch = 'agentos/42-add-a-number';
   expect(branchesOf(repository)).toEqual([branch]);
-  expect(repository.git('show', `${branch}:docs/lld/LLD-42.md`)).toContain('status: implemented');
+  expect(repository.git('show', `${branch}:docs/reports/42.md`)).toContain('status: implemented');
   const summary = await summaryOf(repository);
   expect(summary).toMatchObject({ workflow: 'run', exitCode: 0, retryCommand: null });
   expect(summary.items).toMatchObject([{ id: '42', status: 'succeeded', attempts: 2 }]);

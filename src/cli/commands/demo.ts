@@ -111,16 +111,19 @@ async function nextSteps(
 ): Promise<[command: string, told: string][]> {
   const file = (path: string): string => shellWord(join(place, path));
   const where = `--repo ${shellWord(place)}`;
-  const branches = await branchesBelow(createGit(directory, env), 'agentos/7-');
+  const [branch] = await branchesBelow(createGit(directory, env), 'agentos/7-');
+  const name = branch?.name ?? 'agentos/7-';
+  const git = `git -C ${shellWord(place)}`;
   return [
     [`less ${file('docs/lld/LLD-7.md')}`, 'the approved design, with its review log'],
     [`less ${file('docs/lineage/12/003-verdict.md')}`, 'why issue 12 waits for a person'],
-    ...codeToLookAt(`git -C ${shellWord(place)}`, branches[0]?.name ?? 'agentos/7-'),
+    ...codeToLookAt(git, name),
     [`${ownName()} check ${file('docs/lld/LLD-7.md')}`, 'the mechanical checks and the coverage table'],
     [
       `cd ${shellWord(place)} && ${ownName()} lld --all --offline`,
       'again: what is approved is skipped, what is stored is not asked again',
     ],
+    [`${git} merge ${name}`, 'takes the code, its tests and its report over into main'],
     [`${ownName()} status 12 ${where}`, 'where issue 12 stands, what it waits for, and what can be decided'],
     [`${ownName()} decide 12 ${where} --approve --reason ${shellWord(DECISION)}`, 'your decision on issue 12'],
     [`${ownName()} lld 12 ${where} --offline`, 'the next run takes it: the design of issue 12 is approved'],

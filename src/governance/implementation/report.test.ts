@@ -7,6 +7,7 @@ import { readFrontMatter } from '../lld/front-matter.ts';
 import { flattenSections, parseMarkdown, plainText, sectionsOf } from '../markdown.ts';
 import { readReview } from '../review/reader.ts';
 import { type ReportFacts, writeReport } from './report.ts';
+import { readReportStatus } from './report-status.ts';
 
 const gate = (evidence: Partial<GateEvidence> & Pick<GateEvidence, 'gate'>): GateEvidence => ({
   passed: true,
@@ -24,6 +25,7 @@ const APPROVED = readReview(review({ verdict: 'APPROVED' }));
 const FACTS: ReportFacts = {
   id: '42',
   title: 'Sample: change | it',
+  design: 'docs/lld/LLD-42.md',
   lldHash: 'aa11',
   branch: 'agentos/42-sample',
   baseCommit: 'b0',
@@ -107,6 +109,7 @@ test('the front matter says what was implemented, where, by whom and at what pri
     issue: 42,
     title: 'Sample: change | it',
     status: 'implemented',
+    lld: 'docs/lld/LLD-42.md',
     lldHash: 'aa11',
     branch: 'agentos/42-sample',
     baseCommit: 'b0',
@@ -120,6 +123,20 @@ test('the front matter says what was implemented, where, by whom and at what pri
   expect(readFrontMatter(writeReport({ ...FACTS, generatedAt: '2026-11-16T06:00:00Z' })).fields).toMatchObject({
     generated: '2026-11-16T06:00:00Z',
   });
+});
+
+test('its status is read back, in any line ends; no other document has one', () => {
+  const report = writeReport(FACTS);
+  const status = { lldHash: 'aa11', branch: 'agentos/42-sample' };
+  expect(readReportStatus(report)).toEqual(status);
+  expect(readReportStatus(report.replaceAll('\n', '\r\n'))).toEqual(status);
+  for (const other of ['', '# Report\n', report.replace('status: implemented', 'status: approved')])
+    expect(readReportStatus(other)).toBeNull();
+});
+
+test('it links to the design where that is', () => {
+  expect(writeReport(FACTS)).toContain('Design: [docs/lld/LLD-42.md](../lld/LLD-42.md)');
+  expect(writeReport({ ...FACTS, design: 'docs/reports/42.lld.md' })).toContain('](42.lld.md)');
 });
 
 test('its sections come in a fixed order, and the same facts make the same report', () => {

@@ -1,3 +1,4 @@
+import { relative } from 'node:path/posix';
 import type { GatePolicy } from '../../core/config.ts';
 import type { GateEvidence, GateName } from '../../core/gate.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/money.ts';
@@ -58,6 +59,8 @@ export interface Spending {
 export interface ReportFacts {
   id: string;
   title: string;
+  /** Where the approved LLD is, as seen from the root of the repository. */
+  design: string;
   /** The hash of the LLD's body as it was approved. */
   lldHash: string;
   branch: string;
@@ -82,11 +85,14 @@ export interface ReportFacts {
   generatedAt?: string;
 }
 
+const REPORTS = 'docs/reports';
+
 /** `docs/reports/<id>.md`: what was done for an LLD, and how the engine knows that it holds. */
 export function writeReport(facts: ReportFacts): string {
-  const { id, title } = facts;
+  const { id, title, design } = facts;
   const body = [
     `# Implementation Report: ${asText(id)} - ${asText(title)}`,
+    `Design: [${asText(design)}](${relative(REPORTS, design)})`,
     ...section('What changed', whatChanged(facts.changes)),
     ...section('Gates', gates(facts)),
     ...section('Coverage', coverage(facts.coverage)),
@@ -108,6 +114,7 @@ function frontMatter(facts: ReportFacts): Record<string, string | number> {
     issue: /^[1-9]\d{0,14}$/.test(facts.id) ? Number(facts.id) : facts.id,
     title: facts.title,
     status: 'implemented',
+    lld: facts.design,
     lldHash: facts.lldHash,
     branch: facts.branch,
     baseCommit: facts.baseCommit,

@@ -1,4 +1,4 @@
-import { REFERENCE as R } from './issue-references.ts';
+import { MARK, REFERENCE as R } from './issue-references.ts';
 
 /*
  * How designs say in words what has to be there first. Texts are those of `referredText`, where every reference is a mark;
@@ -80,6 +80,8 @@ const SUBJECT = new RegExp(
 
 /** Marks of what a paragraph, an item or a cell says comes first; `isOwn` tells the design's own issue. */
 export function dependencyMarks(given: string, isListed: boolean, isOwn: (mark: string) => boolean): string[] {
+  // Most texts refer to nothing, and every pattern below is about a reference.
+  if (!given.includes(MARK)) return [];
   const found: string[] = [];
   given.split(SENTENCE_END).forEach((sentence, index) => {
     if (/\?\W*$/.test(sentence)) return;

@@ -8,8 +8,10 @@ export interface ReferredText {
   idOf: (mark: string) => string;
 }
 
+/** How the mark of a reference begins. */
+export const MARK = '\uE000';
 /** A pattern for the mark of one reference. */
-export const REFERENCE = '\uE000\\d+\uE001';
+export const REFERENCE = `${MARK}\\d+\uE001`;
 
 /** In the place of code: it is no word, so it ends a phrase. */
 const CODE = '\uE002';

@@ -79,6 +79,11 @@ const BEHAVIOURS = {
       write(testFile, TESTS.replace("'x'", '1'));
       write('test/more.test.js', "import { test } from 'node:test';\ntest('more', () => undefined);\n");
     },
+    'edits-designs': () => {
+      write(codeFile, CODE);
+      write(`docs/lld/LLD-${id}.md`, 'Done.\n');
+      write(`docs/lineage/${id}/001-issue.md`, 'Done.\n');
+    },
     'hides-code': () => {
       write(codeFile, CODE);
       write('.gitignore', `${codeFile}\n`);

@@ -1,5 +1,5 @@
-import { dependenciesOf } from '../governance/lld/dependencies.ts';
-import { readLld } from '../governance/lld/document.ts';
+import { dependenciesOf } from './dependencies.ts';
+import { readLld } from './document.ts';
 
 /** What scheduling needs to know of a design. */
 export interface DesignFacts {

@@ -1,0 +1,20 @@
+/** What a commit of an item says. */
+export interface CommitFacts {
+  subject: string;
+  body: string;
+  /** Who wrote what is in it: the models as they answered, or as they were asked for. */
+  models: Iterable<string>;
+  /** `Name <address>`; null: none. */
+  coAuthor: string | null;
+}
+
+/** Subject, body and trailers. Titles and names of models are one line each, so that none can add a trailer of its own. */
+export function commitMessage({ subject, body, models, coAuthor }: CommitFacts): string {
+  const trailers = [...models].map((model) => `Implemented-by: ${oneLine(model)}`);
+  if (coAuthor !== null) trailers.push(`Co-authored-by: ${oneLine(coAuthor)}`);
+  return `${oneLine(subject)}\n\n${body}\n\n${trailers.join('\n')}\n`;
+}
+
+export function oneLine(text: string): string {
+  return text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
+}
