@@ -59,10 +59,11 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
   requireSettings(config, project.env, rolesOf(stagesAhead(pipeline, open)));
   const { order, groups, cycles, shared } = scheduleOf(open);
   for (const item of open) item.exclusive = [...new Set([...item.files, ...(shared.get(item.id) ?? [])])];
-  const inOrder = order.flatMap((id) => open.filter((item) => item.id === id)).values();
+  const byId = new Map<string, PlannedItem>(open.map((item) => [item.id, item]));
+  const inOrder = order.flatMap((id) => byId.get(id) ?? []).values();
   return {
     workflow: pipeline.name,
-    items: planned.map((item) => (open.includes(item) ? (inOrder.next().value ?? item) : item)),
+    items: planned.map((item) => (isOpen(item) ? (inOrder.next().value ?? item) : item)),
     parallel,
     models: Object.fromEntries(rolesOf(pipeline.stages).map((role) => [role, config.models[role]])),
     ...(await plannedCost(project, priced, isDryRun)),
