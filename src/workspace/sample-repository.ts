@@ -42,6 +42,9 @@ export async function makeSampleRepository(directory: string, env: Record<string
     );
   }
   await git.run(['init', '--quiet', '--initial-branch=main', '.']);
+  // Ours, and no part of the sample.
+  await mkdir(join(directory, '.git', 'info'), { recursive: true });
+  await writeFile(join(directory, '.git', 'info', 'exclude'), `/${MARKER}\n`);
   await git.run(['add', '--all']);
   // Its own, so that branches can be committed to where nobody has told git who they are.
   await git.run(['config', 'user.name', 'agentos demo']);
