@@ -1,31 +1,37 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { systemCode } from '../core/errors.ts';
+import { isProcessAlive, processIds } from './process-state.ts';
 
 /** Every worker carries it in its environment, and so does all that it starts, even what left its process group. */
 export const WORKER_TAG = 'AGENTOS_WORKER';
 
+const LONGEST_END_MS = 1_000;
+const LOOK_EVERY_MS = 5;
+
 /**
- * Ends what carries a tag that begins so, in this variable. Works where there is a /proc; elsewhere process groups have
- * to do.
+ * Ends what carries a tag that begins so, in this variable, and waits until it is gone. Works where there is a /proc;
+ * elsewhere process groups have to do.
  */
 export async function endLeftovers(tagPrefix: string, variable: string = WORKER_TAG): Promise<void> {
   const wanted = Buffer.from(`${variable}=${tagPrefix}`);
-  const names = await readdir('/proc').catch(() => [] as string[]);
-  const pids = names.map(Number).filter((pid) => Number.isInteger(pid) && pid !== process.pid);
+  const pids = processIds().filter((pid) => pid !== process.pid);
   await Promise.all(
     pids.map(async (pid) => {
       const environment = await readFile(`/proc/${pid}/environ`).catch(() => null);
-      if (environment !== null && startsEntry(environment, wanted)) end(pid);
+      if (environment !== null && startsEntry(environment, wanted)) await end(pid);
     }),
   );
 }
 
-function end(pid: number): void {
+async function end(pid: number): Promise<void> {
   try {
     process.kill(pid, 'SIGKILL');
   } catch (error) {
     if (systemCode(error) !== 'ESRCH') throw error;
   }
+  const until = performance.now() + LONGEST_END_MS;
+  while (isProcessAlive(pid) && performance.now() < until) await sleep(LOOK_EVERY_MS);
 }
 
 function startsEntry(environment: Buffer, wanted: Buffer): boolean {

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemCode } from '../core/errors.ts';
+import { isGroupAlive } from './process-state.ts';
 
 /*
  * Ending a process together with everything it started: the one place that knows how the platforms differ. On POSIX the
@@ -14,8 +15,9 @@ const isWindows = process.platform === 'win32';
 /** Asks every process of the tree to end, and after a grace ends those that did not. Resolves when none is left. */
 export async function endTree(leader: number | undefined, graceMs = GRACE_MS): Promise<void> {
   signalTree(leader, 'SIGTERM');
-  // A shell is often gone long before the program it started: only an empty group is done.
-  for (let waitedMs = 0; waitedMs < graceMs && signalTree(leader, 0); waitedMs += LOOK_EVERY_MS)
+  const end = performance.now() + graceMs;
+  // A shell is often gone long before the program it started: only a group in which nothing runs is done.
+  while (leader !== undefined && signalTree(leader, 0) && isGroupAlive(leader) && performance.now() < end)
     await sleep(LOOK_EVERY_MS);
   signalTree(leader, 'SIGKILL');
 }

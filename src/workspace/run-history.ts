@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { type LastRun, systemCode } from '../core/errors.ts';
+import type { LastRun } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import type { ItemId } from '../core/ids.ts';
 import { type Paths, PIPELINES, type PipelineName, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
-import { isHolderAlive } from './lock-holder.ts';
+import { isProcessAlive, processStat } from './process-state.ts';
 
 const recordSchema = z.object({
   runId: z.string(),
@@ -225,26 +225,18 @@ const CLOCK_SLACK_MS = 60_000;
 
 /** A process that began at another time than the run's is another one, to which the number was given since. */
 async function isRunning(pid: number, startedAt: string, processStart: string | null): Promise<boolean> {
-  if (processStart !== null) return isHolderAlive({ pid, processStart, since: startedAt });
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    if (systemCode(error) !== 'EPERM') return false;
-  }
+  if (processStart !== null) return isProcessAlive(pid, Number(processStart));
+  if (!isProcessAlive(pid)) return false;
   const begunMs = await processBegunMs(pid);
   return begunMs === null || begunMs <= Date.parse(startedAt) + CLOCK_SLACK_MS;
 }
 
 const TICKS_PER_SECOND = 100;
 
-/** Field 22 of /proc/<pid>/stat counts from the start of the machine; null where there is no /proc. */
+/** The tick counts from the start of the machine; null where there is no /proc. */
 async function processBegunMs(pid: number): Promise<number | null> {
-  try {
-    const [stat, uptime] = await Promise.all([readFile(`/proc/${pid}/stat`, 'utf8'), readFile('/proc/uptime', 'utf8')]);
-    const ticks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
-    const begunMs = Date.now() - (Number(uptime.split(' ')[0]) - ticks / TICKS_PER_SECOND) * 1_000;
-    return Number.isFinite(begunMs) ? begunMs : null;
-  } catch {
-    return null;
-  }
+  const ticks = processStat(pid)?.start;
+  const uptime = Number((await readFile('/proc/uptime', 'utf8').catch(() => '')).split(' ')[0]);
+  if (ticks === undefined || !(uptime > 0)) return null;
+  return Date.now() - (uptime - ticks / TICKS_PER_SECOND) * 1_000;
 }

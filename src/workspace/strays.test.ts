@@ -7,7 +7,8 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { eventually, isAlive } from '../../test/support/processes.ts';
 import { runTaggedProgram } from '../writer/tagged-program.ts';
-import { endStrays, startOf } from './strays.ts';
+import { processStat } from './process-state.ts';
+import { endStrays } from './strays.ts';
 
 const hasProc = existsSync('/proc/self/stat');
 /** Gives a program a terminal of its own. */
@@ -30,7 +31,7 @@ async function endsByItself(child: ChildProcess): Promise<boolean> {
   return (await exit)[1] === null;
 }
 
-const tickOf = (child: ChildProcess): number => startOf(child.pid ?? 0) ?? Number.NaN;
+const tickOf = (child: ChildProcess): number => processStat(child.pid ?? 0)?.start ?? Number.NaN;
 
 test.skipIf(!hasProc)('what a program leaves behind without its environment and its group ends with it', async () => {
   const worktree = await testFolder();

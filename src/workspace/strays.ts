@@ -1,17 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
+import { readlink, realpath } from 'node:fs/promises';
 import { isInside } from '../core/paths.ts';
+import { processIds, processStat } from './process-state.ts';
 
 const MOST_LOOKS = 5;
-
-/** The tick of the machine's clock at which a process began; null where there is no /proc, or no such process. */
-export function startOf(pid: number): number | null {
-  try {
-    return parse(readFileSync(`/proc/${pid}/stat`, 'utf8')).start;
-  } catch {
-    return null;
-  }
-}
 
 /**
  * Ends what stands in this folder, began no earlier than this tick and has no terminal: what a program left behind with
@@ -29,8 +20,7 @@ export async function endStrays(directory: string, since: number): Promise<void>
 }
 
 async function straysIn(folder: string, since: number): Promise<number[]> {
-  const names = await readdir('/proc').catch(() => [] as string[]);
-  const pids = names.map(Number).filter((pid) => Number.isInteger(pid) && pid !== process.pid);
+  const pids = processIds().filter((pid) => pid !== process.pid);
   const found = await Promise.all(pids.map((pid) => isStray(pid, folder, since)));
   return pids.filter((_, index) => found[index]);
 }
@@ -38,18 +28,12 @@ async function straysIn(folder: string, since: number): Promise<number[]> {
 async function isStray(pid: number, folder: string, since: number): Promise<boolean> {
   try {
     if (!isInside(folder, await readlink(`/proc/${pid}/cwd`))) return false;
-    const { terminal, start } = parse(await readFile(`/proc/${pid}/stat`, 'utf8'));
-    return terminal === 0 && start >= since;
+    const stat = processStat(pid);
+    return stat !== null && stat.terminal === 0 && stat.start >= since;
   } catch {
     // It is gone, or somebody else's.
     return false;
   }
-}
-
-/** Fields 7 and 22. The command name before them may hold spaces and brackets. */
-function parse(stat: string): { terminal: number; start: number } {
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return { terminal: Number(fields[4]), start: Number(fields[19]) };
 }
 
 function end(pid: number): void {

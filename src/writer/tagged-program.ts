@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { endLeftovers } from '../workspace/leftovers.ts';
+import { processStat } from '../workspace/process-state.ts';
 import { type ProgramEnd, type ProgramOptions, runProgram } from '../workspace/program.ts';
-import { endStrays, startOf } from '../workspace/strays.ts';
+import { endStrays } from '../workspace/strays.ts';
 
 /**
  * A program whose every descendant carries a value of its own in this variable. What is left of them when it ends is ended
@@ -13,7 +14,7 @@ export async function runTaggedProgram(options: ProgramOptions & { tagVariable: 
   const tag = randomUUID();
   let began: number | null = null;
   const onGroup = (leader: number, ended: boolean): void => {
-    if (!ended) began = startOf(leader);
+    if (!ended) began = processStat(leader)?.start ?? null;
     program.onGroup?.(leader, ended);
   };
   try {
