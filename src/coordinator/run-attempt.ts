@@ -55,13 +55,8 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
   let lastLife = startedAt;
   let rssBytes = 0;
   let because: ErrorRecord | null = null;
-  let settled = false;
 
   const outcome = await new Promise<AttemptOutcome>((resolve) => {
-    const settle = (value: AttemptOutcome): void => {
-      settled = true;
-      resolve(value);
-    };
     const beginStopping = (error: ErrorRecord, friendlyMs: number): void => {
       if (because !== null) return;
       because = error;
@@ -116,17 +111,16 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
           return;
         case 'ended':
           rssBytes = message.rssBytes;
-          settle(because !== null && 'error' in message.outcome ? { error: because } : message.outcome);
+          resolve(because !== null && 'error' in message.outcome ? { error: because } : message.outcome);
       }
     };
-    void worker.gone.then(({ exitCode, signal }) => {
-      if (settled) return;
+    worker.onGone = ({ exitCode, signal }) => {
       const crashed: ErrorRecord = {
         problem: { code: 'worker-crashed', exitCode, signal, detail: '' },
         retry: 'transient',
       };
-      settle({ error: because ?? crashed });
-    });
+      resolve({ error: because ?? crashed });
+    };
     if (stop.aborted) onStop();
     worker.send({ type: 'start', item });
   });
@@ -134,6 +128,7 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
   for (const timer of timers) clearTimeout(timer);
   for (const step of undo) step();
   worker.onMessage = null;
+  worker.onGone = null;
   if ('error' in outcome) {
     await pool.discard(worker);
     output.detach();

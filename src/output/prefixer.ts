@@ -27,6 +27,7 @@ export interface Attachment {
 }
 
 const DEFAULT_MAX_LINE_BYTES = 64 * 1024;
+const ENDS = ['end', 'close', 'error'];
 
 /**
  * Puts `[label] ` in front of every line of many children's raw output. Lines are written whole, so those of different
@@ -40,6 +41,8 @@ export class OutputPrefixer {
   readonly #rules: LineRules;
   readonly #lines: PrefixedLines;
   readonly #streams = new Set<Readable>();
+  /** Streams whose errors are heard after a detach too: a worker's are attached again for each of its items. */
+  readonly #guarded = new WeakSet<Readable>();
   #full = false;
   #gone = false;
 
@@ -106,7 +109,7 @@ export class OutputPrefixer {
       if (!isOpen) return;
       isOpen = false;
       this.#streams.delete(stream);
-      for (const event of ['end', 'close']) stream.off(event, detach);
+      for (const event of ENDS) stream.off(event, detach);
       stream.off('data', take);
       splitter.end();
       this.#write();
@@ -114,7 +117,9 @@ export class OutputPrefixer {
       resolve();
     };
     this.#streams.add(stream);
-    for (const event of ['end', 'close', 'error']) stream.on(event, detach);
+    for (const event of ENDS) stream.on(event, detach);
+    if (!this.#guarded.has(stream)) stream.on('error', () => undefined);
+    this.#guarded.add(stream);
     stream.on('data', take);
     if (this.#full) stream.pause();
     else stream.resume();

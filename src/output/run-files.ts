@@ -1,9 +1,8 @@
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { systemCode } from '../core/errors.ts';
 import type { AgentosEvent, Subscriber } from '../core/events.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
 import type { RunPaths, WorkflowName } from '../core/paths.ts';
+import { createAppendFiles } from './append-file.ts';
 import { linesOf } from './item-lines.ts';
 import { printable } from './terminal.ts';
 
@@ -11,6 +10,7 @@ export interface RunFiles {
   subscriber: Subscriber;
   /** A line that an item's worker printed itself. */
   printed(workflow: WorkflowName, id: ItemId, line: string): void;
+  /** What comes later is not written: the run's end is its last event. */
   close(): void;
 }
 
@@ -34,29 +34,27 @@ const AUDITED: ReadonlySet<AgentosEvent['type']> = new Set<AgentosEvent['type']>
 
 /**
  * Events as files: all of them in `events.jsonl`, each item's lines in its log, its decisions in its audit file. Written
- * at once, not buffered: a killed run has everything up to the kill. A full disk costs these files, not the run.
+ * at once, not buffered: a killed run has everything up to the kill. A line is whole or absent. `onFault` is called at the
+ * first line that can't be written; later ones are tried all the same.
  */
 export function openRunFiles(
   paths: RunPaths,
   mask: (text: string) => string,
-  onFault: (text: string) => void,
+  onFault: (fault: { path: string; reason: string }) => void,
 ): RunFiles {
-  const open = new Map<string, number>();
+  const files = createAppendFiles();
   let faulty = false;
+  let closed = false;
 
   const append = (path: string, text: string): void => {
+    if (closed) return;
     try {
-      let file = open.get(path);
-      if (file === undefined) {
-        mkdirSync(dirname(path), { recursive: true });
-        file = openSync(path, 'a');
-        open.set(path, file);
-      }
-      writeSync(file, mask(text));
+      files.append(path, mask(text));
     } catch (error) {
-      if (!faulty)
-        onFault(`${path} can't be written (${systemCode(error) ?? String(error)}); the run goes on without it`);
+      const isFirst = !faulty;
+      // First: what is said of it is an event too.
       faulty = true;
+      if (isFirst) onFault({ path, reason: systemCode(error) ?? String(error) });
     }
   };
 
@@ -71,12 +69,15 @@ export function openRunFiles(
       );
       if (lines.length > 0) append(paths.log(event.workflow, id), lines.join(''));
       if (AUDITED.has(event.type)) append(paths.audit(event.workflow, id), record);
+      if (event.type !== 'item-finished') return;
+      files.close(paths.log(event.workflow, id));
+      files.close(paths.audit(event.workflow, id));
     },
     printed: (workflow, id, line) =>
       append(paths.log(workflow, id), `${new Date().toISOString()} ${printable(line)}\n`),
     close() {
-      for (const file of open.values()) closeSync(file);
-      open.clear();
+      closed = true;
+      files.closeAll();
     },
   };
 }

@@ -32,6 +32,8 @@ export interface WorkerProcess {
   onMessage: ((message: FromWorker) => void) | null;
   /** Resolves when the process is gone and its streams are closed. */
   readonly gone: Promise<WorkerExit>;
+  /** The same for whoever has the worker: a promise would keep what every one of its items left waiting. */
+  onGone: ((exit: WorkerExit) => void) | null;
   signal(signal: NodeJS.Signals): void;
 }
 
@@ -81,6 +83,7 @@ export function spawnWorker({ script, task, env, cwd, compileCache }: WorkerSett
       if (child.connected) child.send(message, () => undefined);
     },
     onMessage: null,
+    onGone: null,
     gone: new Promise((resolve) => {
       let exit: WorkerExit | null = null;
       child.on('error', () => {
@@ -97,6 +100,7 @@ export function spawnWorker({ script, task, env, cwd, compileCache }: WorkerSett
       signalTree(child.pid, signal);
     },
   };
+  void worker.gone.then((exit) => worker.onGone?.(exit));
   child.on('message', (message: FromWorker) => {
     worker.isReady = true;
     worker.onMessage?.(message);
