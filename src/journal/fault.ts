@@ -1,6 +1,6 @@
-import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { AgentosError, systemCode } from '../core/errors.ts';
+import { diskFault } from '../workspace/disk.ts';
 import { keepAside } from './database-files.ts';
 
 /**
@@ -46,8 +46,6 @@ const sqliteIoErrorShortRead = 522;
 const sqliteIoErrorCorruptFileSystem = 8458;
 const sqliteCantOpen = 14;
 
-const fullWithinBytes = 64 * 1024;
-
 export function faultOf(error: unknown, file: string): JournalFault {
   if (error instanceof JournalFault) return error;
   const reason = error instanceof Error ? error.message : String(error);
@@ -64,22 +62,13 @@ function kindOf(error: unknown, file: string): FaultKind {
   if (extended === sqliteIoErrorShortRead || extended === sqliteIoErrorCorruptFileSystem) return 'damaged';
   const primary = extended & 0xff;
   // A file that can't be made or grown for want of space is reported by SQLite as any other I/O error.
-  if ((primary === sqliteIoError || primary === sqliteCantOpen) && isDiskFull(file)) return 'full';
+  if ((primary === sqliteIoError || primary === sqliteCantOpen) && diskFault(dirname(file)) === 'ENOSPC') return 'full';
   return sqliteKinds[primary] ?? 'unusable';
 }
 
 export function sqliteCode(error: unknown): number {
   if (typeof error !== 'object' || error === null || !('errcode' in error)) return 0;
   return typeof error.errcode === 'number' ? error.errcode : 0;
-}
-
-function isDiskFull(file: string): boolean {
-  try {
-    const disk = statfsSync(dirname(file));
-    return disk.bavail * disk.bsize < fullWithinBytes || (disk.files > 0 && disk.ffree === 0);
-  } catch {
-    return false;
-  }
 }
 
 /** For an owner: a damaged file is moved aside here, so that the next open starts afresh and nothing is lost. */

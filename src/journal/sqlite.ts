@@ -1,7 +1,8 @@
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
+import { freeBytes } from '../workspace/disk.ts';
 import { claimDatabase, deleteDrafts } from './claim.ts';
 import { deleteDatabase } from './database-files.ts';
 import { JournalFault, journalError } from './fault.ts';
@@ -22,6 +23,9 @@ export interface SqliteJournalOptions {
 export function openSqliteJournal(file: string, options: SqliteJournalOptions): SettlingJournal {
   return new SqliteJournal(resolve(file), options);
 }
+
+/** Room for the result of a step: with less, it is not begun. What it pays for could not be stored. */
+const roomBytes = 256 * 1024;
 
 type StepResultFacts = Omit<FinishedStep, 'finishedAt' | 'finishOrder'>;
 
@@ -137,6 +141,8 @@ class SqliteJournal implements SettlingJournal {
   }
 
   #start(id: string, name: string, startedAt: string): number {
+    if (freeBytes(dirname(this.location)) < roomBytes)
+      throw new JournalFault('full', `less than ${roomBytes / 1024} KB are free`);
     return this.#write(() => {
       this.#statements.start.run(id, name, startedAt);
       return Number(this.#statements.starts.get(id)?.['starts']);

@@ -16,7 +16,7 @@ import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/core/clock.ts';
-import { AgentosError, type Problem } from '../../src/core/errors.ts';
+import { AgentosError, codeOf, type Problem } from '../../src/core/errors.ts';
 import type { Journal } from '../../src/journal/port.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
 import { runChild, startChild } from '../support/journal-child-process.ts';
@@ -247,6 +247,27 @@ describe('a full disk', () => {
       const next = open(join(disk.folder, 'new.db'));
       expect(next.steps().map((step) => step.name)).toEqual(['one']);
       next.close();
+    } finally {
+      disk.unmount();
+    }
+  });
+
+  it.skipIf(!mountable)('whatever little is left, no journal is made that has lost a part of itself', () => {
+    const disk = mountSmallDisk(1 << 20);
+    try {
+      const refused = [];
+      for (let pages = 0; pages <= 24; pages++) {
+        const path = join(disk.folder, `${pages}.db`);
+        const makeRoom = disk.fill(pages * 4096);
+        try {
+          open(path).close();
+        } catch (error) {
+          refused.push(codeOf(error));
+        }
+        makeRoom();
+        open(path).remove();
+      }
+      expect(new Set(refused)).toEqual(new Set(['journal-full']));
     } finally {
       disk.unmount();
     }
