@@ -2,8 +2,22 @@ import { AgentosError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import type { Interruption, Suspension } from '../runner/run-plan.ts';
 
-/** How long the program may take to end after a second signal; killing processes takes milliseconds. */
-const LAST_MOMENT_MS = 500;
+/** How long the program may take to end after a second signal, its summary included. */
+const LAST_MOMENT_MS = 2_000;
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/**
+ * A signal ends the program with its own exit code, from the first moment on. Whoever watches for interrupts meanwhile
+ * decides instead.
+ */
+export function endOnSignals(): void {
+  for (const signal of SIGNALS) {
+    process.on(signal, () => {
+      if (process.listenerCount(signal) === 1) process.exit(exitCodeFor(signal));
+    });
+  }
+}
 
 /**
  * The first Ctrl+C, SIGTERM or SIGHUP asks to stop at the next safe point, the second one ends everything at once. Ctrl+Z
@@ -19,8 +33,9 @@ export function watchInterrupts(): Interruption & { dispose(): void } {
       polite.abort(new AgentosError({ code: 'interrupted', signal }));
       return;
     }
+    const exitCode = exitCodeFor(received);
     now.abort();
-    setTimeout(() => process.exit(received === 'SIGINT' ? EXIT.interrupted : EXIT.terminated), LAST_MOMENT_MS).unref();
+    setTimeout(() => process.exit(exitCode), LAST_MOMENT_MS).unref();
   };
   let suspension: Suspension | null = null;
   let isSuspended = false;
@@ -35,8 +50,7 @@ export function watchInterrupts(): Interruption & { dispose(): void } {
     isSuspended = false;
   };
   process.prependListener('SIGTSTP', onStop).on('SIGCONT', onContinue);
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-  for (const signal of signals) process.on(signal, onSignal);
+  for (const signal of SIGNALS) process.on(signal, onSignal);
   return {
     polite: polite.signal,
     now: now.signal,
@@ -45,8 +59,15 @@ export function watchInterrupts(): Interruption & { dispose(): void } {
       suspension = given;
     },
     dispose: () => {
-      for (const signal of signals) process.off(signal, onSignal);
+      for (const signal of SIGNALS) process.off(signal, onSignal);
       process.off('SIGTSTP', onStop).off('SIGCONT', onContinue);
+      // Everything was killed, and summed up: nothing is left to wait for.
+      const signal = received;
+      if (signal !== null && now.signal.aborted) setImmediate(() => process.exit(exitCodeFor(signal)));
     },
   };
+}
+
+function exitCodeFor(signal: NodeJS.Signals): number {
+  return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
 }

@@ -2,9 +2,11 @@ import { CommanderError } from 'commander';
 import { toErrorRecord } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import { closedPipeEndsQuietly } from './closed-pipe.ts';
+import { endOnSignals } from './interrupt.ts';
 import { printProblem, usageProblem } from './problem.ts';
 import { createProgram } from './program.ts';
 
+endOnSignals();
 closedPipeEndsQuietly();
 const program = createProgram();
 try {

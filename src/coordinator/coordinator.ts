@@ -3,7 +3,7 @@ import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts
 import type { ItemEvent } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';
 import type { AttemptTrace } from '../telemetry/span.ts';
-import type { TaskReference } from '../worker/protocol.ts';
+import type { TaskReference, TaskResult } from '../worker/protocol.ts';
 import type { WorkerProcess, WorkerSettings } from '../worker/spawn.ts';
 import { Backlog } from './backlog.ts';
 import { createHaltRule } from './halt.ts';
@@ -11,6 +11,7 @@ import { endOf, type ItemEnd, notStarted } from './item-end.ts';
 import { MAX_PARALLEL } from './limits.ts';
 import { beginProgress, delayBeforeNextMs, type Progress } from './progress.ts';
 import { type AttemptOutcome, runAttempt } from './run-attempt.ts';
+import { SetAside } from './set-aside.ts';
 import { startUndertaker } from './undertaker.ts';
 import { createWorkerPool, type WorkerPool } from './worker-pool.ts';
 
@@ -52,6 +53,10 @@ export interface CoordinatorOptions {
   onHalt?: (facts: { failures: number; cause: string }) => void;
   /** Called before an item's first attempt; what it returns is called at the item's end. Throws to refuse the item. */
   claim?: (id: string) => () => void;
+  /** How long an item waits for another run that has claimed it; without it, or with 0, it is refused at once. */
+  claimWaitMs?: number;
+  /** Asked when an item was claimed: another run may have finished it since the plan. Its result then, else null. */
+  alreadyDone?: (id: string) => Promise<TaskResult | null>;
   /** The item waits for something outside, such as quota: its silence is not idleness. */
   isWaiting?: (id: string) => boolean;
   /** Whether a new item may be started now; when that changes, `poke` is to be called. */
@@ -75,6 +80,7 @@ export interface CoordinatorOptions {
  * An item goes  waiting → running → ended
  *                  ▲         │ a failure that may pass, attempts and time left: waiting again after a delay, and then
  *                  └─────────┘ before those that were never started; it holds no worker meanwhile
+ * One that another run has claimed is set aside, without a worker too, until it is free.
  *
  * Which of those that wait may start is for the backlog to say. Every item that was given to `run`, or joined it, has
  * exactly one end.
@@ -87,6 +93,8 @@ export class ParallelCoordinator {
   readonly #kill = new AbortController();
   readonly #pool: WorkerPool;
   #poke: () => void = () => undefined;
+  /** Why nothing new is started. */
+  #halted: ErrorRecord | null = null;
   readonly #undertaker: ReturnType<typeof startUndertaker>;
 
   constructor(options: CoordinatorOptions) {
@@ -105,6 +113,12 @@ export class ParallelCoordinator {
   /** No new work; running items stop at their next step, or are ended within seconds. */
   stop(reason: AgentosError): void {
     this.#stop.abort(reason);
+  }
+
+  /** No new items; those that are under way may end. */
+  halt(reason: ErrorRecord): void {
+    this.#halted ??= reason;
+    this.#poke();
   }
 
   /** Something that `mayStart` looks at has changed. */
@@ -154,7 +168,6 @@ export class ParallelCoordinator {
     const ends = new Map<string, ItemEnd>();
     const again: Progress<CoordinatedItem>[] = [];
     let busy = 0;
-    let halted: ErrorRecord | null = null;
     let isInBooks = false;
     let isPoked = false;
 
@@ -181,8 +194,8 @@ export class ParallelCoordinator {
         this.#options.onEvent(id, { type: 'item-finished', ...ended });
         join(next?.(end) ?? [], true);
         const facts = status === 'cancelled' ? null : halt.ended(isFailure(status) ? error : null);
-        if (facts !== null && halted === null && backlog.size > 0) {
-          halted = { problem: { code: 'halted', ...facts }, retry: 'permanent' };
+        if (facts !== null && this.#halted === null && backlog.size + setAside.size > 0) {
+          this.#halted = { problem: { code: 'halted', ...facts }, retry: 'permanent' };
           this.#options.onHalt?.(facts);
         }
       };
@@ -199,8 +212,7 @@ export class ParallelCoordinator {
       };
       const attempt = async (progress: Progress<CoordinatedItem>): Promise<void> => {
         busy += 1;
-        progress.attempts += 1;
-        const outcome = await this.#attempt(progress);
+        const outcome = (await this.#endedElsewhere(progress)) ?? (await this.#attempt(progress));
         busy -= 1;
         const isOver = !('error' in outcome) || this.#stop.signal.aborted;
         const delayMs = isOver ? null : delayBeforeNextMs(progress, outcome.error, this.#options, this.#clock);
@@ -220,14 +232,37 @@ export class ParallelCoordinator {
           else again.push(progress);
         }
       };
+      /** Null: it was refused, or set aside. */
+      const begin = (item: CoordinatedItem, sinceMs: number | null): Progress<CoordinatedItem> | null => {
+        try {
+          return beginProgress(item, this.#options, this.#clock);
+        } catch (thrown) {
+          const error = toErrorRecord(thrown);
+          const { problem } = error;
+          const waitedMs = sinceMs === null ? 0 : this.#clock.now() - sinceMs;
+          if (problem.code === 'item-locked' && waitedMs < (this.#options.claimWaitMs ?? 0)) {
+            const text = `waits for process ${problem.pid}, which is working on it`;
+            if (sinceMs === null) this.#options.onEvent(item.id, { type: 'notice', text });
+            setAside.add({ item, sinceMs: sinceMs ?? this.#clock.now() });
+          } else finish({ id: item.id, attempts: 0, durationMs: waitedMs, ...endOf({ error }) });
+          return null;
+        }
+      };
+      // Nothing new while there is nothing to work with; one is enough to notice when there is again.
+      const mayBegin = (): boolean => this.#halted === null && (busy === 0 || (this.#options.mayStart?.() ?? true));
+      const hasRoom = (): boolean => busy < this.#limit && !this.#stop.signal.aborted;
       const startWhatCan = (): void => {
-        while (busy < this.#limit && !this.#stop.signal.aborted) {
+        for (const waiting of setAside.takeDue()) {
+          const isFree = hasRoom() && mayBegin();
+          const progress = isFree ? begin(waiting.item, waiting.sinceMs) : null;
+          if (progress) attempt(progress).then(pump, fail);
+          else if (!isFree) setAside.add(waiting);
+        }
+        while (hasRoom()) {
           const repeated = again.shift();
-          // Nothing new while there is nothing to work with; one is enough to notice when there is again.
-          const mayStart = busy === 0 || (this.#options.mayStart?.() ?? true);
-          const fresh = repeated || halted !== null || !mayStart ? null : backlog.next();
+          const fresh = repeated || !mayBegin() ? null : backlog.next();
           if (!repeated && !fresh) break;
-          const progress = repeated ?? (fresh && this.#begin(fresh, finish));
+          const progress = repeated ?? (fresh && begin(fresh, null));
           if (progress) attempt(progress).then(pump, fail);
         }
       };
@@ -238,8 +273,9 @@ export class ParallelCoordinator {
         for (const { item, on, status } of hopeless)
           finish(notStarted(item.id, null, `: it depends on ${nameOf(on)}, which ended as ${status}`));
         const stopped = this.#stop.signal.aborted ? toErrorRecord(this.#stop.signal.reason) : null;
-        const error = halted ?? stopped;
-        const abandoned = error === null ? [] : backlog.abandon();
+        const error = this.#halted ?? stopped;
+        const aside = error === null ? [] : setAside.takeAll().map(({ item }) => item);
+        const abandoned = error === null ? [] : [...backlog.abandon(), ...aside];
         for (const { id } of abandoned) finish(notStarted(id, error));
         // Those whose delay is over, but for whom there was no worker yet.
         const stranded = stopped === null ? [] : again.splice(0);
@@ -258,16 +294,18 @@ export class ParallelCoordinator {
             });
           }
           // In the place of a worker that was discarded, another one gets ready while the rest is at work.
-          if (!this.#stop.signal.aborted) this.warmUp(busy + (halted === null ? backlog.size : 0));
+          if (!this.#stop.signal.aborted) this.warmUp(busy + (this.#halted === null ? backlog.size : 0));
         } catch (error) {
           fail(error);
         }
         if (ends.size === order.length) resolve(order.map((id) => ends.get(id)).filter((end) => end !== undefined));
       };
       const fail = (error: unknown): void => {
+        setAside.takeAll();
         reject(error);
         this.kill();
       };
+      const setAside = new SetAside<CoordinatedItem>(pump);
       join(items, false);
       this.#stop.signal.addEventListener('abort', pump, { once: true });
       this.#poke = pump;
@@ -275,16 +313,17 @@ export class ParallelCoordinator {
     });
   }
 
-  #begin(item: CoordinatedItem, finish: (end: ItemEnd) => void): Progress<CoordinatedItem> | null {
-    try {
-      return beginProgress(item, this.#options, this.#clock);
-    } catch (error) {
-      finish({ id: item.id, attempts: 0, durationMs: 0, ...endOf({ error: toErrorRecord(error) }) });
-      return null;
-    }
+  /** Of an item that was claimed just now; null: it has to be worked on. */
+  async #endedElsewhere({ item, attempts }: Progress<CoordinatedItem>): Promise<AttemptOutcome | null> {
+    // What can't be found out now is for the attempt to meet.
+    const result = attempts > 0 ? null : await this.#options.alreadyDone?.(item.id).catch(() => null);
+    if (result) return { result };
+    return this.#stop.signal.aborted ? { error: toErrorRecord(this.#stop.signal.reason) } : null;
   }
 
-  async #attempt({ item, attempts, deadline }: Progress<CoordinatedItem>): Promise<AttemptOutcome> {
+  async #attempt(progress: Progress<CoordinatedItem>): Promise<AttemptOutcome> {
+    progress.attempts += 1;
+    const { item, attempts, deadline } = progress;
     const { task, idleTimeoutMs, onEvent, attachOutput } = this.#options;
     const trace = this.#options.traceAttempt?.(item.id, attempts) ?? null;
     const outcome = await runAttempt({

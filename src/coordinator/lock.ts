@@ -1,11 +1,12 @@
 import { linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { AgentosError, systemCode } from '../core/errors.ts';
+import { AgentosError, codeOf, systemCode } from '../core/errors.ts';
 import { isHolderAlive, type LockHolder, ownHolder, readHolder } from '../workspace/lock-holder.ts';
 
 const ATTEMPTS = 5;
 
 export interface Lock {
+  /** Never throws: a file that can't be removed names a process, and nobody waits for one that is gone. */
   release(): void;
 }
 
@@ -14,15 +15,25 @@ export interface Lock {
  * lock left by a killed run, or one whose number was given to another process since, is recognised as stale.
  */
 export function acquireLock(path: string, item: { workflow: string; id: string }, now: string): Lock {
+  try {
+    return tryToAcquire(path, item, now);
+  } catch (error) {
+    const reason = systemCode(error);
+    if (codeOf(error) !== null || reason === null) throw error;
+    throw new AgentosError({ code: 'output-unwritable', path, reason }, { cause: error });
+  }
+}
+
+function tryToAcquire(path: string, item: { workflow: string; id: string }, now: string): Lock {
   const mine: LockHolder = { ...ownHolder(), since: now };
   mkdirSync(dirname(path), { recursive: true });
   // Again after a stale lock was removed; whoever loses that race is told of the winner.
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    if (take(path, mine)) return { release: () => releaseIfMine(path, mine) };
     const holder = readHolder(path);
     if (holder && isHolderAlive(holder)) {
       throw new AgentosError({ code: 'item-locked', ...item, pid: holder.pid, since: holder.since });
     }
+    if (take(path, mine)) return { release: () => releaseIfMine(path, mine) };
     removeStale(path, mine);
   }
   throw new AgentosError({ code: 'item-locked', ...item, pid: 0, since: now }, { retry: 'transient' });
@@ -31,8 +42,8 @@ export function acquireLock(path: string, item: { workflow: string; id: string }
 /** Complete from the first moment: a file without its holder in it would be taken for a stale one. */
 function take(path: string, mine: LockHolder): boolean {
   const beside = `${path}.${mine.pid}`;
-  writeFileSync(beside, JSON.stringify(mine));
   try {
+    writeFileSync(beside, JSON.stringify(mine));
     linkSync(beside, path);
     return true;
   } catch (error) {
@@ -40,7 +51,7 @@ function take(path: string, mine: LockHolder): boolean {
     if (systemCode(error) !== 'EPERM' && systemCode(error) !== 'ENOTSUP') throw error;
     return takeWithoutLink(path, mine);
   } finally {
-    rmSync(beside, { force: true });
+    removeQuietly(beside);
   }
 }
 
@@ -76,5 +87,13 @@ function removeStale(path: string, mine: LockHolder): void {
 
 function releaseIfMine(path: string, mine: LockHolder): void {
   const holder = readHolder(path);
-  if (holder?.pid === mine.pid && holder.processStart === mine.processStart) rmSync(path, { force: true });
+  if (holder?.pid === mine.pid && holder.processStart === mine.processStart) removeQuietly(path);
+}
+
+function removeQuietly(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // On a disk that became read-only, say. What is left names this process, and is removed when it is gone.
+  }
 }

@@ -17,6 +17,7 @@ export type Problem =
   | { code: 'repository-missing'; directory: string }
   | { code: 'repository-empty'; directory: string }
   | { code: 'state-unwritable'; directory: string; reason: string }
+  | { code: 'run-unreadable'; run: string; file: string }
   // source
   | { code: 'source-missing'; directory: string }
   | { code: 'issue-missing'; id: string; path: string; near: string[] }
@@ -59,6 +60,7 @@ export type Problem =
   // workspace
   | { code: 'git-failed'; command: string; exitCode: number | null; detail: string }
   | { code: 'output-unwritable'; path: string; reason: string }
+  | { code: 'disk-unwritable'; directory: string; reason: string }
   /** changed: what a person did in a folder of the demo; empty: the demo did not make it. */
   | { code: 'demo-folder-taken'; directory: string; changed: string[] }
   | { code: 'run-missing'; run: string }
@@ -139,9 +141,12 @@ function isAgentosError(error: unknown): error is AgentosError {
   return error instanceof Error && error.name === 'AgentosError' && 'problem' in error;
 }
 
-/** Anything thrown becomes a record; what nobody classified is `internal`. */
+/** Anything thrown becomes a record; what nobody classified is `internal`, unless it is the disk's. */
 export function toErrorRecord(error: unknown): ErrorRecord {
   if (isAgentosError(error)) return { problem: error.problem, retry: error.retry };
+  const reason = systemCode(error) ?? '';
+  if (isDiskReason(reason))
+    return { problem: { code: 'output-unwritable', path: pathOf(error), reason }, retry: 'permanent' };
   const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { problem: { code: 'internal', detail }, retry: 'permanent' };
 }
@@ -155,4 +160,14 @@ export function codeOf(error: unknown): ErrorCode | null {
 export function systemCode(error: unknown): string | null {
   if (typeof error !== 'object' || error === null || !('code' in error)) return null;
   return typeof error.code === 'string' ? error.code : null;
+}
+
+/** No space left, the user's share used up, or mounted read-only: whatever is written next fails too. */
+export function isDiskReason(reason: string): boolean {
+  return reason === 'ENOSPC' || reason === 'EDQUOT' || reason === 'EROFS';
+}
+
+function pathOf(error: unknown): string {
+  const hasPath = typeof error === 'object' && error !== null && 'path' in error && typeof error.path === 'string';
+  return hasPath ? String(error.path) : 'A file';
 }

@@ -74,6 +74,11 @@ function wordsOf(problem: Problem): Wording {
         `The state folder ${problem.directory} can't be written: ${inWords(problem.reason)}.`,
         'Choose another one with --base-dir <dir> or AGENTOS_HOME.',
       );
+    case 'run-unreadable':
+      return say(
+        `The record of the run ${shorten(problem.run)} can't be read: ${problem.file} is missing or damaged.`,
+        'agentos resume without a name takes the last run that can be read; agentos status lists them.',
+      );
     case 'source-missing':
       return say(
         `There is no folder ${problem.directory}.`,
@@ -247,7 +252,7 @@ function wordsOf(problem: Problem): Wording {
       );
     case 'journal-full':
       return say(
-        `The disk is full: ${problem.file} could not be written (${problem.reason}).`,
+        `The disk is full: ${problem.file} can't be written (${problem.reason}).`,
         'Make room, then run the same command again: finished steps are not repeated.',
       );
     case 'journal-unusable':
@@ -269,6 +274,11 @@ function wordsOf(problem: Problem): Wording {
       return say(
         `${problem.path} could not be written: ${inWords(problem.reason)}.`,
         'Check the folder and the free space, then run the same command again: finished steps are not repeated.',
+      );
+    case 'disk-unwritable':
+      return say(
+        `${problem.directory} can't be written: ${inWords(problem.reason)}.`,
+        'Make it writable, or make room, then run: agentos resume. What was stored is not repeated.',
       );
     case 'demo-folder-taken':
       return say(

@@ -40,7 +40,7 @@ export interface Batch {
   /** What it asks of its models for one item of this size. */
   demand(config: Config, chars: number, contextTokens: number): Demand;
   /** What is said of an item that is done already. */
-  done: { reason: string; outputs: (project: Project, id: ItemId) => string[] };
+  done: { reason: string; outputs: (project: Project, item: Pick<PlannedItem, 'id' | 'title'>) => Promise<string[]> };
   /** What is said when there is nothing to do at all. */
   nothingToDo: string;
 }

@@ -9,6 +9,8 @@ import { createGit } from '../workspace/git.ts';
 import { implementationsOf } from '../workspace/implementations.ts';
 import type { Project } from '../workspace/project.ts';
 import { commitFiles } from '../workspace/repository.ts';
+import { branchNameOf } from '../workspace/worktree.ts';
+import { branchesNear } from '../workspace/worktree-branch.ts';
 import { missingAgent } from '../writer/agents/missing-agent.ts';
 import type { Batch, CollectedItem } from './batch.ts';
 
@@ -37,7 +39,11 @@ export const implementBatch: Batch = {
   demand: implementDemand,
   done: {
     reason: 'implemented already, for what its LLD says now',
-    outputs: () => [],
+    outputs: async ({ paths, childEnv }, { id, title }) => {
+      const first = branchNameOf(id, title);
+      const branches = await branchesNear(createGit(paths.repository, childEnv), first);
+      return [...branches.keys()].filter((name) => name.replace(/-\d+$/, '') === first || name === first);
+    },
   },
   nothingToDo: 'every approved LLD is implemented',
 };

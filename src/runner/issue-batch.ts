@@ -2,7 +2,7 @@ import { documentDemand } from '../core/expected-cost.ts';
 import { requireModels } from '../provider/require-models.ts';
 import { createBriefSource } from '../source/briefs.ts';
 import { readKnownIssues } from '../source/known-work.ts';
-import { issueBacklog } from '../workflow/issue-backlog.ts';
+import { issueBacklog, issuesOf } from '../workflow/issue-backlog.ts';
 import type { Batch } from './batch.ts';
 
 export const issueBatch: Batch = {
@@ -15,7 +15,11 @@ export const issueBatch: Batch = {
   demand: documentDemand,
   done: {
     reason: 'an issue was written already, from what the brief says now',
-    outputs: () => [],
+    outputs: async ({ paths }, { id }) => {
+      const { hash } = await createBriefSource(paths.briefs).read(id);
+      const written = issuesOf(id, await readKnownIssues(paths.issues));
+      return written.filter(({ fields }) => fields['briefHash'] === hash).map((issue) => paths.issue(issue.id));
+    },
   },
   nothingToDo: 'every brief has an issue for what it says now',
 };

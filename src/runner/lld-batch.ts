@@ -18,7 +18,7 @@ export const lldBatch: Batch = {
   demand: documentDemand,
   done: {
     reason: 'approved already, for what the issue says now',
-    outputs: ({ paths }, id) => [paths.lld(id)],
+    outputs: async ({ paths }, { id }) => [paths.lld(id)],
   },
   nothingToDo: 'every issue has an approved LLD for what it says now',
 };

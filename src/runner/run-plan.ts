@@ -1,14 +1,17 @@
 import { join } from 'node:path';
-import { type ItemEnd, ParallelCoordinator } from '../coordinator/coordinator.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type CoordinatedItem, type ItemEnd, ParallelCoordinator } from '../coordinator/coordinator.ts';
+import { endOf } from '../coordinator/item-end.ts';
 import { acquireLock } from '../coordinator/lock.ts';
 import { systemClock } from '../core/clock.ts';
-import type { AgentosError } from '../core/errors.ts';
+import { type AgentosError, isDiskReason, toErrorRecord } from '../core/errors.ts';
 import type { AgentosEvent, ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
 import { exitCodeOf, isFailure } from '../core/exit-code.ts';
 import type { ItemId } from '../core/ids.ts';
 import { cycleNote, type Plan, replacementLines } from '../core/plan.ts';
 import { retryOf } from '../core/retry.ts';
 import { countsOf, createTally, type ItemSummary, type ItemTally, type Summary } from '../core/summary.ts';
+import { wordingOf } from '../core/wording.ts';
 import type { People } from '../output/people.ts';
 import { openRunFiles } from '../output/run-files.ts';
 import type { RunTrace } from '../telemetry/run-trace.ts';
@@ -17,13 +20,15 @@ import { packageRoot } from '../workspace/package-root.ts';
 import type { Project } from '../workspace/project.ts';
 import { prepareStateFolder } from '../workspace/state-folder.ts';
 import { type Pipeline, rolesOf } from './batch.ts';
+import { createDiskWatch } from './disk-watch.ts';
 import { keptOf, placeOf } from './kept.ts';
 import { readPastCosts } from './past-costs.ts';
 import { openRunGateway, type RunGateway } from './run-gateway.ts';
-import { outputsIn, runIdOf, runRecord, summaryOf } from './run-record.ts';
+import { outputsIn, runIdOf, runRecord, storeSummary, summaryOf } from './run-record.ts';
 import { openTrace } from './run-tracing.ts';
 import { createSequel } from './sequel.ts';
-import { endedAlready, goesOnWith, isOpen, type StagedItem, stagedItem, stagesAhead } from './stages.ts';
+import { doneElsewhere, endedAlready, goesOnWith, isOpen, type StagedItem, stagedItem, stagesAhead } from './stages.ts';
+import { sweep } from './sweep.ts';
 import { askedOf, waitingItem } from './waiting-item.ts';
 
 export interface RunOptions {
@@ -66,6 +71,9 @@ const NOTABLE_SUSPENSION_MS = 5_000;
 /** Ends of an attempt after which an answer may still be on its way to the gateway. */
 const DIED: ReadonlySet<string> = new Set(['worker-crashed', 'item-stalled']);
 
+/** After the second signal nothing is waited for that takes longer: what is known by then is summed up. */
+const LAST_WORDS_MS = 700;
+
 /** The parent's composition root: records the run, hands its items to the coordinator, and sums up. */
 export async function runPlan(options: RunOptions): Promise<Summary> {
   const trace = await openTrace(options);
@@ -87,14 +95,14 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
 
   await prepareStateFolder(paths.base);
   await project.designs.save();
+  await sweep(project, plan);
   const runId = runIdOf(startedAt, paths.base);
   const runPaths = paths.run(runId);
-  await writeFileAtomic(
-    runPaths.record,
-    `${mask(JSON.stringify(runRecord(options, runId, startedAt, trace.context), null, 2))}\n`,
-  );
-  const files = openRunFiles(runPaths, mask, (text) => {
-    for (const subscriber of subscribers) subscriber({ at: now(), type: 'warning', text });
+  const recordText = `${mask(JSON.stringify(runRecord(options, runId, startedAt, trace.context), null, 2))}\n`;
+  await writeFileAtomic(runPaths.record, recordText);
+  const files = openRunFiles(runPaths, mask, ({ path, reason }) => {
+    if (isDiskReason(reason)) disk.refused(path, reason);
+    else emitRun({ type: 'warning', text: wordingOf({ code: 'output-unwritable', path, reason }).message });
   });
   /** Every stage of every item, by key and by label. */
   const staged = new Map<string, StagedItem>();
@@ -130,12 +138,55 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     if (event.type === 'item-finished') gateway?.end(id);
     tallies.get(id)?.add(full);
     publish(full);
+    if (event.type === 'item-finished' && event.error !== null && isFailure(event.status)) disk.failed(event.error);
   };
+  /** Keys of stages whose end is known. A worker that was killed may say its last word later. */
+  const ended = new Set<string>();
   const byKey = (key: string): StagedItem => {
     const item = staged.get(key);
     if (item === undefined) throw new TypeError(`${key} is not part of the run`);
     return item;
   };
+
+  const coordinator = new ParallelCoordinator({
+    task: pipeline.stages[0].task,
+    parallel: plan.parallel,
+    worker: {
+      script: join(packageRoot(), 'dist', 'worker.js'),
+      env: { ...project.childEnv, ...trace.environment },
+      cwd: paths.repository,
+      compileCache: join(paths.base, 'compile-cache'),
+    },
+    maxRetries: config.bounds.maxRetries,
+    timeoutMs: config.bounds.timeoutMs,
+    idleTimeoutMs: config.bounds.idleTimeoutMs,
+    globalTimeoutMs: config.bounds.globalTimeoutMs,
+    haltAfter: options.haltAfter,
+    onEvent: (key, event) => {
+      if (!ended.has(key)) emitStage(byKey(key), event);
+    },
+    onHalt: ({ failures, cause }) =>
+      emitRun({ type: 'warning', text: `${failures} failure(s), the last one ${cause}: nothing new is started.` }),
+    claim: (key) => {
+      const { workflow, id } = byKey(key);
+      const lock = acquireLock(paths.lock(workflow, id), { workflow, id }, now());
+      return () => lock.release();
+    },
+    // Of several items, one that another run is at can wait its turn; for one alone a person should know at once.
+    claimWaitMs: open.length > 1 ? config.bounds.timeoutMs : 0,
+    alreadyDone: (key) => doneElsewhere(byKey(key), project, pipeline),
+    isWaiting: (key) => gateway?.isWaiting(byKey(key).id) ?? false,
+    mayStart: () => gateway?.hasQuota() ?? true,
+    attachOutput: (key, { stdout, stderr }) => prefixer.attach(byKey(key).label, stdout, stderr),
+    nameOf: (key) => byKey(key).id,
+    traceAttempt: (key, attempt) => trace.attempt(byKey(key), attempt),
+    runTag: runId,
+  });
+  const disk = createDiskWatch([paths.base, paths.repository], (problem) => {
+    const { message, hint } = wordingOf(problem);
+    emitRun({ type: 'warning', text: `${message} Nothing new is started. ${hint ?? ''}`.trimEnd() });
+    coordinator.halt({ problem, retry: 'permanent' });
+  });
 
   emitRun({
     type: 'run-started',
@@ -171,42 +222,20 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     const past = await readPastCosts(paths, config.prices);
     for (const { id } of resumed) gateway?.addEarlier(id, past.paidUsd(id));
   }
-  const coordinator = new ParallelCoordinator({
-    task: pipeline.stages[0].task,
-    parallel: plan.parallel,
-    worker: {
-      script: join(packageRoot(), 'dist', 'worker.js'),
-      env: { ...project.childEnv, ...trace.environment },
-      cwd: paths.repository,
-      compileCache: join(paths.base, 'compile-cache'),
-    },
-    maxRetries: config.bounds.maxRetries,
-    timeoutMs: config.bounds.timeoutMs,
-    idleTimeoutMs: config.bounds.idleTimeoutMs,
-    globalTimeoutMs: config.bounds.globalTimeoutMs,
-    haltAfter: options.haltAfter,
-    onEvent: (key, event) => emitStage(byKey(key), event),
-    onHalt: ({ failures, cause }) =>
-      emitRun({ type: 'warning', text: `${failures} failure(s), the last one ${cause}: nothing new is started.` }),
-    claim: (key) => {
-      const { workflow, id } = byKey(key);
-      const lock = acquireLock(paths.lock(workflow, id), { workflow, id }, now());
-      return () => lock.release();
-    },
-    isWaiting: (key) => gateway?.isWaiting(byKey(key).id) ?? false,
-    mayStart: () => gateway?.hasQuota() ?? true,
-    attachOutput: (key, { stdout, stderr }) => prefixer.attach(byKey(key).label, stdout, stderr),
-    nameOf: (key) => byKey(key).id,
-    traceAttempt: (key, attempt) => trace.attempt(byKey(key), attempt),
-    runTag: runId,
-  });
   coordinator.warmUp(open.length);
   const onInterrupt = (): void => {
     emitRun({ type: 'interrupted', signal: interrupt.by() ?? 'SIGINT' });
     coordinator.stop(interrupt.polite.reason as AgentosError);
   };
   interrupt.polite.addEventListener('abort', onInterrupt, { once: true });
-  interrupt.now.addEventListener('abort', () => coordinator.kill(), { once: true });
+  const killed = new Promise<void>((resolve) => {
+    const onKill = (): void => {
+      coordinator.kill();
+      void sleep(LAST_WORDS_MS, undefined, { ref: false }).then(resolve);
+    };
+    interrupt.now.addEventListener('abort', onKill, { once: true });
+    if (interrupt.now.aborted) onKill();
+  });
   if (interrupt.polite.aborted) onInterrupt();
   interrupt.onStopped(coordinator);
   const stopWatching = systemClock.onSuspended((forMs) => {
@@ -214,14 +243,16 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   });
 
   const ends = new Map<string, ItemEnd[]>();
-  const record = (id: string, end: Omit<ItemEnd, 'id'>): void => {
+  const record = ({ id, key }: StagedItem, end: Omit<ItemEnd, 'id'>): void => {
+    ended.add(key);
     ends.set(id, [...(ends.get(id) ?? []), { ...end, id }]);
   };
   for (const item of plan.items) {
     const end = await endedAlready(item, project, pipeline);
     if (end === null) continue;
-    record(item.id, end);
-    emitStage(stagedItem(item.workflow, item.id), { type: 'item-finished', ...end });
+    const staged = stagedItem(item.workflow, item.id);
+    record(staged, end);
+    emitStage(staged, { type: 'item-finished', ...end });
   }
   const stageOptions = { project, plan, pipeline, accessOf: (id: ItemId) => gateway?.access(id) ?? null };
   const sequel = createSequel({
@@ -230,16 +261,24 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     onStage: (item) => current.set(item.id, item),
     onCycle: (ids) => warn(cycleNote(ids)),
   });
+  const next = (end: ItemEnd): CoordinatedItem[] => {
+    if (ended.has(end.id)) return [];
+    record(byKey(end.id), end);
+    return sequel.next(end);
+  };
+  const endUnheard = (item: StagedItem, end: Omit<ItemEnd, 'id'>): void => {
+    record(item, end);
+    emitStage(item, { type: 'item-finished', ...end });
+  };
   try {
-    for (const end of await coordinator.run(sequel.first(), { next: (end) => sequel.next(end) }))
-      record(byKey(end.id).id, end);
-    for (const { item, end } of sequel.neverStarted()) {
-      record(item.id, end);
-      emitStage(item, { type: 'item-finished', ...end });
-    }
+    await Promise.race([coordinator.run(sequel.first(), { next }), killed]);
+    for (const { item, end } of sequel.neverStarted()) endUnheard(item, end);
+    // Killed, and not heard of since.
+    for (const item of [...current.values()].filter(({ key }) => !ended.has(key)))
+      endUnheard(item, { attempts: 1, durationMs: 0, ...endOf({ error: toErrorRecord(interrupt.polite.reason) }) });
   } finally {
     stopWatching();
-    await gateway?.close();
+    await Promise.race([gateway?.close(), killed]);
   }
 
   const finishedAt = new Date();
@@ -282,9 +321,10 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     items,
   };
   await trace.close({ exitCode, giveUp: interrupt.now });
+  const unstored = await storeSummary(paths.base, runPaths, recordText, mask(`${JSON.stringify(summary, null, 2)}\n`));
+  if (unstored !== null) emitRun({ type: 'warning', text: wordingOf(unstored).message });
   emitRun({ type: 'run-finished', runId, exitCode, durationMs: systemClock.now() - startedMs });
   files.close();
-  await writeFileAtomic(runPaths.summary, mask(`${JSON.stringify(summary, null, 2)}\n`));
   return summary;
 }
 

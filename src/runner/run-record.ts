@@ -1,11 +1,15 @@
+import { existsSync } from 'node:fs';
 import { isAbsolute, relative } from 'node:path';
 import type { ItemEnd } from '../coordinator/coordinator.ts';
+import { type Problem, toErrorRecord } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
-import type { WorkflowName } from '../core/paths.ts';
+import type { RunPaths, WorkflowName } from '../core/paths.ts';
 import type { ItemSummary, ItemTally } from '../core/summary.ts';
 import type { SpanContext } from '../core/traceparent.ts';
 import { wordingOf } from '../core/wording.ts';
+import { writeFileAtomic } from '../workspace/atomic-file.ts';
 import { ownHolder } from '../workspace/lock-holder.ts';
+import { prepareStateFolder } from '../workspace/state-folder.ts';
 import type { RunOptions } from './run-plan.ts';
 
 /** What `summary.json` says of an item: the last stage that it reached tells how it ended. */
@@ -81,4 +85,24 @@ export function runRecord(
 export function runIdOf(startedAt: Date, base: string): string {
   const stamp = startedAt.toISOString().replace(/[-:.]/g, '');
   return `${stamp}-${sha256(`${base}\0${process.pid}\0${stamp}`).slice(0, 8)}`;
+}
+
+/**
+ * Returns why it could not, or null: what was done is done. Somebody may have deleted the folder meanwhile; without its
+ * record the run could not be looked at.
+ */
+export async function storeSummary(
+  base: string,
+  run: RunPaths,
+  record: string,
+  summary: string,
+): Promise<Problem | null> {
+  try {
+    await prepareStateFolder(base);
+    if (!existsSync(run.record)) await writeFileAtomic(run.record, record);
+    await writeFileAtomic(run.summary, summary);
+    return null;
+  } catch (error) {
+    return toErrorRecord(error).problem;
+  }
 }

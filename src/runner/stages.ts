@@ -1,9 +1,9 @@
-import { rm } from 'node:fs/promises';
 import type { CoordinatedItem, ItemEnd } from '../coordinator/coordinator.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { ItemId } from '../core/ids.ts';
 import { labelOf, type WorkflowName } from '../core/paths.ts';
 import type { Plan, PlannedItem } from '../core/plan.ts';
+import type { TaskResult } from '../worker/protocol.ts';
 import type { Project } from '../workspace/project.ts';
 import type { Batch, Pipeline } from './batch.ts';
 import { itemInput } from './item-input.ts';
@@ -77,17 +77,31 @@ export function isOpen({ state }: PlannedItem): boolean {
 
 /** What needs no worker: an item that is done, and one that can't be worked on. */
 export async function endedAlready(
-  { id, workflow, state, error }: PlannedItem,
+  item: PlannedItem,
   project: Project,
   pipeline: Pipeline,
 ): Promise<Omit<ItemEnd, 'id'> | null> {
+  const { workflow, state, error } = item;
   const plain = { attempts: 0, durationMs: 0, reason: null, error, outputs: [] };
   if (state === 'unreadable' || state === 'not-ready') return { ...plain, status: 'failed' };
   if (state === 'dropped') return { ...plain, status: 'skipped', reason: 'dropped by a person, for what it says now' };
   if (state !== 'done') return null;
-  // A run that was killed between its last file and the end of its journal leaves a checkpoint that nobody needs.
-  for (const suffix of ['', '-wal', '-shm'])
-    await rm(`${project.paths.checkpoint(workflow, id)}${suffix}`, { force: true });
   const { reason, outputs } = stageOf(pipeline, workflow).done;
-  return { ...plain, status: 'skipped', reason, outputs: outputs(project, id) };
+  return { ...plain, status: 'skipped', reason, outputs: await outputs(project, item) };
+}
+
+/**
+ * What another run has made of an item since the plan; null: it is still to be done. A stage that another one follows
+ * has succeeded then: the item goes on.
+ */
+export async function doneElsewhere(
+  { id, workflow }: StagedItem,
+  project: Project,
+  pipeline: Pipeline,
+): Promise<TaskResult | null> {
+  const stage = stageOf(pipeline, workflow);
+  const [found] = await stage.collect(project, [id]);
+  if (found?.state !== 'done') return null;
+  const status = stageAfter(pipeline, workflow) === undefined ? 'skipped' : 'succeeded';
+  return { status, reason: stage.done.reason, outputs: await stage.done.outputs(project, found) };
 }

@@ -1,9 +1,11 @@
 import { flushCompileCache } from 'node:module';
 import { systemClock } from '../core/clock.ts';
-import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import { AgentosError, codeOf, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import { parseTraceparent } from '../core/traceparent.ts';
+import { wordingOf } from '../core/wording.ts';
+import type { Journal } from '../journal/port.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
 import { capturesContent } from '../telemetry/settings.ts';
 import { tracedJournal } from '../telemetry/traced-journal.ts';
@@ -122,7 +124,7 @@ async function runItem(item: ItemStart): Promise<void> {
       };
       const result = await inTrace(item, () => task(context));
       // Whatever waits for a decision has stored its question: without a step there is nothing to resume.
-      if (result.status !== 'discuss' || journal.steps().length === 0) journal.remove();
+      if (result.status !== 'discuss' || journal.steps().length === 0) removeJournal(journal);
       outcome = { result };
     } finally {
       journal.close();
@@ -135,6 +137,19 @@ async function runItem(item: ItemStart): Promise<void> {
   await drained();
   keepCompiledCode();
   await send({ type: 'ended', outcome, rssBytes: process.memoryUsage.rss() });
+}
+
+/** What the item was for is there: a checkpoint that can't be removed doesn't change that. The next run removes it. */
+function removeJournal(journal: Journal): void {
+  try {
+    journal.remove();
+  } catch (error) {
+    if (codeOf(error) === 'journal-fenced') throw error;
+    emit({
+      type: 'notice',
+      text: `done, but its checkpoint stays behind: ${wordingOf(toErrorRecord(error).problem).message}`,
+    });
+  }
 }
 
 let compiledCodeKept = false;

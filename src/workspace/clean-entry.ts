@@ -3,7 +3,7 @@ import type { Paths, WorkflowName } from '../core/paths.ts';
 import type { Git } from './git.ts';
 
 export interface CleanEntry {
-  kind: 'worktree' | 'branch' | 'checkpoint' | 'home' | 'undone' | 'run' | 'lock' | 'cache' | 'pins';
+  kind: 'worktree' | 'branch' | 'checkpoint' | 'home' | 'undone' | 'run' | 'lock' | 'cache' | 'pins' | 'unfinished';
   name: string;
   path: string;
   why: string;
@@ -34,6 +34,8 @@ export interface CleanOptions {
   place: readonly string[];
   /** Whether a stored hash is of what an issue says now. */
   isIssueHash: (id: ItemId, stored: unknown) => Promise<boolean>;
+  /** Whether an issue was written from what the brief says now. */
+  isBriefDone: (id: ItemId) => Promise<boolean>;
   /** Takes the lock of an item; null: somebody has it. */
   claim: (workflow: WorkflowName, id: ItemId) => { release(): void } | null;
   /** Serialises `git worktree` over all processes. */

@@ -39,8 +39,9 @@ export function workedOnBy(paths: Paths, { workflow, id }: NamedItem): number | 
 }
 
 /** Whether what the item is for is there already, so that its checkpoint has nothing to go on with. */
-export async function isDone({ paths, git, isIssueHash }: CleanOptions, { workflow, id }: NamedItem): Promise<boolean> {
-  if (workflow === 'issue') return false;
+export async function isDone(options: CleanOptions, { workflow, id }: NamedItem): Promise<boolean> {
+  const { paths, git, isIssueHash } = options;
+  if (workflow === 'issue') return options.isBriefDone(id);
   const lld = await readFile(paths.lld(id), 'utf8').catch(() => null);
   if (lld === null) return false;
   const { fields, body } = readFrontMatter(lld);

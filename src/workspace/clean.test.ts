@@ -43,6 +43,7 @@ async function cleaning(): Promise<Cleaning> {
         place: ['--repo', bench.root],
         gitQueue: bench.lockFile,
         isIssueHash: async (_id, stored) => stored === 'x',
+        isBriefDone: async () => false,
         claim: (workflow, id) => acquireLock(paths.lock(workflow, id), { workflow, id }, ''),
       }),
   };

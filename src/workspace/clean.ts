@@ -8,6 +8,7 @@ import { judgeRuns } from './clean-runs.ts';
 import { judgeWorktrees, orphanedPins, type WorktreeVerdict } from './clean-worktrees.ts';
 import { inGitQueue } from './git-queue.ts';
 import { isHolderAlive, readHolder } from './lock-holder.ts';
+import { unfinishedFiles } from './unfinished-files.ts';
 import { removeFolder } from './worktree-folder.ts';
 import { removePins } from './worktree-pins.ts';
 import { removeWorktree } from './worktree-removal.ts';
@@ -44,6 +45,7 @@ export async function clean(options: CleanOptions): Promise<Cleaned> {
     ...(await pinsOf(options, needed)),
     ...(await runsOf(options)),
     ...(await locksOf(options)),
+    ...(await unfinishedOf(options)),
     ...(await cachesOf(options)),
   ];
   const result: Cleaned = { removed: [], kept: [] };
@@ -197,6 +199,15 @@ async function locksOf({ paths, nowMs, claim }: CleanOptions): Promise<Candidate
     stale.push({ entry, keep: false, item: null, remove });
   }
   return stale;
+}
+
+async function unfinishedOf({ paths }: CleanOptions): Promise<Candidate[]> {
+  return (await unfinishedFiles(paths)).map((path) => ({
+    entry: { kind: 'unfinished', name: basename(path), path, why: 'who wrote it is gone', discard: null },
+    keep: false,
+    item: null,
+    remove: () => rm(path, { force: true }),
+  }));
 }
 
 async function cachesOf({ paths, caches }: CleanOptions): Promise<Candidate[]> {

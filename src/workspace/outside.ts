@@ -3,6 +3,7 @@ import { dirname, join, resolve, sep } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { sha256 } from '../core/hash.ts';
 import type { Git } from './git.ts';
+import { STATE_ENTRIES } from './state-folder.ts';
 
 export interface OutsideOptions {
   /** The user's checkout. */
@@ -23,20 +24,6 @@ export interface OutsideView {
 
 const IN_A_ROW = 1_000;
 const MOST_IN_FOLDER = 2_000;
-/** Of the base directory: what is ours to change at any time. */
-const OWN = new Set([
-  'runs',
-  'checkpoints',
-  'locks',
-  'homes',
-  'caches',
-  'undone',
-  'worktrees',
-  'worktree-state',
-  'batches',
-  'compile-cache',
-  'keys.json',
-]);
 const SETTINGS = ['config', 'info/exclude', 'info/attributes'];
 const OWN_WORKTREE = /^(?:lld|issue|implement)-[a-zA-Z0-9_-]+$/;
 /** A file on its way to its place. */
@@ -91,7 +78,7 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
   }
   noteFolder(nameOf(repository, join(commonDir, 'hooks')));
 
-  noteFolder(nameOf(repository, base), (name) => !OWN.has(name) && !TEMPORARY.test(name));
+  noteFolder(nameOf(repository, base), (name) => !STATE_ENTRIES.has(name) && !TEMPORARY.test(name));
   noteFolder(nameOf(repository, dirname(options.worktree)), (name) => !OWN_WORKTREE.test(name));
   return { entries };
 }

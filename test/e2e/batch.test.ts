@@ -213,19 +213,22 @@ test('Ctrl+C with workers at work: nothing new, 130 within the bound, no process
   expect(await repository.list('docs/lld')).toHaveLength(IDS.length);
 });
 
-test('a second Ctrl+C ends at once', async () => {
-  const repository = await testRepository({ 1: ISSUE });
+test('a second Ctrl+C ends at once, with a summary, also while ten workers are at it', async () => {
+  const ids = Array.from({ length: 12 }, (_, n) => `${n + 1}`);
+  const repository = await testRepository(Object.fromEntries(ids.map((id) => [id, ISSUE])));
   const stubborn = `command:trap '' TERM INT; echo started >&2; while true; do sleep 0.1; done`;
-  const program = startAgentos(['lld', '1', '--drafter', stubborn, '--reviewer', 'command:true'], {
-    cwd: repository.root,
-  });
+  const models = ['--drafter', stubborn, '--reviewer', 'command:true'];
+  const program = startAgentos(['lld', '--all', '--parallel', '10', ...models], { cwd: repository.root });
   await program.printed('started');
   program.child.kill('SIGINT');
   await program.printed('SIGINT: stopping');
   const began = performance.now();
   program.child.kill('SIGINT');
-  expect((await program.ended).code).toBe(130);
-  expect(performance.now() - began).toBeLessThan(2_000);
+  const { code, stdout } = await program.ended;
+  expect(code).toBe(130);
+  expect(performance.now() - began).toBeLessThan(4_000);
+  expect((await summaryOf(repository)).counts).toEqual({ total: 12, cancelled: 12 });
+  expect(stdout).toContain(`Not finished: ${ids.join(', ')}. Go on with: agentos resume`);
   const [run = ''] = await repository.list('.agentos/runs');
   await eventually('no process left', () => processesWith(`AGENTOS_WORKER=${run}`).length === 0, 2_000);
 });

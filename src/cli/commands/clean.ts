@@ -6,6 +6,7 @@ import { EXIT } from '../../core/exit-code.ts';
 import type { ItemId } from '../../core/ids.ts';
 import type { WorkflowName } from '../../core/paths.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
+import { issueBatch } from '../../runner/issue-batch.ts';
 import { createDirectorySource } from '../../source/directory.ts';
 import { isHashOf } from '../../source/port.ts';
 import { clean } from '../../workspace/clean.ts';
@@ -49,7 +50,8 @@ export async function cleanCommand(rawFlags: unknown): Promise<number> {
     ...(baseDir === undefined ? {} : { baseDir }),
     ...(config === undefined ? {} : { config }),
   };
-  const { paths, childEnv, mask } = await projectOf(place);
+  const project = await projectOf(place);
+  const { paths, childEnv, mask } = project;
   const lock = (workflow: WorkflowName, id: ItemId) =>
     acquireLock(paths.lock(workflow, id), { workflow, id }, new Date().toISOString());
   const shared = {
@@ -70,6 +72,11 @@ export async function cleanCommand(rawFlags: unknown): Promise<number> {
             createDirectorySource(paths.issues)
               .read(id)
               .then((issue) => isHashOf(stored, issue))
+              .catch(() => false),
+          isBriefDone: (id) =>
+            issueBatch
+              .collect(project, [id])
+              .then(([found]) => found?.state === 'done')
               .catch(() => false),
           claim: (workflow, id) => {
             try {

@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { AgentosError } from '../../core/errors.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
+import type { Paths } from '../../core/paths.ts';
 import { pipelineNamed } from '../../runner/pipelines.ts';
-import { readRun, runIds } from '../../workspace/run-history.ts';
+import { type RunHistory, readJson, readRun, runIds } from '../../workspace/run-history.ts';
 import { type BatchRequest, parseBatchFlags, retryFlagsOf } from '../batch-flags.ts';
 import { projectOf } from '../place-flags.ts';
 import { runBatchCommand } from '../run-batch-command.ts';
@@ -43,32 +43,46 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
   const given = parseBatchFlags('resume', ['resume'], rawFlags);
   const { paths } = await projectOf(given.place);
   const known = await runIds(paths);
-  const runId = run ?? known[0];
-  if (runId === undefined) {
+  if (run !== undefined && !known.includes(run)) throw new AgentosError({ code: 'run-missing', run });
+  const found = await firstReadable(paths, run === undefined ? known : [run]);
+  if (found === null && run !== undefined)
+    throw new AgentosError({ code: 'run-unreadable', run, file: paths.run(run).record });
+  if (found === null) {
     const hint = 'agentos lld --all starts one.';
     throw new AgentosError({ code: 'usage', reason: 'There is no run to go on with.', hint });
   }
-  if (!known.includes(runId)) throw new AgentosError({ code: 'run-missing', run: runId });
-  const history = await readRun(paths, runId);
-  const record = recordSchema.safeParse(
-    JSON.parse(await readFile(paths.run(runId).record, 'utf8').catch(() => 'null')),
-  );
-  if (history === null || !record.success) throw new AgentosError({ code: 'run-missing', run: runId });
+  const { history, record } = found;
+  const { runId } = history;
   const ids = history.items.filter((item) => !DONE.has(item.status)).map((item) => parseItemId(item.id));
   if (ids.length === 0) {
     process.stdout.write(`Nothing to do: every item of ${runId} is done.\n`);
     return 0;
   }
   return runBatchCommand(
-    pipelineNamed(history.workflow, record.data.request.until),
-    requestOf(given, record.data, ids, rawFlags),
+    pipelineNamed(history.workflow, record.request.until),
+    requestOf(given, record, ids, rawFlags),
     runId,
   );
 }
 
+interface ReadRun {
+  history: RunHistory;
+  record: z.infer<typeof recordSchema>;
+}
+
+/** A run that was killed in its first moment, or whose folder was deleted under it, has no record to go on with. */
+async function firstReadable(paths: Paths, runIds: readonly string[]): Promise<ReadRun | null> {
+  for (const runId of runIds) {
+    const history = await readRun(paths, runId);
+    const record = recordSchema.safeParse(await readJson(paths.run(runId).record));
+    if (history !== null && record.success) return { history, record: record.data };
+  }
+  return null;
+}
+
 function requestOf(
   given: BatchRequest,
-  { models, request }: z.infer<typeof recordSchema>,
+  { models, request }: ReadRun['record'],
   ids: ItemId[],
   rawFlags: unknown,
 ): BatchRequest {

@@ -30,10 +30,18 @@ export async function statusCommand(
     else printStanding(terminal, item);
     return EXIT.ok;
   }
-  const wanted = which === undefined ? known.slice(0, SHOWN_RUNS) : [which];
-  const runs = (await Promise.all(wanted.map((id) => readRun(paths, id)))).filter((entry) => entry !== null);
   // A folder without a record is what a run left that was killed in its first moment.
-  if (which !== undefined && runs.length === 0) throw new AgentosError({ code: 'run-missing', run: which });
+  const runs: RunHistory[] = [];
+  let older: string[] = [];
+  for (const [index, id] of (which === undefined ? known : [which]).entries()) {
+    const run = await readRun(paths, id);
+    if (run !== null) runs.push(run);
+    if (runs.length < SHOWN_RUNS) continue;
+    older = known.slice(index + 1);
+    break;
+  }
+  if (which !== undefined && runs.length === 0)
+    throw new AgentosError({ code: 'run-unreadable', run: which, file: paths.run(which).record });
   const items = which === undefined ? await standings(project) : null;
   if (flags.json) {
     printJson({ runs: runs.map(withoutReasons), ...(items === null ? {} : { items }) });
@@ -45,7 +53,6 @@ export async function statusCommand(
   }
   if (runs.length === 0) terminal.line('No runs yet. Start one with: agentos lld --all');
   for (const run of runs) printRun(terminal, run);
-  const older = which === undefined ? known.slice(SHOWN_RUNS) : [];
   if (older.length > 0) terminal.line(`${older.length} older run(s), the newest of them: agentos status ${older[0]}`);
   return EXIT.ok;
 }
