@@ -6,6 +6,7 @@ import { removeCheckpoint } from './clean-checkpoint.ts';
 import type { CleanEntry, Cleaned, CleanOptions } from './clean-entry.ts';
 import { isImplemented, namesIn, tipOf, workedOnBy } from './clean-items.ts';
 import type { Git } from './git.ts';
+import { removeStaleGitLocks } from './stale-git-locks.ts';
 import { branchesNear, unusable } from './worktree-branch.ts';
 import { removeFolder } from './worktree-folder.ts';
 import { BEING_MADE, lockReason, NO_HOOKS } from './worktree-opening.ts';
@@ -46,6 +47,7 @@ export async function discard(options: DiscardOptions, ids: readonly ItemId[]): 
   const locks: { release(): void }[] = [];
   try {
     for (const id of wanted) locks.push(lock(id));
+    for (const id of dryRun ? [] : wanted) await unlock(options, id);
     // Looked at again: until the locks were taken, a run may have gone on.
     const parts = (await Promise.all(wanted.map((id) => partsOf(options, id)))).flat();
     const result: Cleaned = { removed: [], kept: [] };
@@ -57,6 +59,12 @@ export async function discard(options: DiscardOptions, ids: readonly ItemId[]): 
   } finally {
     for (const held of locks) held.release();
   }
+}
+
+/** A git that was killed in the middle must not keep what it was at from being thrown away. */
+async function unlock({ paths, git }: DiscardOptions, id: ItemId): Promise<void> {
+  const place = await placeOf(git, paths.worktree('implement', id));
+  await removeStaleGitLocks(place, [(await readWorktreeState(place))?.branch ?? null]);
 }
 
 /** In the order in which they go. The checkpoint first: without it the next run begins anew, whatever else is left. */

@@ -30,6 +30,6 @@ export async function removePins(repository: Git, name: string): Promise<void> {
   if (refs !== '') await repository.run([...NO_HOOKS, 'update-ref', '--stdin'], { input: `${refs}\n` });
 }
 
-function pinsOf(name: string): string {
+export function pinsOf(name: string): string {
   return `refs/agentos/${name.replace(/[^a-zA-Z0-9_-]/g, '_')}/`;
 }

@@ -1,6 +1,7 @@
 import { codeOf } from '../core/errors.ts';
 import type { Git } from './git.ts';
 import { inGitQueue } from './git-queue.ts';
+import { removeStaleGitLocks } from './stale-git-locks.ts';
 import { unusable } from './worktree-branch.ts';
 import { removeFolder } from './worktree-folder.ts';
 import { LONG_MS } from './worktree-git.ts';
@@ -21,6 +22,7 @@ export interface RemovalOptions {
 /** The worktree with all that is in it, its pins and our notes of it; not the branch. Only what git knows as one. */
 export async function removeWorktree({ repository, place, branch, lockFile }: RemovalOptions): Promise<void> {
   const { directory } = place;
+  await removeStaleGitLocks(place, [branch]);
   await inGitQueue(lockFile, async () => {
     const gitDir = await registrationOf(place);
     if (gitDir === null) throw unusable(directory, 'It is not registered as a worktree of this repository.');

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import type { Git } from './git.ts';
 import { inGitQueue } from './git-queue.ts';
+import { removeStaleGitLocks } from './stale-git-locks.ts';
 import { branchesNear, isAncestor } from './worktree-branch.ts';
 import { makeWritable } from './worktree-folder.ts';
 import { type GitSetting, LONG_MS, worktreeGit } from './worktree-git.ts';
@@ -16,7 +17,7 @@ import { placeOf, type WorktreePlace } from './worktree-place.ts';
 import { repairRegistration } from './worktree-registration.ts';
 import { removeWorktree } from './worktree-removal.ts';
 import { restoreTree } from './worktree-restore.ts';
-import { type WorktreeState, writeWorktreeState } from './worktree-state.ts';
+import { readWorktreeState, type WorktreeState, writeWorktreeState } from './worktree-state.ts';
 import { updateSubmodules } from './worktree-submodules.ts';
 import {
   changesBetween,
@@ -99,6 +100,7 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
     const names = namesIn(repository, options.start);
     names.catch(() => undefined);
     const [found, branches] = await known;
+    await removeStaleGitLocks(found, [options.branch, (await readWorktreeState(found))?.branch ?? null]);
     return { place: found, claim: await claimWorktree(repository, found, branches, options), listing: names };
   });
   const { gitDir, state } = claim;

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
@@ -83,4 +83,34 @@ test('an implementation that waits for a person names its reviews, and can be th
   expect(waiting.stdout).toContain(`Throw it away: agentos clean --discard 42 --repo '${repository.root}'\n`);
   expect((await inside(repository, ['clean', '--discard', '42', ...place])).code).toBe(0);
   expect(existsSync(join(repository.root, reviews))).toBe(false);
+});
+
+test('what a killed git left locked is in the way of neither a new run nor throwing it away', async () => {
+  const repository = await designedRepository(['42', '43']);
+  const line = await commandLine(repository, { code: 'wrong' });
+  expect((await inside(repository, [...line, '43'])).code).toBe(1);
+  // Deleting a packed ref takes the lock of the list of them.
+  repository.git('pack-refs', '--all');
+  for (const id of ['42', '43']) {
+    for (const path of [
+      `refs/heads/agentos/${id}-add-a-number.lock`,
+      `refs/agentos/implement-${id}/1.lock`,
+      `refs/agentos/implement-${id}/9.lock`,
+      `worktrees/implement-${id}/HEAD.lock`,
+      `worktrees/implement-${id}/index.lock`,
+      'packed-refs.lock',
+      'packed-refs.new',
+    ])
+      await repository.write(`.git/${path}`, '');
+    const old = new Date(Date.now() - 10_000);
+    await utimes(join(repository.root, '.git/packed-refs.lock'), old, old);
+    const args = id === '43' ? ['clean', '--discard', '43'] : await commandLine(repository, {});
+    const { code, stdout, stderr } = await inside(repository, args);
+    expect(code, stdout + stderr).toBe(0);
+    const locks = (await repository.list('.git')).filter((name) => name.startsWith('packed-refs.'));
+    expect(locks).toEqual([]);
+  }
+  expect(repository.git('for-each-ref', '--format=%(refname)', 'refs/heads/agentos', 'refs/agentos')).toBe(
+    'refs/heads/agentos/42-add-a-number',
+  );
 });
