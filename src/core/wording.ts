@@ -365,7 +365,7 @@ function wordsOf(problem: Problem): Wording {
     case 'changed-outside':
       return say(
         `Something outside the worktree was changed while the implementer or the tests ran: ${listed(problem.files)}.`,
-        `Nothing there was undone. Its own work is in ${problem.worktree}.`,
+        `Nothing there was undone, and its own work is in ${problem.worktree}. The same command again resumes it; finished calls are not repeated.`,
       );
     case 'gate-failed':
       return say(
@@ -443,7 +443,8 @@ function undetected({ script, runner }: { script: string | null; runner: string 
 
 const MOST_LISTED = 20;
 
-function listed(files: readonly string[]): string {
+/** Names for one line; of many, the first. */
+export function listed(files: readonly string[]): string {
   const more = files.length - MOST_LISTED;
   return `${files.slice(0, MOST_LISTED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -169,11 +169,8 @@ export const implementTask: Task = async (context) => {
         base: paths.base,
         worktree: directory,
         git,
-        // Designs of other items may be written at the same time.
-        except: [
-          relative(paths.repository, dirname(paths.lld(id))),
-          relative(paths.repository, dirname(paths.lineage(id))),
-        ],
+        // Other items write theirs at the same time.
+        except: [relative(paths.repository, dirname(paths.lineage(id)))],
       }),
     mask,
   });

@@ -41,7 +41,7 @@ function play(file: string, outcomes: TestOutcome[]): Played {
     durable: createDurable({ journal, emit, clock: systemClock, signal }),
     emit,
     signal,
-    outside: { during: (work) => work(), before: (work) => work(), check: async () => undefined },
+    outside: { checked: (step) => step(), before: (work) => work(), check: async () => undefined },
   });
   return { runs, ran, close: () => journal.close() };
 }

@@ -92,31 +92,34 @@ export function createTestRuns(options: TestsOptions): TestRuns {
         await worktree.restore(state);
         const dropped = await worktree.dropIgnored();
         const runSuite = (): Promise<TestRun> => suite.run({ ...wish, signal });
-        const found = await runOnce(name, () => (isFollowed ? outside.before(runSuite) : outside.during(runSuite)));
+        const found = await runOnce(name, () => outside.before(runSuite));
         return { ...stored(found), dropped };
       };
       const wish = { ...(files === undefined ? {} : { files }), ...(coverage === undefined ? {} : { coverage }) };
       let unread: TestsRun | null = null;
-      try {
-        const { value } = await durable({ name: step, inputs }, async () => {
-          const first = await runIn(tree, step, wish);
-          if (isRead(first)) return { run: first };
-          if (first.outcome === 'could-not-run' || first.outcome === 'killed') throw cannotRun(first);
-          if (first.outcome === 'no-report') {
-            const before = await runIn(baseTree, `${step}-base`, {});
-            if (!isRead(before)) throw cannotRun(before);
-          }
-          const second = await runIn(tree, step, wish);
-          if (isRead(second)) return { run: second };
-          if (second.outcome === first.outcome || second.outcome === 'timed-out') unread = second;
-          throw cannotRun(second);
-        });
-        return value.run;
-      } catch (error) {
-        const run: TestsRun | null = unread;
-        if (run === null) throw error;
-        return (await durable({ name: `${step}-unread`, inputs }, async () => ({ run }))).value.run;
-      }
+      const read = async (): Promise<TestsRun> => {
+        const first = await runIn(tree, step, wish);
+        if (isRead(first)) return first;
+        if (first.outcome === 'could-not-run' || first.outcome === 'killed') throw cannotRun(first);
+        if (first.outcome === 'no-report') {
+          const before = await runIn(baseTree, `${step}-base`, {});
+          if (!isRead(before)) throw cannotRun(before);
+        }
+        const second = await runIn(tree, step, wish);
+        if (isRead(second)) return second;
+        if (second.outcome === first.outcome || second.outcome === 'timed-out') unread = second;
+        throw cannotRun(second);
+      };
+      const runStep = async (): Promise<TestsRun> => {
+        try {
+          return (await durable({ name: step, inputs }, async () => ({ run: await read() }))).value.run;
+        } catch (error) {
+          const run: TestsRun | null = unread;
+          if (run === null) throw error;
+          return (await durable({ name: `${step}-unread`, inputs }, async () => ({ run }))).value.run;
+        }
+      };
+      return isFollowed ? runStep() : outside.checked(runStep);
     },
   };
 }

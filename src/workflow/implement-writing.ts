@@ -110,9 +110,9 @@ interface WriterCall {
 function createWriterCall(options: WritingOptions) {
   const { writer, worktree, journal, durable, emit, onProgress, signal, clock, item, system, mask } = options;
   return async ({ phase, step, tree, task }: WriterCall): Promise<string> => {
-    const { value } = await durable<Written>(
-      { name: step, inputs: { writer: writer.spec, system, task, tree }, model: writer.spec },
-      async ({ id: stepId, earlierStarts }) => {
+    const called = { name: step, inputs: { writer: writer.spec, system, task, tree }, model: writer.spec };
+    const { value } = await options.outside.checked(() =>
+      durable<Written>(called, async ({ id: stepId, earlierStarts }) => {
         // An agent that was stopped in the middle goes on with what it has; one that is replayed begins anew.
         if (!writer.writesByItself || earlierStarts === 0) await worktree.restore(tree);
         let durationMs = 0;
@@ -134,7 +134,7 @@ function createWriterCall(options: WritingOptions) {
           durationMs = clock.now() - startedAt;
           return reply;
         };
-        const reply = await (writer.writesByItself ? options.outside.during(write) : write());
+        const reply = await (writer.writesByItself ? options.outside.before(write) : write());
         emit({
           type: 'model-answered',
           step,
@@ -150,7 +150,7 @@ function createWriterCall(options: WritingOptions) {
         });
         const { text, answered, costUsd, usage, metered } = reply;
         return { tree: await worktree.snapshot(), text: mask(text), answered, costUsd, usage, metered };
-      },
+      }),
     );
     options.onWritten(value, phase);
     return value.tree;

@@ -4,6 +4,7 @@ import type { GatePolicy } from '../core/config.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
+import { listed } from '../core/wording.ts';
 import { commitMessage } from '../governance/implementation/commit-message.ts';
 import { againTask, codeTask, testsTask, type WritingTask } from '../governance/implementation/tasks.ts';
 import type { LldFinding } from '../governance/lld/checks.ts';
@@ -96,7 +97,12 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
   const lldPath = relative(deps.paths.repository, deps.paths.lld(id)).split(sep).join('/');
   const design = (await worktree.read(baseTree, lldPath)) === lldText ? lldPath : deps.paths.reportedLld(id);
   const suite = await deps.openTests();
-  const outside = createOutsideWatch(deps.lookOutside, worktree.directory);
+  const outside = createOutsideWatch({
+    look: deps.lookOutside,
+    worktree: worktree.directory,
+    onChanged: (files) =>
+      emit({ type: 'notice', text: `changed in the checkout meanwhile, and left so: ${listed(files)}` }),
+  });
   const runs = createTestRuns({ suite, worktree, baseTree, durable, emit, signal, outside });
   const spending = createSpending();
   /** Who wrote the tests, and who the code. */

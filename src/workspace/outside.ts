@@ -1,9 +1,12 @@
 import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
-import { dirname, join, resolve, sep } from 'node:path';
+import { basename, dirname, join, resolve, sep } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { sha256 } from '../core/hash.ts';
 import type { Git } from './git.ts';
+import { litterPatterns } from './litter.ts';
+import { isHolderAlive, readHolder } from './lock-holder.ts';
 import { STATE_ENTRIES } from './state-folder.ts';
+import { isUnfinished } from './unfinished-files.ts';
 
 export interface OutsideOptions {
   /** The user's checkout. */
@@ -16,99 +19,168 @@ export interface OutsideOptions {
   except?: readonly string[];
 }
 
+/**
+ * What a change of it means. A person works in the checkout while agents run, and whether it was the person or the agent
+ * can't be told from outside; what a person has no reason to touch, the agent has.
+ *
+ * tracked, ignored   a warning
+ * untracked          a new one is a fault; a warning otherwise
+ * input              issues and briefs, which people write at any time: a warning
+ * moved              what a person's git moves: what is staged, HEAD, branches that are checked out, tags: a warning
+ * git                settings, hooks and other branches: a fault
+ * design             an LLD: a fault, unless a run of ours wrote it
+ * ours               the state folder, and the files of an item that nobody is at: a fault
+ */
+export type OutsideKind = 'tracked' | 'ignored' | 'untracked' | 'input' | 'moved' | 'git' | 'design' | 'ours';
+
 /** What can be told of every file around a worktree without reading it. */
 export interface OutsideView {
+  readonly repository: string;
+  readonly base: string;
   /** By path, relative to the repository where it is in there. */
   readonly entries: ReadonlyMap<string, string>;
+  /** Of those that are not tracked files. */
+  readonly kinds: ReadonlyMap<string, OutsideKind>;
+  /** Items that nobody works on, with the state of their checkpoints. */
+  readonly idle: ReadonlyMap<string, string>;
 }
 
 const IN_A_ROW = 1_000;
 const MOST_IN_FOLDER = 2_000;
-const SETTINGS = ['config', 'info/exclude', 'info/attributes'];
 const OWN_WORKTREE = /^(?:lld|issue|implement)-[a-zA-Z0-9_-]+$/;
-/** A file on its way to its place. */
-const TEMPORARY = /^\.\d+-\d+\.tmp$/;
+export const DESIGN = /^docs\/lld\/LLD-([a-zA-Z0-9_-]+)\.md$/;
+const INPUT = /^(?:issues|briefs)\//;
+/** What editors have beside a file that is open or being saved. */
+const EDITORS = ['*~', '.#*', '#*#', '4913', '.*.sw?', '*___jb_tmp___', '*___jb_old___', '.~lock.*#'];
 
 /**
  * Looks at everything that an agent could have written to instead of its worktree: the user's files, tracked or not;
- * ignored files, and ignored folders one level deep; branches, settings and hooks of the repository; and the base
- * directory. Of files only names and dates are read, but for a few small ones of git's.
+ * ignored files, and ignored folders one level deep; branches, settings and hooks of the repository; the base
+ * directory; and the files of items that nobody is at. Of files only names and dates are read, but for a few small ones
+ * of git's.
  */
 export async function lookOutside(options: OutsideOptions): Promise<OutsideView> {
   const { repository, base, git } = options;
   const entries = new Map<string, string>();
+  const kinds = new Map<string, OutsideKind>();
   const isExcept = createIsBelow((options.except ?? []).map((path) => nameOf(repository, resolve(repository, path))));
   const state = nameOf(repository, base);
   const isState = createIsBelow([state]);
-  const note = (name: string, found: Stats | null): void => {
-    if (found !== null && !isExcept(name)) entries.set(name, signatureOf(found));
+  const set = (name: string, signature: string, kind: OutsideKind): void => {
+    entries.set(name, signature);
+    if (kind !== 'tracked') kinds.set(name, kind);
   };
-  const noteFolder = (name: string, isWanted: (child: string) => boolean = () => true): void => {
+  const note = (name: string, found: Stats | null, kind: OutsideKind): void => {
+    if (found !== null && !isExcept(name) && !isUnfinished(basename(name))) set(name, signatureOf(found), kind);
+  };
+  const noteFolder = (name: string, kind: OutsideKind, isWanted: (child: string) => boolean = () => true): void => {
     const folder = resolve(repository, name);
-    for (const child of namesIn(folder).filter(isWanted)) note(`${name}/${child}`, statOf(`${folder}/${child}`));
+    for (const child of namesIn(folder).filter(isWanted)) note(`${name}/${child}`, statOf(`${folder}/${child}`), kind);
   };
 
+  const noise = [...(await litterPatterns(repository)), ...EDITORS].map((pattern) => `--exclude=${pattern}`);
   const [staged, others, ignored, refs, [gitDir, commonDir]] = await Promise.all([
     git.run(['ls-files', '-z', '--stage']),
-    git.run(['ls-files', '-z', '--others', '--exclude-standard']),
+    git.run(['ls-files', '-z', '--others', '--exclude-standard', ...noise]),
     git.run(['ls-files', '-z', '--others', '--ignored', '--exclude-standard', '--directory']),
-    git.text(['for-each-ref', '--format=%(refname) %(objectname)']),
+    git.text(['for-each-ref', '--format=%(refname) %(objectname) %(worktreepath)']),
     foldersOf(git),
   ]);
 
   let count = 0;
-  for (const listed of listedIn([staged, others, ignored])) {
-    count += 1;
-    if (count % IN_A_ROW === 0) await breathe();
-    const name = listed.endsWith('/') ? listed.slice(0, -1) : listed;
-    if (isState(name) || state.startsWith(`${name}/`)) continue;
-    const found = statOf(`${repository}/${name}`);
-    note(name, found);
-    // An ignored folder, a submodule, or somebody's repository inside of this one.
-    if (found?.isDirectory()) noteFolder(name);
+  for (const [listing, kind] of [
+    [staged, 'tracked'],
+    [others, 'untracked'],
+    [ignored, 'ignored'],
+  ] as const) {
+    for (const listed of namesListed(listing)) {
+      count += 1;
+      if (count % IN_A_ROW === 0) await breathe();
+      const name = listed.endsWith('/') ? listed.slice(0, -1) : listed;
+      if (isState(name) || state.startsWith(`${name}/`)) continue;
+      const found = statOf(`${repository}/${name}`);
+      note(name, found, kindOf(name, kind));
+      // An ignored folder, a submodule, or somebody's repository inside of this one.
+      if (found?.isDirectory()) noteFolder(name, kind === 'untracked' ? kind : 'ignored');
+    }
   }
 
   // What is staged, not the file: git refreshes that one at any time.
-  entries.set(nameOf(repository, join(gitDir, 'index')), sha256(staged.toString('latin1')));
-  noteRefs(entries, refs, nameOf(repository, commonDir));
+  set(nameOf(repository, join(gitDir, 'index')), sha256(staged.toString('latin1')), 'moved');
+  for (const [ref, object, kind] of refsIn(refs)) set(`${nameOf(repository, commonDir)}/${ref}`, object, kind);
   // By content: git writes these anew without changing anything.
-  for (const path of [join(gitDir, 'HEAD'), ...SETTINGS.map((name) => join(commonDir, name))]) {
+  const info = namesIn(join(commonDir, 'info')).map((name) => join('info', name));
+  for (const [path, kind] of [
+    [join(gitDir, 'HEAD'), 'moved'],
+    ...['config', 'config.worktree', ...info].map((name) => [join(commonDir, name), 'git'] as const),
+  ] as const) {
     const text = textOf(path);
-    if (text !== null) entries.set(nameOf(repository, path), sha256(text));
+    if (text !== null) set(nameOf(repository, path), sha256(text), kind);
   }
-  noteFolder(nameOf(repository, join(commonDir, 'hooks')));
+  noteFolder(nameOf(repository, join(commonDir, 'hooks')), 'git');
 
-  noteFolder(nameOf(repository, base), (name) => !STATE_ENTRIES.has(name) && !TEMPORARY.test(name));
-  noteFolder(nameOf(repository, dirname(options.worktree)), (name) => !OWN_WORKTREE.test(name));
-  return { entries };
-}
-
-/** Added, changed or deleted in between; sorted. */
-export function changedOutside(before: OutsideView, after: OutsideView): string[] {
-  const changed: string[] = [];
-  for (const [name, signature] of before.entries) if (after.entries.get(name) !== signature) changed.push(name);
-  for (const name of after.entries.keys()) if (!before.entries.has(name)) changed.push(name);
-  return changed.sort();
+  noteFolder(state, 'ours', (name) => !STATE_ENTRIES.has(name));
+  noteFolder(nameOf(repository, dirname(options.worktree)), 'ours', (name) => !OWN_WORKTREE.test(name));
+  const idle = idleItems(base, basename(options.worktree));
+  for (const item of idle.keys())
+    for (const folder of ['worktrees', 'homes'])
+      walk(join(base, folder, item), (path, found) => note(nameOf(repository, path), found, 'ours'));
+  return { repository, base, entries, kinds, idle };
 }
 
 /** By value, not by file: git packs them when it likes. Those of our own items change all the time. */
-function noteRefs(entries: Map<string, string>, listing: string, git: string): void {
+function* refsIn(listing: string): Generator<[ref: string, object: string, kind: OutsideKind]> {
   for (const line of listing.split('\n').filter(Boolean)) {
-    const [ref = '', object = ''] = line.split(' ');
-    if (!/^refs\/(?:heads\/)?agentos\//.test(ref)) entries.set(`${git}/${ref}`, object);
+    const [, ref = '', object = '', checkedOutAt = ''] = /^(\S+) (\S+) ?(.*)$/.exec(line) ?? [];
+    if (/^refs\/(?:heads\/)?agentos\//.test(ref)) continue;
+    const isAside = /^refs\/(?:heads|replace)\//.test(ref) && checkedOutAt === '';
+    yield [ref, object, isAside ? 'git' : 'moved'];
   }
 }
 
-/** Names; in front of what is staged there is its mode, its content and a tab. */
-function* listedIn(listings: readonly Buffer[]): Generator<string> {
-  for (const listing of listings) {
-    for (const entry of listing.toString('utf8').split('\0')) {
-      if (entry !== '') yield STAGED.test(entry) ? entry.slice(entry.indexOf('\t') + 1) : entry;
-    }
+/** In front of what is staged there is its mode, its content and a tab. */
+function* namesListed(listing: Buffer): Generator<string> {
+  for (const entry of listing.toString('utf8').split('\0')) {
+    if (entry !== '') yield STAGED.test(entry) ? entry.slice(entry.indexOf('\t') + 1) : entry;
   }
 }
 
 const STAGED = /^\d{6} [0-9a-f]{40,64} \d\t/;
+
+function kindOf(name: string, listed: OutsideKind): OutsideKind {
+  if (DESIGN.test(name)) return 'design';
+  return listed === 'untracked' && INPUT.test(name) ? 'input' : listed;
+}
+
+/** Every run on an item writes to its checkpoint: as long as that is as it was, nobody of ours was at the item. */
+function idleItems(base: string, own: string): Map<string, string> {
+  const idle = new Map<string, string>();
+  for (const item of new Set([...namesIn(join(base, 'worktrees')), ...namesIn(join(base, 'homes'))])) {
+    if (item === own || !OWN_WORKTREE.test(item)) continue;
+    const holder = readHolder(join(base, 'locks', `${item}.lock`));
+    if (holder !== null && isHolderAlive(holder)) continue;
+    const checkpoint = join(base, 'checkpoints', `${item}.db`);
+    const [database, log] = [statOf(checkpoint), statOf(`${checkpoint}-wal`)];
+    if (database !== null) idle.set(item, `${signatureOf(database)} ${log === null ? '' : signatureOf(log)}`);
+  }
+  return idle;
+}
+
+/** Every file below a folder, up to a bound. */
+function walk(folder: string, onFile: (path: string, found: Stats) => void): void {
+  const folders = [folder];
+  let left = MOST_IN_FOLDER;
+  for (const at of folders) {
+    for (const name of namesIn(at)) {
+      const path = join(at, name);
+      const found = name === '.git' || name === 'node_modules' ? null : statOf(path);
+      if (found === null) continue;
+      if (left-- === 0) return;
+      if (found.isDirectory()) folders.push(path);
+      else onFile(path, found);
+    }
+  }
+}
 
 /** They stay where they are, and are asked for at every look. */
 const folders = new Map<string, Promise<[gitDir: string, commonDir: string]>>();
@@ -160,7 +232,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-function nameOf(repository: string, path: string): string {
+export function nameOf(repository: string, path: string): string {
   const plain = path.endsWith(sep) ? path.slice(0, -1) : path;
   return plain.startsWith(repository + sep) ? plain.slice(repository.length + 1) : plain;
 }

@@ -216,7 +216,7 @@ test('a link that points out of the repository is no code', async () => {
 
 test.each([
   ['writes-by-tests', 'by-test.txt'],
-  ['unstages', '.git/index'],
+  ['unstages', '.git/index, src/main.js'],
 ])('code that %s is found too, and nothing is undone', async (how, file) => {
   const repository = await designedRepository(['42']);
   const { code } = await implement(repository, { code: how, outside: repository.root });
@@ -258,26 +258,35 @@ test('an item whose gate failed goes on where it was when it is run again', asyn
   ]);
 });
 
-test.each(['writes-outside', 'writes-above', 'deletes-repository'])(
-  'an agent that %s fails the item; the files are named, and nothing is undone',
-  async (how) => {
-    const repository = await designedRepository(['42']);
-    const { code, stdout } = await implement(repository, { code: how, outside: repository.root });
-    expect(code).toBe(1);
-    const item = await itemOf(repository);
-    expect(item).toMatchObject({ status: 'failed', attempts: 1, error: { code: 'changed-outside' } });
-    if (how === 'writes-outside') {
-      expect(stdout).toContain('new file.txt, src/main.js');
-      expect(await repository.read('src/main.js')).toContain('answer = 0');
-    } else if (how === 'writes-above') {
-      expect(stdout).toContain('above.txt');
-      expect(existsSync(join(repository.root, '.agentos/worktrees/above.txt'))).toBe(true);
-    } else {
-      expect(stdout).toContain('src/main.js');
-      expect(await repository.list('src')).toEqual([]);
-    }
-  },
-);
+test.each([
+  ['writes-outside', 'new file.txt, src/main.js'],
+  ['writes-above', '.agentos/worktrees/above.txt, .git/hooks/pre-commit'],
+  ['edits-lld', 'docs/lld/LLD-42.md'],
+])('an agent that %s fails the item; the files are named, and nothing is undone', async (how, files) => {
+  const repository = await designedRepository(['42']);
+  const state = join(repository.home, '..', 'calls.jsonl');
+  const run = (): Promise<Ended> => implement(repository, { code: how, outside: repository.root, state });
+  const { code, stdout } = await run();
+  expect(code).toBe(1);
+  const item = await itemOf(repository);
+  expect(item).toMatchObject({ status: 'failed', attempts: 1, error: { code: 'changed-outside' } });
+  expect(stdout).toContain(`ran: ${files}.`);
+  if (how !== 'writes-outside') return;
+  expect(await repository.read('src/main.js')).toContain('answer = 0');
+  expect(await repository.read('new file.txt')).toBe('x\n');
+  // What was paid for is there: the next run looks anew, and goes on with it.
+  expect((await run()).code).toBe(0);
+  expect((await callsOf(state)).map(({ phase }) => phase)).toEqual(['tests', 'code']);
+});
+
+test('what a person does in the checkout meanwhile is named, and fails nothing', async () => {
+  const repository = await designedRepository(['42']);
+  const { code, stdout } = await implement(repository, { code: 'works-in-checkout', outside: repository.root });
+  expect(code, stdout).toBe(0);
+  const named = '.git/index, .git/refs/heads/main, issues/77.md, package.json, src/main.js, test/main.test.js';
+  expect(stdout).toContain(`[IMPL-42] changed in the checkout meanwhile, and left so: ${named}\n`);
+  expect(await repository.read('src/main.js')).toContain('answer = 0');
+});
 
 test('children that an agent leaves running are ended with its call', async () => {
   const repository = await designedRepository(['42']);

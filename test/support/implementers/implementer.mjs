@@ -113,12 +113,24 @@ const BEHAVIOURS = {
     'writes-above': () => {
       write(codeFile, CODE);
       write('../above.txt', 'x\n');
+      write(join(settings.outside, '.git', 'hooks', 'pre-commit'), '#!/bin/sh\n');
     },
     'deletes-all': () => {
       for (const name of readdirSync('.')) rmSync(name, { recursive: true, force: true });
     },
-    'deletes-repository': () => {
-      rmSync(join(settings.outside, 'src'), { recursive: true, force: true });
+    // As a person would who works in the checkout meanwhile.
+    'works-in-checkout': () => {
+      write(codeFile, CODE);
+      const git = (...args) => execFileSync('git', ['-C', settings.outside, ...args]);
+      rmSync(join(settings.outside, 'test', 'main.test.js'));
+      write(join(settings.outside, 'src', 'main.js'), 'export const answer = 0;\n');
+      git('commit', '--quiet', '-am', 'By a person');
+      write(join(settings.outside, 'package.json'), '{}\n');
+      write(join(settings.outside, 'issues', '77.md'), '# Another one\n');
+    },
+    'edits-lld': () => {
+      write(codeFile, CODE);
+      appendFileSync(join(settings.outside, 'docs', 'lld', `LLD-${id}.md`), '\nAnd nothing else.\n');
     },
     'leaves-children': () => {
       write(codeFile, CODE);
