@@ -3,7 +3,7 @@ import { EXIT } from '../core/exit-code.ts';
 import type { Interruption, Suspension } from '../runner/run-plan.ts';
 
 /** How long the program may take to end after a second signal, its summary included. */
-const LAST_MOMENT_MS = 2_000;
+const LAST_MOMENT_MS = 3_000;
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 

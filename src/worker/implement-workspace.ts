@@ -35,7 +35,7 @@ export interface WorkspaceOptions {
 export async function preparedWorktree(options: WorkspaceOptions): Promise<PreparedWorktree> {
   const { git, paths, id, title, start, env, settings, emit } = options;
   await mkdir(paths.home('implement', id), { recursive: true });
-  const { worktree, isNew, warnings } = await openWorktree({
+  const { worktree, isNew, isAtStart, warnings } = await openWorktree({
     repository: git,
     directory: paths.worktree('implement', id),
     branch: branchNameOf(id, title),
@@ -60,7 +60,7 @@ export async function preparedWorktree(options: WorkspaceOptions): Promise<Prepa
   if (command !== null) await setUp(command, worktree, options);
   await worktree.ignoreMadeBySetup();
   await writeFileAtomic(marker, wanted);
-  return { worktree, isFresh: isNew && command === null };
+  return { worktree, isFresh: isAtStart && command === null };
 }
 
 async function setUp(command: string, worktree: Worktree, options: WorkspaceOptions): Promise<void> {

@@ -32,6 +32,7 @@ test('what an earlier attempt left is taken over as it is: files, branch, commit
 
 test.each([
   ['the folder is gone', (bench: WorktreeBench) => rm(bench.directory, { recursive: true })],
+  ['the whole state folder is gone', (bench: WorktreeBench) => rm(bench.base, { recursive: true })],
   [
     'the folder is empty',
     async (bench: WorktreeBench) => {
@@ -54,7 +55,7 @@ test.each([
   await worktree.setBranch(await worktree.commit({ tree, parents: [bench.head], message: 'Work' }));
   await lose(bench);
   const again = await bench.open();
-  expect(again.isNew).toBe(true);
+  expect({ isNew: again.isNew, isAtStart: again.isAtStart }).toEqual({ isNew: true, isAtStart: false });
   expect(await again.worktree.snapshot()).toBe(tree);
   expect(again.worktree.branch).toBe('agentos/42-title');
 });

@@ -85,6 +85,8 @@ export interface OpenedWorktree {
   worktree: Worktree;
   /** The files were made just now, so that the set-up has to run (again). Not where they were moved to another commit. */
   isNew: boolean;
+  /** And they are those of `start`: the branch may be further, from an attempt whose notes are gone. */
+  isAtStart: boolean;
   warnings: string[];
 }
 
@@ -127,7 +129,12 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
   const ready = { ...state, ...moved, ready: true };
   await writeWorktreeState(place, ready);
   const worktree = createWorktree(options, place, { gitDir, state: ready }, settings, pins);
-  return { worktree, isNew, warnings: warning === null ? [] : [warning] };
+  return {
+    worktree,
+    isNew,
+    isAtStart: isNew && state.head === options.start,
+    warnings: warning === null ? [] : [warning],
+  };
 }
 
 /** To a newer base, unless there is something on the branch that would be lost. Returns where it is then. */
