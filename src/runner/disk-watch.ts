@@ -27,7 +27,7 @@ export function createDiskWatch(folders: readonly string[], onFault: (problem: D
         const fault = diskFault(folder);
         if (fault !== null) tell(folder, fault);
       }
-      if (problem.code === 'journal-full') tell(problem.file, 'ENOSPC');
+      if (problem.code === 'journal-full') this.refused(problem.file, 'ENOSPC');
       if (problem.code === 'output-unwritable') this.refused(problem.path, problem.reason);
     },
   };
