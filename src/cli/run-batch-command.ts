@@ -1,4 +1,5 @@
-import { AgentosError } from '../core/errors.ts';
+import { AgentosError, toErrorRecord } from '../core/errors.ts';
+import type { Subscriber } from '../core/events.ts';
 import { EXIT } from '../core/exit-code.ts';
 import { isItemId } from '../core/ids.ts';
 import type { Plan } from '../core/plan.ts';
@@ -16,6 +17,7 @@ import { checkoutOf } from '../workspace/repository.ts';
 import type { BatchRequest } from './batch-flags.ts';
 import { watchInterrupts } from './interrupt.ts';
 import { placeFlagsOf, projectOf } from './place-flags.ts';
+import { printProblem } from './problem.ts';
 import { version } from './version.ts';
 
 /** What every batch command does with its flags: plan, and unless that is all, run and sum up. */
@@ -48,6 +50,10 @@ export async function runBatchCommand(
       return EXIT.ok;
     }
     const interrupt = watchInterrupts();
+    let isStarted = false;
+    const noteStart: Subscriber = (event) => {
+      isStarted ||= event.type === 'run-started';
+    };
     try {
       const summary = await runPlan({
         project,
@@ -64,7 +70,7 @@ export async function runBatchCommand(
         resumes,
         retryFlags: request.retryFlags,
         interrupt,
-        subscribers: [people.subscriber, ...(request.json ? [printJson] : [])],
+        subscribers: [noteStart, people.subscriber, ...(request.json ? [printJson] : [])],
         prefixer: people.prefixer,
         version,
       });
@@ -72,6 +78,12 @@ export async function runBatchCommand(
       printSummary(people.terminal, summary, await guideOf(project, request, summary));
       if (request.json) printJson(summary);
       return summary.exitCode;
+    } catch (error) {
+      // What goes wrong from then on is a failure of the run, not of the command line.
+      if (!isStarted) throw error;
+      people.close();
+      printProblem(toErrorRecord(error).problem);
+      return EXIT.failed;
     } finally {
       interrupt.dispose();
     }

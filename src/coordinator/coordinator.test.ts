@@ -217,3 +217,48 @@ test('an id that is known already is refused, and nothing is left behind', async
   });
   await expect(run).rejects.toThrow('the id 1');
 });
+
+test('an item that another run has claimed waits until it is free, for a time; what that run finished is not done again', async () => {
+  const refusals = new Map([
+    ['soon', 1],
+    ['never', Number.POSITIVE_INFINITY],
+  ]);
+  const notices: string[] = [];
+  const { coordinator, item } = await place({
+    claimWaitMs: 1_500,
+    claim: (id) => {
+      const left = refusals.get(id) ?? 0;
+      refusals.set(id, left - 1);
+      if (left > 0) throw new AgentosError({ code: 'item-locked', id, workflow: 'x', pid: 7, since: '' });
+      return () => undefined;
+    },
+    alreadyDone: async (id) => (id === 'soon' ? { status: 'skipped', reason: 'by another run', outputs: ['x'] } : null),
+    onEvent: (id, event) => event.type === 'notice' && notices.push(`${id} ${event.text}`),
+  });
+  const items = ['never', 'soon', 'free'].map((id) => item({ id }));
+  const ends = await coordinator.run([...items, item({ id: 'after', after: ['soon'] })]);
+  expect(statuses(ends)).toEqual(['never failed', 'soon skipped', 'free succeeded', 'after succeeded']);
+  expect(ends[0]?.error?.problem.code).toBe('item-locked');
+  expect(ends[1]).toMatchObject({ attempts: 0, reason: 'by another run', outputs: ['x'] });
+  expect(notices).toEqual(['never', 'soon'].map((id) => `${id} waits for process 7, which is working on it`));
+});
+
+test('halted from outside, it starts nothing new; what is under way or set aside comes to an end', async () => {
+  const { coordinator, item, open } = await place({
+    parallel: 1,
+    claimWaitMs: 60_000,
+    claim: (id) => {
+      if (id === 'locked') throw new AgentosError({ code: 'item-locked', id, workflow: 'x', pid: 7, since: '' });
+      if (id === 'busy') coordinator.halt({ problem: { code: 'usage', reason: 'enough' }, retry: 'permanent' });
+      open('go');
+      return () => undefined;
+    },
+  });
+  const ends = await coordinator.run([
+    item({ id: 'locked' }),
+    item({ id: 'busy', waitsFor: 'go' }),
+    item({ id: 'new' }),
+  ]);
+  expect(statuses(ends)).toEqual(['locked cancelled', 'busy succeeded', 'new cancelled']);
+  expect(ends[2]?.error?.problem).toEqual({ code: 'usage', reason: 'enough' });
+});

@@ -1,4 +1,4 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { boundedLines } from '../core/bounded-lines.ts';
 import { systemClock } from '../core/clock.ts';
@@ -30,6 +30,7 @@ import { commitFiles, headCommit, openCommit } from '../workspace/repository.ts'
 import { stackedBase } from '../workspace/stacked-base.ts';
 import { prepareWorkFolder, userId } from '../workspace/work-folder.ts';
 import { requireIdentity } from '../workspace/worktree.ts';
+import { removeFolder } from '../workspace/worktree-folder.ts';
 import { createWriter } from '../writer/create.ts';
 import { createOfflineWriter } from '../writer/offline/writer.ts';
 import { foundationsOf, outdatedFindings, testsFor } from './implement-base.ts';
@@ -175,6 +176,6 @@ export const implementTask: Task = async (context) => {
     mask,
   });
   // What agents and package managers left in it is of no use without the worktree.
-  if (result.status === 'succeeded') await rm(home, { recursive: true, force: true });
+  if (result.status === 'succeeded') await removeFolder(home).catch(() => undefined);
   return result;
 };
