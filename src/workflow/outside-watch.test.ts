@@ -13,6 +13,7 @@ function scene() {
     return Promise.resolve({
       repository: '/r',
       base: '/r/.agentos',
+      work: '/r/.agentos',
       entries: new Map(files),
       kinds: kinds as OutsideView['kinds'],
       idle: new Map(),

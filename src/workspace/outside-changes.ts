@@ -50,8 +50,8 @@ function isFault(was: OutsideKind | null, is: OutsideKind | null): boolean {
 function createIsOfBusyItem(before: OutsideView, after: OutsideView): (name: string) => boolean {
   const items = new Set([...before.idle.keys(), ...after.idle.keys()]);
   const busy = [...items].filter((item) => before.idle.get(item) !== after.idle.get(item));
-  const state = nameOf(after.repository, after.base);
-  const starts = busy.flatMap((item) => [`${state}/worktrees/${item}/`, `${state}/homes/${item}/`]);
+  const work = nameOf(after.repository, after.work);
+  const starts = busy.flatMap((item) => [`${work}/worktrees/${item}/`, `${work}/homes/${item}/`]);
   return (name) => starts.some((start) => name.startsWith(start));
 }
 

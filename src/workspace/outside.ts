@@ -37,6 +37,8 @@ export type OutsideKind = 'tracked' | 'ignored' | 'untracked' | 'input' | 'moved
 export interface OutsideView {
   readonly repository: string;
   readonly base: string;
+  /** Where worktrees and homes are. */
+  readonly work: string;
   /** By path, relative to the repository where it is in there. */
   readonly entries: ReadonlyMap<string, string>;
   /** Of those that are not tracked files. */
@@ -121,11 +123,12 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
 
   noteFolder(state, 'ours', (name) => !STATE_ENTRIES.has(name));
   noteFolder(nameOf(repository, dirname(options.worktree)), 'ours', (name) => !OWN_WORKTREE.test(name));
-  const idle = idleItems(base, basename(options.worktree));
+  const work = dirname(dirname(options.worktree));
+  const idle = idleItems(base, work, basename(options.worktree));
   for (const item of idle.keys())
     for (const folder of ['worktrees', 'homes'])
-      walk(join(base, folder, item), (path, found) => note(nameOf(repository, path), found, 'ours'));
-  return { repository, base, entries, kinds, idle };
+      walk(join(work, folder, item), (path, found) => note(nameOf(repository, path), found, 'ours'));
+  return { repository, base, work, entries, kinds, idle };
 }
 
 /** By value, not by file: git packs them when it likes. Those of our own items change all the time. */
@@ -153,9 +156,9 @@ function kindOf(name: string, listed: OutsideKind): OutsideKind {
 }
 
 /** Every run on an item writes to its checkpoint: as long as that is as it was, nobody of ours was at the item. */
-function idleItems(base: string, own: string): Map<string, string> {
+function idleItems(base: string, work: string, own: string): Map<string, string> {
   const idle = new Map<string, string>();
-  for (const item of new Set([...namesIn(join(base, 'worktrees')), ...namesIn(join(base, 'homes'))])) {
+  for (const item of new Set([...namesIn(join(work, 'worktrees')), ...namesIn(join(work, 'homes'))])) {
     if (item === own || !OWN_WORKTREE.test(item)) continue;
     const holder = readHolder(join(base, 'locks', `${item}.lock`));
     if (holder !== null && isHolderAlive(holder)) continue;

@@ -29,7 +29,7 @@ test.skipIf(!mountable)(
     ).toHaveLength(1);
     expect(stdout).not.toContain('Something went wrong');
     expect(stdout).toMatch(/^1 +succeeded .*\n2 +failed .* journal-full\n3 +cancelled .* disk-unwritable$/m);
-    expect(stdout).toContain('Not finished: 3. Go on with: agentos resume');
+    expect(stdout).toContain('Not finished: 3. Resume with: agentos resume');
 
     const [state = ''] = readdirSync(disk.folder).filter((name) => name !== 'filler');
     const [run = ''] = readdirSync(join(disk.folder, state, 'runs'));

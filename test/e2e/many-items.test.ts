@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { ISSUE } from '../support/models.ts';
+import { ISSUE, lldFor, review } from '../support/models.ts';
 import { PROJECT } from '../support/program.ts';
 import { testRepository } from '../support/repository.ts';
-import { scriptedModels } from '../support/scripted-models.ts';
 
 const BROKEN = Array.from({ length: 200 }, (_, n) => `broken-${n}`);
 const GOOD = Array.from({ length: 12 }, (_, n) => `${n + 1}`);
@@ -12,8 +11,11 @@ const GOOD = Array.from({ length: 12 }, (_, n) => `${n + 1}`);
 test('more items than files may be open, and more than ten of them in one worker, end without a word about either', async () => {
   const broken = BROKEN.map((id) => [id, '']);
   const repository = await testRepository(Object.fromEntries([...broken, ...GOOD.map((id) => [id, ISSUE])]));
-  const { flags } = await scriptedModels(repository);
-  const args = ['lld', '--all', '--halt', '1000', ...flags];
+  await repository.write('lld.md', lldFor('{id}'));
+  await repository.write('review.md', review({ verdict: 'APPROVED' }));
+  const drafter = `command:id=$(sed -n 's/^Write the LLD for issue \\([0-9]*\\),.*/\\1/p'); sed "s/{id}/$id/g" lld.md`;
+  const models = ['--drafter', drafter, '--reviewer', 'command:cat review.md'];
+  const args = ['lld', '--all', '--halt', '1000', ...models];
   const program = spawn('sh', ['-c', 'ulimit -n 256; exec "$0" "$@"', `${PROJECT}/bin/agentos`, ...args], {
     cwd: repository.root,
     env: { PATH: process.env['PATH'], HOME: repository.home },
