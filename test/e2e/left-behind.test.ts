@@ -114,7 +114,7 @@ test('a run without a whole record is passed over; named, it is refused', async 
       expect(refused.stderr).toContain(`error: The record of the run ${broken} can't be read: `);
     }
   }
-  expect((await agentos(['status'], options)).stdout.split('\n')[0]).toContain(`${run}  lld  `);
+  expect((await agentos(['status'], options)).stdout).toMatch(new RegExp(`^${run}  lld  `, 'm'));
   expect((await agentos(['resume'], options)).code).toBe(0);
   expect(await models.calls()).toEqual(['lld 1', 'review-lld 1', 'review-lld 1']);
 });
