@@ -132,7 +132,7 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
   return {
     worktree,
     isNew,
-    isAtStart: isNew && state.head === options.start,
+    isAtStart: isNew && commit === options.start,
     warnings: warning === null ? [] : [warning],
   };
 }
