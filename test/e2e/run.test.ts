@@ -335,7 +335,6 @@ test('--max-cost-per-item counts what both stages cost, and a higher one goes on
   expect(again.stderr).toBe('');
   expect(again.code).toBe(0);
   expect(vendor.calls).toHaveLength(6);
-  await rm(join(repository.root, 'docs/lld/LLD-42.md'));
   repository.git('merge', '--quiet', '--no-edit', 'agentos/42-add-a-number');
   // What each run paid, together.
   expect(await standings(repository)).toMatchObject([
