@@ -16,6 +16,7 @@ import type { People } from '../output/people.ts';
 import { openRunFiles } from '../output/run-files.ts';
 import type { RunTrace } from '../telemetry/run-trace.ts';
 import { writeFileAtomic } from '../workspace/atomic-file.ts';
+import { compiledCodeFolder } from '../workspace/compiled-code.ts';
 import { packageRoot } from '../workspace/package-root.ts';
 import type { Project } from '../workspace/project.ts';
 import { prepareStateFolder } from '../workspace/state-folder.ts';
@@ -23,7 +24,7 @@ import { type Pipeline, rolesOf } from './batch.ts';
 import { createDiskWatch } from './disk-watch.ts';
 import { keptOf, placeOf } from './kept.ts';
 import { readPastCosts } from './past-costs.ts';
-import { openRunGateway, type RunGateway } from './run-gateway.ts';
+import { openRunGateway, type RunGateway, vendorsOf } from './run-gateway.ts';
 import { outputsIn, runIdOf, runRecord, storeSummary, summaryOf } from './run-record.ts';
 import { openTrace } from './run-tracing.ts';
 import { createSequel } from './sequel.ts';
@@ -155,7 +156,8 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
       script: join(packageRoot(), 'dist', 'worker.js'),
       env: { ...project.childEnv, ...trace.environment },
       cwd: paths.repository,
-      compileCache: join(paths.base, 'compile-cache'),
+      compileCache: compiledCodeFolder(),
+      lean: vendorsOf(config, rolesOf(ahead)).length > 0,
     },
     maxRetries: config.bounds.maxRetries,
     timeoutMs: config.bounds.timeoutMs,

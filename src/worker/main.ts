@@ -11,6 +11,7 @@ import { capturesContent } from '../telemetry/settings.ts';
 import { tracedJournal } from '../telemetry/traced-journal.ts';
 import { below } from '../telemetry/tracer.ts';
 import { createWorkerSpans } from '../telemetry/worker-spans.ts';
+import { collectGarbage, createIdleCollection } from './idle-collection.ts';
 import {
   type FromWorker,
   type ItemStart,
@@ -73,14 +74,11 @@ function revive({ problem, retry }: ErrorRecord): AgentosError {
   return new AgentosError(problem, { retry });
 }
 
-let modelSteps = 0;
+const idleCollection = createIdleCollection(collectGarbage);
 
 function emit(event: ItemEvent): void {
   post({ type: 'event', event });
-  if (event.type !== 'step-started' || event.model === null) return;
-  modelSteps += 1;
-  // A long wait begins: what the last document left behind goes before it, not at some time during it.
-  if (modelSteps > 1) globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  idleCollection.onEvent(event);
 }
 
 async function loadTask(reference: TaskReference): Promise<Task> {
@@ -133,6 +131,7 @@ async function runItem(item: ItemStart): Promise<void> {
     outcome = { error: toErrorRecord(error) };
   }
   running = null;
+  idleCollection.cancel();
   spans.flush();
   await drained();
   keepCompiledCode();
