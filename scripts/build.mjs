@@ -1,9 +1,10 @@
 // Bundles the program into dist/: start-up time is what users feel first, and one file loads faster than five hundred.
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { builtins, packagesByCall } from './lazy-modules.mjs';
 import { licencesOf } from './licences.mjs';
 import { writeTypes } from './types.mjs';
 
@@ -21,6 +22,22 @@ const englishOnly = {
     })),
 };
 
+/** Commands are loaded when they are called, from files of their own. */
+const commandsApart = {
+  name: 'commands-apart',
+  setup: (bundler) =>
+    bundler.onResolve({ filter: /^\.\/commands\/\w+\.ts$/ }, ({ path, kind }) =>
+      kind === 'dynamic-import' ? { path: `.${path.replace(/ts$/, 'js')}`, external: true } : undefined,
+    ),
+};
+const commandGraph = (names) =>
+  Object.fromEntries(names.map((name) => [`commands/${name}`, `src/cli/commands/${name}.ts`]));
+const batchCommands = ['lld', 'issue', 'implement', 'run', 'resume'];
+const otherCommands = readdirSync(join(root, 'src/cli/commands'))
+  .filter((file) => /^\w+\.ts$/.test(file))
+  .map((file) => file.replace(/\.ts$/, ''))
+  .filter((name) => name !== 'check' && !batchCommands.includes(name));
+
 const options = {
   absWorkingDir: root,
   outdir: 'dist',
@@ -31,25 +48,52 @@ const options = {
   target: 'node24',
   minifySyntax: true,
   minifyWhitespace: true,
-  plugins: [englishOnly],
+  plugins: [englishOnly, commandsApart, builtins, packagesByCall('yaml')],
   chunkNames: 'chunks/[name]-[hash]',
   loader: { '.md': 'text' },
   define: { AGENTOS_VERSION: JSON.stringify(version) },
-  // Some dependencies are CommonJS and call require().
-  banner: {
-    js: "import { createRequire as agentosRequire } from 'node:module';const require = agentosRequire(import.meta.url);",
-  },
   legalComments: 'none',
   metafile: true,
   logLevel: 'warning',
 };
-const program = await build({ ...options, entryPoints: { cli: 'src/cli/main.ts', index: 'src/index.ts' } });
-// A graph of its own: what workers share with the program would otherwise be cut into many small files, and ten of them
-// start at the same time.
-const worker = await build({ ...options, entryPoints: { worker: 'src/worker/main.ts' } });
-// Loaded when spans are exported, and then in a thread: nothing else holds any of it.
-const exporter = await build({ ...options, entryPoints: { 'span-exporter': 'src/telemetry/exporter-thread.ts' } });
-const inputs = { ...program.metafile.inputs, ...worker.metafile.inputs, ...exporter.metafile.inputs };
+
+/** Each is a graph of its own: what several share would be cut into many small files, and those load one by one. */
+const graphs = [
+  { cli: 'src/cli/main.ts' },
+  commandGraph(['check']),
+  commandGraph(batchCommands),
+  commandGraph(otherCommands),
+  { library: 'src/index.ts' },
+  { worker: 'src/worker/main.ts' },
+  // Loaded when spans are exported, and then in a thread.
+  { 'span-exporter': 'src/telemetry/exporter-thread.ts' },
+];
+const built = await Promise.all(graphs.map((entryPoints) => build({ ...options, entryPoints })));
+const inputs = Object.assign({}, ...built.map(({ metafile }) => metafile.inputs));
+const outputs = Object.assign({}, ...built.map(({ metafile }) => metafile.outputs));
+// The library behind the same check as the program. It is required, not awaited, so that CommonJS can require it too.
+await build({
+  ...options,
+  splitting: false,
+  outdir: undefined,
+  outfile: 'dist/index.js',
+  external: ['./library.js'],
+  stdin: {
+    contents: `import { refuseOldNode } from './src/cli/node-version.ts';
+refuseOldNode();
+export const { ${outputs['dist/library.js'].exports.join(', ')} } = require('./library.js');`,
+    resolveDir: root,
+    sourcefile: 'index.js',
+  },
+});
+
+// Some dependencies are CommonJS and call require().
+for (const file of ['dist/index.js', ...Object.keys(outputs)]) {
+  const code = readFileSync(join(root, file), 'utf8');
+  if (!code.includes('typeof require')) continue;
+  const shim = "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);";
+  writeFileSync(join(root, file), `${shim}\n${code}`);
+}
 
 writeFileSync(join(root, 'dist/THIRD-PARTY-LICENCES.txt'), licencesOf({ inputs }, root));
 const cli = join(root, 'dist/cli.js');

@@ -44,7 +44,7 @@ once('Installing', 'node_modules/.agentos-installed', ['package.json', 'package-
   spawnSync('npm', ['ci', ...quiet], inherit),
 );
 if (!process.argv.includes('--install-only')) {
-  const sources = [...filesBelow('src'), ...filesBelow('examples'), 'scripts/build.mjs', 'package.json'];
+  const sources = [...filesBelow('src'), ...filesBelow('examples'), ...filesBelow('scripts'), 'package.json'];
   once('Building', 'dist/.built', sources, () =>
     spawnSync(join(root, 'node_modules/.bin/node'), ['scripts/build.mjs'], inherit),
   );

@@ -1,5 +1,4 @@
 import { availableParallelism } from 'node:os';
-import { z } from 'zod';
 import { MAX_PARALLEL } from '../coordinator/limits.ts';
 import type { ConfigFlags } from '../core/config.ts';
 import { durationFlag } from '../core/duration.ts';
@@ -12,31 +11,32 @@ import { placeValues } from './place-flags.ts';
 
 const BARE_PARALLEL = 3;
 
-const schema = z.object({
-  ids: z.array(z.string()).optional(),
-  all: z.boolean().optional(),
-  parallel: z.union([z.string(), z.literal(true)]).optional(),
-  dryRun: z.boolean().optional(),
-  halt: z.union([z.string(), z.literal(true)]).optional(),
-  json: z.boolean().optional(),
-  timeout: z.number().optional(),
-  globalTimeout: z.number().optional(),
-  idleTimeout: z.number().optional(),
-  maxRetries: z.number().optional(),
-  maxRounds: z.number().optional(),
-  maxCost: z.number().optional(),
-  maxCostPerItem: z.number().optional(),
-  quiet: z.boolean().optional(),
-  verbose: z.boolean().optional(),
-  drafter: z.string().optional(),
-  reviewer: z.string().optional(),
-  implementer: z.string().optional(),
-  offline: z.boolean().optional(),
-  repo: z.string().optional(),
-  baseDir: z.string().optional(),
-  config: z.string().optional(),
-  until: z.enum(['lld', 'implement']).optional(),
-});
+/** As the parser of the command line leaves them: its options check and convert what they are given. */
+interface BatchFlags {
+  ids?: string[];
+  all?: boolean;
+  parallel?: string | true;
+  dryRun?: boolean;
+  halt?: string | true;
+  json?: boolean;
+  timeout?: number;
+  globalTimeout?: number;
+  idleTimeout?: number;
+  maxRetries?: number;
+  maxRounds?: number;
+  maxCost?: number;
+  maxCostPerItem?: number;
+  quiet?: boolean;
+  verbose?: boolean;
+  drafter?: string;
+  reviewer?: string;
+  implementer?: string;
+  offline?: boolean;
+  repo?: string;
+  baseDir?: string;
+  config?: string;
+  until?: Until;
+}
 
 export interface BatchRequest {
   ids: ItemId[] | 'all';
@@ -54,7 +54,7 @@ export interface BatchRequest {
 }
 
 export function parseBatchFlags(command: string, positional: readonly string[], rawFlags: unknown): BatchRequest {
-  const flags = schema.parse(rawFlags);
+  const flags = rawFlags as BatchFlags;
   const usage = (reason: string, hint: string): AgentosError => new AgentosError({ code: 'usage', reason, hint });
   const ids = [...positional, ...(flags.ids ?? [])].map((text) => readItemId(text, flags.repo));
   const example = command === 'issue' ? 'dark-mode' : '42 57';

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import type { ItemId } from '../core/ids.ts';
 
 export interface BatchPaths {
-  compileCache: string;
   results: string;
   result(id: ItemId): string;
   checkpoint(id: ItemId): string;
@@ -13,7 +12,6 @@ export interface BatchPaths {
 export function batchPaths(baseDir: string, name: ItemId): BatchPaths {
   const own = join(baseDir, 'batches', name);
   return {
-    compileCache: join(baseDir, 'compile-cache'),
     results: join(own, 'results'),
     result: (id) => join(own, 'results', `${id}.json`),
     checkpoint: (id) => join(own, 'checkpoints', `${id}.db`),

@@ -99,7 +99,7 @@ async function workOff(
     idleTimeoutMs,
     globalTimeoutMs,
     haltAfter,
-    worker: { script: workerScript(), env, cwd, compileCache: paths.compileCache },
+    worker: { script: workerScript(), env, cwd, compileCache: null },
     onEvent: tell,
     claim: (id) => {
       const lock = acquireLock(paths.lock(parseItemId(id)), { workflow: settled.name, id }, now());

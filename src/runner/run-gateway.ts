@@ -5,9 +5,8 @@ import { VENDORS, type VendorKey, type VendorName } from '../core/keys.ts';
 import { specOf, vendorOf } from '../core/model-spec.ts';
 import { Secret } from '../core/secret.ts';
 import type { GatewayEvent } from '../gateway/events.ts';
-import { createCredentialPool } from '../gateway/pool.ts';
 import type { KeyView, Pool, PoolEvent } from '../gateway/port.ts';
-import { type Gateway, startGateway } from '../gateway/server.ts';
+import type { Gateway } from '../gateway/server.ts';
 import { noteCall, type TraceRequest } from '../gateway/traced-call.ts';
 import { trustCertificates } from '../provider/vendor-agents.ts';
 import { writeFileAtomic } from '../workspace/atomic-file.ts';
@@ -56,6 +55,10 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
   const { config, paths } = project;
   const vendors = vendorsOf(config, roles);
   if (vendors.length === 0) return null;
+  const [{ createCredentialPool }, { startGateway }] = await Promise.all([
+    import('../gateway/pool.ts'),
+    import('../gateway/server.ts'),
+  ]);
   const exhausted = new Set<VendorName>();
   const waiting = new Map<string, number>();
   const tokens = new Map<string, string>();

@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
 import { systemClock } from '../core/clock.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { traced, withTraceparent } from '../telemetry/tracer.ts';
@@ -51,8 +52,8 @@ export function createGit(directory: string, env: Record<string, string>, bindin
       const child = spawn('git', ['-c', 'core.quotePath=false', ...args], {
         cwd: directory,
         env: withTraceparent({ ...environment, ...options.env }),
-        stdio: ['pipe', 'pipe', 'pipe'],
-      });
+        stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+      }) as ChildProcessByStdio<Writable | null, Readable, Readable>;
       // A timer of our own: the one of spawn goes on for its whole time when there is no such program.
       const timer = systemClock.timer(options.timeoutMs ?? TIMEOUT_MS, () => child.kill('SIGKILL'));
       const out: Buffer[] = [];
@@ -68,8 +69,8 @@ export function createGit(directory: string, env: Record<string, string>, bindin
         if (errors.length < 4_000) errors += chunk.toString('utf8');
       });
       // Git may end before it has read its input; its exit code tells.
-      child.stdin.on('error', () => undefined);
-      child.stdin.end(options.input ?? '');
+      child.stdin?.on('error', () => undefined);
+      child.stdin?.end(options.input);
       child.on('error', (error) => {
         timer.stop();
         const missing = systemCode(error) === 'ENOENT';

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
 import { isProcessAlive, processStat } from './process-state.ts';
 
-const holderSchema = z.object({ pid: z.int().positive(), processStart: z.string().nullable(), since: z.string() });
-
 /** Who holds a lock file: a process number alone could belong to another process since. */
-export type LockHolder = z.infer<typeof holderSchema>;
+export interface LockHolder {
+  pid: number;
+  processStart: string | null;
+  since: string;
+}
 
 export function ownHolder(): LockHolder {
   const start = processStat(process.pid)?.start;
@@ -19,7 +20,10 @@ export function ownHolder(): LockHolder {
 /** Null: there is no such file, or nobody can read it. */
 export function readHolder(path: string): LockHolder | null {
   try {
-    return holderSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+    const { pid, processStart, since } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+    const isHolder =
+      Number.isInteger(pid) && (pid as number) > 0 && (processStart === null || typeof processStart === 'string') && typeof since === 'string';
+    return isHolder ? ({ pid, processStart, since } as LockHolder) : null;
   } catch {
     return null;
   }

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type Config, type ConfigFlags, resolveConfig } from '../core/config.ts';
-import { parseConfigFile } from '../core/config-file.ts';
 import type { ConfigFile } from '../core/config-schema.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { withoutSecrets } from '../core/keys.ts';
@@ -61,7 +60,10 @@ async function readConfig(
 ): Promise<{ file: string | null; content: ConfigFile }> {
   const file = named ?? join(repository, 'agentos.yaml');
   try {
-    return { file, content: parseConfigFile(await readFile(file, 'utf8'), named ?? 'agentos.yaml') };
+    const text = await readFile(file, 'utf8');
+    // Most repositories have none, and what reads it is the most that a short command would load.
+    const { parseConfigFile } = await import('../core/config-file.ts');
+    return { file, content: parseConfigFile(text, named ?? 'agentos.yaml') };
   } catch (error) {
     if (error instanceof AgentosError) throw error;
     if (named === null && systemCode(error) === 'ENOENT') return { file: null, content: {} };

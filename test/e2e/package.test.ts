@@ -1,9 +1,10 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { oldNodeMessage } from '../../src/cli/node-version.ts';
 import { PROJECT } from '../support/program.ts';
 
 /*
@@ -19,8 +20,18 @@ let home: string;
 let packed: string[];
 
 function inProject(command: string, args: string[], cwd = project): Promise<{ stdout: string; stderr: string }> {
+  return inFolder(command, args, cwd, BIN);
+}
+
+/** With this folder as the first that programs are looked for in. */
+function inFolder(
+  command: string,
+  args: string[],
+  cwd: string,
+  first: string,
+): Promise<{ stdout: string; stderr: string }> {
   const env = {
-    PATH: `${BIN}${delimiter}${process.env['PATH'] ?? ''}`,
+    PATH: `${first}${delimiter}${process.env['PATH'] ?? ''}`,
     HOME: home,
     npm_config_cache: join(folder, 'npm-cache'),
     npm_config_update_notifier: 'false',
@@ -49,7 +60,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 test('the package holds what is built, the documents and the examples, and nothing of this machine', async () => {
   const others = packed.filter((path) => !/^(dist|docs|examples)\//.test(path));
   expect(others.sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']);
-  expect(packed.filter((path) => /\.(test\.ts|map|tsbuildinfo|built)$/.test(path))).toEqual([]);
+  expect(packed.filter((path) => /\.(test\.ts|map|tsbuildinfo|built)$|^dist\/compiled/.test(path))).toEqual([]);
   expect(packed).toEqual(expect.arrayContaining(['dist/index.js', 'dist/worker.js', 'dist/types/index.d.ts']));
 
   const installed = join(project, 'node_modules', 'agentos');
@@ -66,6 +77,111 @@ test('the installed command runs', async () => {
   const { version } = JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8')) as { version: string };
   const { stdout } = await inProject(join(project, 'node_modules', '.bin', 'agentos'), ['--version']);
   expect(stdout.trim()).toBe(version);
+});
+
+test('CommonJS can require the library', async () => {
+  const { stdout } = await inProject('node', ['-p', 'typeof require("agentos").runBatch']);
+  expect(stdout.trim()).toBe('function');
+});
+
+test('compiled code is kept in the package alone, and a package that can not be written to works without', async () => {
+  const repository = join(folder, 'repository');
+  const installed = join(project, 'node_modules', 'agentos');
+  const cache = join(installed, 'dist', 'compiled');
+  await mkdir(join(repository, 'issues'), { recursive: true });
+  await writeFile(join(repository, 'issues', '1.md'), '# Add one\n\n## Acceptance criteria\n- `one()` returns 1.\n');
+  await inProject('git', ['init', '--quiet', '.'], repository);
+  const identity = ['-c', 'user.name=Test', '-c', 'user.email=test@localhost'];
+  await inProject('git', [...identity, 'commit', '--quiet', '--allow-empty', '-m', 'Start'], repository);
+  const program = join(project, 'node_modules', '.bin', 'agentos');
+  const failing = ['--drafter', 'command:false', '--reviewer', 'command:false', '--max-retries', '0'];
+  await expect(inProject(program, ['lld', '1', ...failing], repository)).rejects.toMatchObject({ code: 1 });
+  expect((await readdir(cache)).length).toBeGreaterThan(0);
+  expect(await readdir(join(repository, '.agentos'))).not.toContain('compile-cache');
+  expect(await readdir(home)).toEqual([]);
+
+  await rm(cache, { recursive: true });
+  // A file in its place, so that not even root can make the folder.
+  await writeFile(cache, '');
+  const { stdout } = await inProject(program, ['--version']);
+  expect(stdout).toMatch(/^\d+\.\d+\.\d+/);
+  await rm(cache);
+});
+
+const ABSENT = 'there is no Node on the PATH that is older than what the package needs';
+
+describe('on a Node that is too old', () => {
+  const old = oldNode();
+
+  const ended = (args: string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
+    run(old?.path ?? '', args, { cwd: project, env: { PATH: '/usr/bin:/bin', HOME: home } }).then(
+      ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+      ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, stdout, stderr }),
+    );
+  const refusal = { code: 2, stdout: '', stderr: `${oldNodeMessage(old?.version ?? '')}\n` };
+
+  test('every command says what is needed, in one line', async ({ skip }) => {
+    if (old === null) skip(ABSENT);
+    const cli = join(project, 'node_modules', 'agentos', 'dist', 'cli.js');
+    for (const args of [['--version'], ['--help'], ['doctor'], ['lld', '1'], ['check', 'x.md'], ['no-such-command']]) {
+      expect(await ended([cli, ...args])).toEqual(refusal);
+    }
+  });
+
+  test('so does the library', async ({ skip }) => {
+    if (old === null) skip(ABSENT);
+    for (const code of ["import { runBatch } from 'agentos'; await runBatch({});", "await import('agentos');"]) {
+      expect(await ended(['--input-type=module', '--eval', code])).toEqual(refusal);
+    }
+  });
+});
+
+/** A Node on the PATH that is older than what the package needs, if there is one. */
+function oldNode(): { path: string; version: string } | null {
+  for (const path of (process.env['PATH'] ?? '').split(delimiter).map((place) => join(place, 'node'))) {
+    const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' });
+    const version = stdout?.trim();
+    if (version && oldNodeMessage(version) !== null) return { path, version };
+  }
+  return null;
+}
+
+const OUTSIDE = 'node-of-the-machine';
+const REPORT =
+  "import { appendFileSync } from 'node:fs'; appendFileSync('said', `${process.title} ${process.argv[1]}\\n`);";
+
+test('in a fresh clone the scripts run on the Node that they install, at the first try', async () => {
+  const clone = join(folder, 'clone');
+  const machine = join(folder, 'machine');
+  for (const path of ['scripts', 'bench']) await mkdir(join(clone, path), { recursive: true });
+  await mkdir(machine);
+  await cp(join(PROJECT, 'package.json'), join(clone, 'package.json'));
+  // What the machine has is recognised by its title; it is what the shell finds first, and remembers.
+  await writeFile(join(machine, 'node'), `#!/bin/sh\nexec "${process.execPath}" --title=${OUTSIDE} "$@"\n`, {
+    mode: 0o755,
+  });
+  await writeFile(
+    join(clone, 'scripts', 'ready.mjs'),
+    `import { mkdirSync, symlinkSync } from 'node:fs';
+     mkdirSync('node_modules/.bin', { recursive: true });
+     symlinkSync(${JSON.stringify(process.execPath)}, 'node_modules/.bin/node');
+     ${REPORT}`,
+  );
+  for (const script of ['scripts/build.mjs', 'scripts/check.mjs', 'bench/main.ts'])
+    await writeFile(join(clone, script), REPORT);
+  for (const [name, script] of [
+    ['build', 'scripts/build.mjs'],
+    ['check', 'scripts/check.mjs'],
+    ['bench', 'bench/main.ts'],
+  ] as const) {
+    await rm(join(clone, 'node_modules'), { recursive: true, force: true });
+    await rm(join(clone, 'said'), { force: true });
+    await inFolder('npm', ['run', '--silent', name], clone, machine);
+    const [first = '', second = ''] = (await readFile(join(clone, 'said'), 'utf8')).trim().split('\n');
+    expect(first).toContain(`${OUTSIDE} `);
+    expect(second).toContain(script);
+    expect(second, name).not.toContain(OUTSIDE);
+  }
 });
 
 test('the example runs in the project, keeps its state there and leaves the home directory alone', async () => {

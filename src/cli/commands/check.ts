@@ -85,7 +85,10 @@ async function treesFor(repo: string | undefined): Promise<TreeOf> {
   const env = withoutSecrets(process.env, [], []);
   const open = async (directory: string): Promise<BaseTree> => {
     const git = createGit(await findRepository(directory, env), env);
-    return openCommit(git, await headCommit(git));
+    return openCommit(git, 'HEAD').catch(async (error: unknown) => {
+      await headCommit(git);
+      throw error;
+    });
   };
   if (repo !== undefined) {
     const tree = await open(resolve(repo));

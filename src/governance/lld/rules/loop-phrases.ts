@@ -85,6 +85,10 @@ const PHRASES: Phrase[] = [
   plain('wait', String.raw`(?<![-\w])(?:wait|waits|waiting) (?:for|until|till|on)\b|\bblocks? (?:until|till)\b`),
 ];
 
+/** No phrase is without one of these. Most sentences have none, and one look is cheaper than all the phrases. */
+const HINT =
+  /until|till|forever|indefinitely|endless|infinite|perpetual|ad infinitum|as long as|as often as|as many times as|without|with no|re-?tr[yi]|re-?attempt|tr(?:y|ies|ying|ied) again|re-?sen[dt]|re-?request|keep|continu|repeatedly|constantly|never g|unlimited|unbounded|never-ending|poll|busy|while|for\s*\(|step|wait/i;
+
 /** Ends that lie in finite data or in somebody's hand. */
 const NATURAL_END =
   /\b(?:until|till|while)\b[^.;]{0,50}?\b(?:end of|eof|empty|exhausted|consumed|drained|no (?:more )?\w+(?: \w+)? (?:is |are )?(?:left|remain\w*|found|found any more|more)|no more|nothing (?:is )?(?:left|remains)|all (?:\w+ ){1,3}(?:are|is|have|has|were)\b|every \w+ (?:is|has)|each \w+ (?:is|has)|last|leaf|leaves|root|base case|closed|closes|shut ?down|stopped|stops|stop|sigterm|sigint|signal|ctrl|cancel\w*|abort\w*|interrupt\w*|killed|exits?|quits?|unmount\w*|unsubscrib\w*|dispos\w*|user (?:presses|clicks|closes|leaves|stops))\b/i;
@@ -143,7 +147,7 @@ export interface LoopPhrase {
 
 /** The loop, retry or wait that a sentence brings into the design, or null; one that is denied is not brought in. */
 export function loopIn(sentence: string): LoopPhrase | null {
-  if (NOT_INTRODUCED.test(sentence)) return null;
+  if (!HINT.test(sentence) || NOT_INTRODUCED.test(sentence)) return null;
   for (const { kind, open: isOpen, pattern } of PHRASES) {
     const match = pattern.exec(sentence);
     if (!match) continue;

@@ -57,6 +57,10 @@ const HANDED_OVER_IN_OUTCOME: RegExp[] = [
   /(?:^|[;.]\s*)look (?:at|for|through)\b/i,
 ];
 
+/** No phrase is without one of these; one look is cheaper than all of them. */
+const HINT =
+  /manual|visual|\beye|\bhand|human|person|people|tester|\bqa\b|some(?:one|body)|developer|engineer|maintainer|designer|colleague|stakeholder|owner|team|sign|user|operator|reviewer|admin|\b(?:we|you|i)\b|look/i;
+
 const NEGATION =
   /\b(?:no|not|never|without|nobody|none|instead of|rather than|replac\w*|avoid\w*|n't)\s+(?:\w+\s+){0,3}$/i;
 
@@ -78,6 +82,7 @@ function inScenario(scenario: LldScenario): LldFinding[] {
 
 function phraseIn(text: string, phrases: RegExp[]): string | null {
   const prose = text.replace(/`[^`]*`|"[^"]*"/g, '…');
+  if (!HINT.test(prose)) return null;
   for (const phrase of phrases) {
     const match = phrase.exec(prose);
     if (match && !NEGATION.test(prose.slice(Math.max(0, match.index - 60), match.index))) return match[0];
