@@ -66,8 +66,9 @@ export function goesOnWith(
 
 /** The stages that these items have yet to go through: nobody needs a key for what is behind all of them. */
 export function stagesAhead({ stages }: Pipeline, items: readonly PlannedItem[]): Batch[] {
-  const at = items.map(({ workflow }) => stages.findIndex((stage) => stage.workflow === workflow));
-  return stages.slice(Math.min(stages.length, ...at));
+  const at = new Set(items.map(({ workflow }) => workflow));
+  const first = stages.findIndex(({ workflow }) => at.has(workflow));
+  return first < 0 ? [] : stages.slice(first);
 }
 
 /** There is something to do. */

@@ -1,9 +1,11 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { AgentosError } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
+import { parseMarkdown, plainText } from '../governance/markdown.ts';
 import { createDirectorySource, parseIssue } from './directory.ts';
 import type { IssueSource } from './port.ts';
 
@@ -31,6 +33,19 @@ const titles: [name: string, text: string, title: string][] = [
   ['first heading when the front matter’s title is no text', '---\ntitle: [1]\n---\n# Heading\n', 'Heading'],
   ['at most 200 characters', `# ${'x'.repeat(300)}\n`, 'x'.repeat(200)],
 ];
+
+test('a heading without markup has the title that the parser reads', () => {
+  const words = fc.string({ unit: fc.constantFrom(..."aZ09éß ,.:;'()/?+-#*_`[]<&!~|\\"), minLength: 1, maxLength: 12 });
+  fc.assert(
+    fc.property(words, fc.constantFrom('', '\n', '\nText\n===\n', '\n\nText\n'), (heading, rest) => {
+      const text = `# ${heading}${rest}`;
+      const first = parseMarkdown(text).children[0];
+      const expected = first?.type === 'heading' ? plainText(first) : '';
+      fc.pre(expected !== '');
+      expect(parseIssue(parseItemId('42'), text).title).toBe(expected);
+    }),
+  );
+});
 
 test.each(titles)('the title is the %s', (_name, text, title) => {
   expect(parseIssue(parseItemId('42'), text).title).toBe(title);

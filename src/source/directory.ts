@@ -69,18 +69,16 @@ function decode(bytes: Buffer): string | null {
   }
 }
 
+/** A heading without markup, as nearly all are: its text is what stands there. */
+const PLAIN_HEADING = /^#{1,6} +([\p{L}\p{N}][\p{L}\p{N} ,.:;'()/?+-]*)(?:\n|$)/u;
+
 /** The title is the front matter's, else the first heading, else the first line, else the id. */
 export function parseIssue(id: ItemId, raw: string): Issue {
   const text = normaliseText(raw);
   const { fields, body } = readFrontMatter(text);
-  // A backlog has thousands of these, so no more is parsed than the first block.
-  const first = parseMarkdown(/^\s*\S[^]{0,2000}?(?=\n\s*\n|$)/.exec(body)?.[0] ?? body.slice(0, 2_000)).children[0];
   const stated = typeof fields['title'] === 'string' ? fields['title'].trim() : '';
-  const heading = first?.type === 'heading' ? plainText(first) : '';
-  const firstText = plainText(first?.type === 'list' ? first.children[0] : first);
-  const firstLine = firstText.split('\n')[0]?.trim() ?? '';
   const labels = Array.isArray(fields['labels']) ? fields['labels'].filter((label) => typeof label === 'string') : [];
-  const title = (stated || heading || firstLine || `Issue ${id}`).slice(0, 200);
+  const title = (stated || titleOf(body) || `Issue ${id}`).slice(0, 200);
   const hash = sha256(words(`${title}\n${body}`));
   return { id, title, body: body.trim(), labels, raw: text, hash, rawHash: sha256(text.trimEnd()) };
 }
@@ -88,4 +86,14 @@ export function parseIssue(id: ItemId, raw: string): Issue {
 /** A text without what may change and means the same to a designer: its line breaks, indentation and capitals. */
 function words(text: string): string {
   return text.normalize('NFC').toLowerCase().replace(/\s+/g, ' ').trim();
+}
+
+function titleOf(body: string): string {
+  const plain = PLAIN_HEADING.exec(body)?.[1];
+  if (plain !== undefined) return plain.trim();
+  // A backlog has thousands of these, so no more is parsed than the first block.
+  const first = parseMarkdown(/^\s*\S[^]{0,2000}?(?=\n\s*\n|$)/.exec(body)?.[0] ?? body.slice(0, 2_000)).children[0];
+  const heading = first?.type === 'heading' ? plainText(first) : '';
+  const firstText = plainText(first?.type === 'list' ? first.children[0] : first);
+  return heading || (firstText.split('\n')[0]?.trim() ?? '');
 }
