@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Paths } from '../core/paths.ts';
 import type { SpanContext } from '../core/traceparent.ts';
-import { runIds } from '../workspace/run-history.ts';
+import { readJson, runIds } from '../workspace/run-history.ts';
 import type { RunOptions } from './run-plan.ts';
 
 /** Further back nobody looks for what an item began with. */
@@ -18,19 +17,10 @@ export async function followedTrace(paths: Paths, { resumes, plan }: RunOptions)
   const ids = new Set<string>(plan.items.filter((item) => item.state === 'resumed').map((item) => item.id));
   const runs = resumes !== null ? [resumes] : ids.size === 0 ? [] : (await runIds(paths)).slice(0, RUNS_BACK);
   for (const run of runs) {
-    const text = await readFile(paths.run(run).record, 'utf8').catch(() => 'null');
-    const record = recordSchema.safeParse(parseJson(text));
+    const record = recordSchema.safeParse(await readJson(paths.run(run).record));
     if (!record.success) continue;
     const { trace, items } = record.data;
     if (resumes !== null || items.some(({ id }) => ids.has(id))) return trace ?? null;
   }
   return null;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -159,7 +159,7 @@ function dated(key: KeyView): KeyView {
   return { ...key, untilMs: untilMs === null ? null : untilMs - systemClock.now() + systemClock.dateMs() };
 }
 
-export function vendorsOf(config: Config, roles: readonly Role[]): VendorName[] {
+function vendorsOf(config: Config, roles: readonly Role[]): VendorName[] {
   const used = new Set(roles.map((role) => vendorOf(specOf(role, config.models[role]))));
   return VENDORS.filter((vendor) => used.has(vendor));
 }

@@ -24,7 +24,7 @@ import { type Pipeline, rolesOf } from './batch.ts';
 import { createDiskWatch } from './disk-watch.ts';
 import { keptOf, placeOf } from './kept.ts';
 import { readPastCosts } from './past-costs.ts';
-import { openRunGateway, type RunGateway, vendorsOf } from './run-gateway.ts';
+import { openRunGateway, type RunGateway } from './run-gateway.ts';
 import { outputsIn, runIdOf, runRecord, storeSummary, summaryOf } from './run-record.ts';
 import { openTrace } from './run-tracing.ts';
 import { createSequel } from './sequel.ts';
@@ -157,7 +157,6 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
       env: { ...project.childEnv, ...trace.environment },
       cwd: paths.repository,
       compileCache: compiledCodeFolder(),
-      lean: vendorsOf(config, rolesOf(ahead)).length > 0,
     },
     maxRetries: config.bounds.maxRetries,
     timeoutMs: config.bounds.timeoutMs,

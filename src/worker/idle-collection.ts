@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { ItemEvent } from '../core/events.ts';
 
 /** A collection costs as much as all else that an item computes, so only a call that is going to be long gets one. */
@@ -25,12 +23,4 @@ export function createIdleCollection(collect: () => void, afterMs: number = AFTE
     },
     cancel: () => clearTimeout(timer),
   };
-}
-
-/** As a flag of the process this would cost its start 15 ms: with any such flag Node's own code is compiled again. */
-export function collectGarbage(): void {
-  setFlagsFromString('--expose-gc');
-  const gc = runInNewContext('gc') as NodeJS.GCFunction;
-  setFlagsFromString('--no-expose-gc');
-  gc({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }

@@ -58,7 +58,7 @@ export async function preparedWorktree(options: WorkspaceOptions): Promise<Prepa
   if (missing.length > 0)
     emit({ type: 'notice', text: `implement.copy names what is not there: ${missing.join(', ')}` });
   if (command !== null) await setUp(command, worktree, options);
-  await worktree.ignoreMadeBySetup();
+  await worktree.ignoreMadeBySetup(isNew && command === null && settings.copy.length === 0);
   await writeFileAtomic(marker, wanted);
   return { worktree, isFresh: isAtStart && command === null };
 }

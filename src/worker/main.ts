@@ -11,7 +11,7 @@ import { capturesContent } from '../telemetry/settings.ts';
 import { tracedJournal } from '../telemetry/traced-journal.ts';
 import { below } from '../telemetry/tracer.ts';
 import { createWorkerSpans } from '../telemetry/worker-spans.ts';
-import { collectGarbage, createIdleCollection } from './idle-collection.ts';
+import { createIdleCollection } from './idle-collection.ts';
 import {
   type FromWorker,
   type ItemStart,
@@ -74,7 +74,9 @@ function revive({ problem, retry }: ErrorRecord): AgentosError {
   return new AgentosError(problem, { retry });
 }
 
-const idleCollection = createIdleCollection(collectGarbage);
+const idleCollection = createIdleCollection(() => {
+  globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+});
 
 function emit(event: ItemEvent): void {
   post({ type: 'event', event });

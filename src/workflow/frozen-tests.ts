@@ -13,12 +13,10 @@ export interface Undone {
 }
 
 export async function hashesOf(worktree: Worktree, tree: string, frozen: readonly TreeChange[]): Promise<FrozenFile[]> {
-  const files: FrozenFile[] = [];
-  for (const { path, kind } of frozen) {
-    if (kind === 'deleted') continue;
-    files.push({ path, sha256: sha256((await worktree.read(tree, path)) ?? '') });
-  }
-  return files;
+  const there = frozen.filter(({ kind }) => kind !== 'deleted');
+  return Promise.all(
+    there.map(async ({ path }) => ({ path, sha256: sha256((await worktree.read(tree, path)) ?? '') })),
+  );
 }
 
 export function frozenEvidence(files: readonly FrozenFile[], undone: readonly Undone[]): GateEvidence {

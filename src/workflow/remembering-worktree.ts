@@ -15,7 +15,7 @@ export function rememberingWorktree(worktree: Worktree, fresh: string | null = n
     async snapshot() {
       there = null;
       const tree = await worktree.snapshot();
-      if ((await worktree.read(tree, '.gitmodules')) === null) there = tree;
+      if (!(await worktree.hasSubmodules())) there = tree;
       return tree;
     },
     async restore(tree) {

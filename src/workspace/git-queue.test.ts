@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
@@ -51,6 +51,23 @@ test('waiting has a bound, after which the holder is named, and it is worth anot
   expect(error).toMatchObject({ retry: 'transient' });
   expect(String(error)).toContain(`process ${process.ppid} (since noon)`);
   expect(readFileSync(lockFile, 'utf8')).toContain('noon');
+});
+
+test('those that go before it one after another do not add up to a wait that is too long', async () => {
+  const lockFile = join(await testFolder(), 'git.lock');
+  const boundMs = 1_000;
+  const hold = (token: number): void =>
+    writeFileSync(lockFile, JSON.stringify({ pid: process.pid, processStart: null, since: '', token }));
+  let turn = 0;
+  hold(turn);
+  const startedAt = performance.now();
+  const timer = setInterval(() => {
+    turn += 1;
+    if (performance.now() - startedAt < 2 * boundMs) hold(turn);
+    else rmSync(lockFile, { force: true });
+  }, 20);
+  expect(await inGitQueue(lockFile, async () => clearInterval(timer), boundMs)).toBeUndefined();
+  expect(performance.now() - startedAt).toBeGreaterThan(boundMs);
 });
 
 test('processes that find the same stale lock go in one after another', async () => {

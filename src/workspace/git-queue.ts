@@ -7,7 +7,8 @@ import { AgentosError, systemCode } from '../core/errors.ts';
 import { isHolderAlive, ownHolder, readHolder } from './lock-holder.ts';
 import { makeFolder } from './make-folder.ts';
 
-const LONGEST_WAIT_MS = 120_000;
+/** The longest that anybody holds the lock: a few calls of git, of a minute each at most; no files are written or deleted. */
+const LONGEST_HOLD_MS = 5 * 60_000;
 const LOOK_EVERY_MS = 20;
 const LOOK_SLOWLY_MS = 100;
 /** A lock or a guard is written within microseconds; what nobody can read after this long was left by a kill. */
@@ -15,19 +16,24 @@ const HALF_WRITTEN_MS = 2_000;
 
 /**
  * One `git worktree` call at a time, over all processes: git itself takes no lock there, and two calls at once can take
- * the same name or prune what the other is making. Waits its turn; the lock of a process that is gone is taken over.
+ * the same name or prune what the other is making. Waits its turn, however many are before it, as long as each of them
+ * takes no longer than it may; the lock of a process that is gone is taken over.
  */
 export async function inGitQueue<T>(
   lockFile: string,
   work: () => Promise<T>,
-  longestWaitMs: number = LONGEST_WAIT_MS,
+  longestHoldMs: number = LONGEST_HOLD_MS,
 ): Promise<T> {
   const mine = JSON.stringify({ ...ownHolder(), token: randomUUID() });
   await makeFolder(dirname(lockFile));
-  const startedAt = systemClock.now();
+  let holder: string | null = null;
+  let startedAt = systemClock.now();
   while (!take(lockFile, mine)) {
+    const found = contentOf(lockFile);
+    if (found !== holder) startedAt = systemClock.now();
+    holder = found;
     const waitedMs = systemClock.now() - startedAt;
-    if (waitedMs > longestWaitMs) throw tooLong(lockFile, waitedMs);
+    if (waitedMs > longestHoldMs) throw tooLong(lockFile, waitedMs);
     // Spread out, so that those who wait don't all look at the same moment.
     await sleep((waitedMs < 1_000 ? LOOK_EVERY_MS : LOOK_SLOWLY_MS) * (1 + Math.random()));
   }

@@ -11,6 +11,8 @@ import { readWorktreeState, type WorktreeState, writeWorktreeState } from './wor
 export interface Claim {
   gitDir: string;
   state: WorktreeState;
+  /** Nothing was in the folder. */
+  isEmpty: boolean;
 }
 
 /** No hook of the user's runs when a worktree is made or removed, or a ref of ours is set. */
@@ -60,7 +62,7 @@ export async function claimWorktree(
   if (there === undefined) {
     await repository.run([...NO_HOOKS, 'update-ref', `refs/heads/${state.branch}`, state.head]);
   }
-  return { gitDir, state: { ...state, head: there?.commit ?? state.head } };
+  return { gitDir, state: { ...state, head: there?.commit ?? state.head }, isEmpty: !isFilled };
 }
 
 async function addWorktree(
@@ -76,7 +78,7 @@ async function addWorktree(
   await writeWorktreeState(place, state);
   const add = ['worktree', 'add', '--quiet', '--no-checkout', '-B', branch, directory, start];
   await repository.run([...NO_HOOKS, ...add]);
-  return { gitDir: await repairRegistration(place, null, branch), state };
+  return { gitDir: await repairRegistration(place, null, branch), state, isEmpty: true };
 }
 
 /** Without a note of ours: what git itself knows, if the branch is the one that we would use. */

@@ -8,6 +8,7 @@ import type { WorktreePlace } from './worktree-place.ts';
 
 /** A folder can hide what is in it with an ignore file of its own; that is deleted first, then what it hid. */
 const MOST_ROUNDS = 10;
+const IGNORE_FILE = /(?:^|\/)\.gitignore$/;
 
 /**
  * Makes the folder equal to a tree. First what is in the tree, its ignore files among it; only then can be told what
@@ -26,6 +27,7 @@ export async function restoreTree(
     const files = await filesInRepositories(git, place, made, await otherFiles(git, place, made));
     if (files.length === 0) return;
     for (const path of files) await removeFile(place.directory, path);
+    if (!files.some((path) => IGNORE_FILE.test(path))) return;
   }
 }
 

@@ -40,12 +40,45 @@ export async function diffBetween(git: Git, from: string, to: string): Promise<s
   return `${whole}[The diff is cut here: it is longer than ${LARGEST_DIFF_BYTES / 1024} KB.]\n`;
 }
 
-/** The content of a file in a tree; null where there is no such file. */
-export async function readBlob(git: Git, tree: string, path: string): Promise<string | null> {
-  const out = await git.run(['cat-file', '--batch'], { input: `${tree}:${path}\n` });
-  const end = out.indexOf(0x0a);
-  const header = /^[0-9a-f]+ blob (\d+)$/.exec(out.toString('latin1', 0, end));
-  return header ? out.toString('utf8', end + 1, end + 1 + Number(header[1])) : null;
+interface BlobReader {
+  /** The content of a file in a tree; null where there is no such file. */
+  read(open: () => Promise<Git>, tree: string, path: string): Promise<string | null>;
+}
+
+/** What is asked for at the same time is read by one process. */
+export function createBlobReader(): BlobReader {
+  let next: { names: string[]; contents: Promise<(string | null)[]> } | null = null;
+  const begin = (open: () => Promise<Git>): { names: string[]; contents: Promise<(string | null)[]> } => {
+    const names: string[] = [];
+    const contents = open().then((git) => {
+      next = null;
+      return readBlobs(git, names);
+    });
+    return { names, contents };
+  };
+  return {
+    async read(open, tree, path) {
+      // It would be taken for two.
+      if (path.includes('\n')) return null;
+      next ??= begin(open);
+      const at = next.names.push(`${tree}:${path}`) - 1;
+      return (await next.contents)[at] ?? null;
+    },
+  };
+}
+
+async function readBlobs(git: Git, names: readonly string[]): Promise<(string | null)[]> {
+  const out = await git.run(['cat-file', '--batch'], { input: names.map((name) => `${name}\n`).join('') });
+  let at = 0;
+  return names.map(() => {
+    const end = out.indexOf(0x0a, at);
+    const [, type, size] = /^[0-9a-f]+ (\w+) (\d+)$/.exec(out.toString('latin1', at, end)) ?? [];
+    at = end + 1;
+    if (size === undefined) return null;
+    const content = type === 'blob' ? out.toString('utf8', at, at + Number(size)) : null;
+    at += Number(size) + 1;
+    return content;
+  });
 }
 
 /** A tree with some of its paths as they are in another; a path may be a folder. */
@@ -68,9 +101,9 @@ export async function treeWithPathsFrom(
   return editTree(git, stateFolder, tree, lines);
 }
 
+/** Of a tree that the index holds; it holds the new one then. */
 export async function treeWithFiles(
   git: Git,
-  stateFolder: string,
   tree: string,
   files: Readonly<Record<string, string | null>>,
 ): Promise<string> {
@@ -86,7 +119,7 @@ export async function treeWithFiles(
     ...gone.map(({ path }) => removal(tree, path)),
     ...contents.map(({ path }, at) => `${executable.has(path) ? '100755' : '100644'} ${ids[at]}\t${path}`),
   ];
-  return editTree(git, stateFolder, tree, lines);
+  return writeEdited(git, lines);
 }
 
 interface TreeEntry {
@@ -131,10 +164,15 @@ async function editTree(git: Git, stateFolder: string, tree: string, lines: read
   const env = { GIT_INDEX_FILE: index };
   try {
     await git.run(['read-tree', tree], { env });
-    const input = Buffer.from(lines.map((line) => `${line}\0`).join(''), 'latin1');
-    await git.run(['update-index', '--replace', '-z', '--index-info'], { env, input });
-    return await git.text(['write-tree'], { env });
+    return await writeEdited(git, lines, env);
   } finally {
     await rm(index, { force: true });
   }
+}
+
+/** The tree that the index has with these entries. */
+async function writeEdited(git: Git, lines: readonly string[], env: Record<string, string> = {}): Promise<string> {
+  const input = Buffer.from(lines.map((line) => `${line}\0`).join(''), 'latin1');
+  await git.run(['update-index', '--replace', '-z', '--index-info'], { env, input });
+  return git.text(['write-tree'], { env });
 }

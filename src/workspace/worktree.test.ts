@@ -1,3 +1,4 @@
+import { existsSync, readdirSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -189,6 +190,39 @@ test('commits are the identity’s own, run no hook, and moving the branch leave
   expect(gitIn(worktree.directory, bench.env, 'status', '--porcelain')).toBe('?? src/later.js');
 });
 
+test('files that are read at the same time are each their own', async () => {
+  const bench = await worktreeBench();
+  const { worktree } = await bench.open();
+  await put(worktree, 'src/a.js', 'a\n');
+  await put(worktree, 'src/empty.js', '');
+  await put(worktree, 'src/öh no.js', 'deadbeef missing\n\n1 blob 3\n');
+  const tree = await worktree.snapshot();
+  const paths = ['src/a.js', 'src/missing.js', 'src', 'src/a\nb.js', 'src/empty.js', 'src/öh no.js', 'src/a.js'];
+  expect(await Promise.all(paths.map((path) => worktree.read(tree, path)))).toEqual([
+    'a\n',
+    null,
+    null,
+    null,
+    '',
+    'deadbeef missing\n\n1 blob 3\n',
+    'a\n',
+  ]);
+});
+
+test('where nothing ran since the checkout nothing is looked for, unless something was left in the folder', async () => {
+  const bench = await worktreeBench();
+  const first = await bench.open();
+  await put(first.worktree, 'left/over.js', 'of an attempt that was cut in two\n');
+  const state = join(bench.base, 'worktree-state', 'implement-42', 'state.json');
+  const noted = JSON.parse(await readFile(state, 'utf8')) as object;
+  await writeFile(state, JSON.stringify({ ...noted, ready: false, made: null }));
+  const { worktree, isNew } = await bench.open();
+  expect(isNew).toBe(true);
+  expect(await worktree.ignoreMadeBySetup(true)).toEqual(['left/']);
+  const other = await bench.open({ id: '43', branch: 'agentos/43-title' });
+  expect(await other.worktree.ignoreMadeBySetup(true)).toEqual([]);
+});
+
 test('nothing that the set-up made is in a snapshot, and asking again adds nothing', async () => {
   const bench = await worktreeBench();
   const { worktree } = await bench.open();
@@ -316,6 +350,28 @@ test('trees survive the tidying up of git, until the worktree is removed', async
   expect(gitIn(bench.root, bench.env, 'for-each-ref', 'refs/agentos')).toBe('');
   gc();
   expect(() => gitIn(bench.root, bench.env, 'cat-file', '-e', tree)).toThrow();
+});
+
+test('nobody waits in the queue while the files of a removed worktree are deleted', async () => {
+  const bench = await worktreeBench();
+  const { worktree } = await bench.open();
+  for (let n = 0; n < 20; n++) await put(worktree, `part-${n}/file.js`, 'x\n');
+  const folder = join(bench.base, 'worktree-state', 'implement-42');
+  let freeMeanwhile = false;
+  let isOver = false;
+  const removal = worktree.remove().finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    await new Promise((resolve) => setImmediate(resolve));
+    const isFree = !existsSync(bench.lockFile) && !existsSync(worktree.directory);
+    const moved = existsSync(folder) ? readdirSync(folder).find((name) => name.startsWith('removed-')) : undefined;
+    if (isFree && moved !== undefined && readdirSync(join(folder, moved)).length > 0) freeMeanwhile = true;
+  }
+  await removal;
+  expect(freeMeanwhile).toBe(true);
+  expect(existsSync(folder)).toBe(false);
+  expect(gitIn(bench.root, bench.env, 'worktree', 'list').split('\n')).toHaveLength(1);
 });
 
 test('a worktree that is not registered any more is not removed', async () => {

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { access, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError, codeOf } from '../core/errors.ts';
@@ -21,8 +21,8 @@ import { readWorktreeState, type WorktreeState, writeWorktreeState } from './wor
 import { updateSubmodules } from './worktree-submodules.ts';
 import {
   changesBetween,
+  createBlobReader,
   diffBetween,
-  readBlob,
   type TreeChange,
   treeWithFiles,
   treeWithPathsFrom,
@@ -58,7 +58,7 @@ export interface Worktree {
   changes(from: string, to: string): Promise<TreeChange[]>;
   /** `tree` with these paths as they are in `source`, and without those that are not there. */
   withPathsFrom(tree: string, source: string, paths: readonly string[]): Promise<string>;
-  /** `tree` with these files, by their paths; null: without it. */
+  /** `tree` with these files, by their paths; null: without it. Nothing keeps it until it is committed. */
   withFiles(tree: string, files: Readonly<Record<string, string | null>>): Promise<string>;
   read(tree: string, path: string): Promise<string | null>;
   /** For reading, not for applying: bounded, and binary files are only named. */
@@ -67,11 +67,13 @@ export interface Worktree {
   commit(options: { tree: string; parents: readonly string[]; message: string }): Promise<string>;
   /** Moves the branch, and HEAD and index of the worktree with it; files stay as they are. */
   setBranch(commit: string): Promise<void>;
+  /** Where there are any, what is changed in them is no part of a snapshot. */
+  hasSubmodules(): Promise<boolean>;
   /**
-   * What is there now, untracked and not ignored, is no part of a snapshot from now on. Only the first call looks; later
-   * ones repeat its answer.
+   * What is there now, untracked and not ignored, is no part of a snapshot from now on. Only the first call looks, unless
+   * nothing has run since the checkout; later ones repeat its answer.
    */
-  ignoreMadeBySetup(): Promise<string[]>;
+  ignoreMadeBySetup(isUntouched?: boolean): Promise<string[]>;
   /**
    * Removes files that git ignores and that were not there after the set-up: they are no part of the branch, so nothing may
    * pass because of them. Returns their names.
@@ -128,7 +130,7 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
   const moved = isMoved ? { start: commit, head, made: null, ignored: [] } : {};
   const ready = { ...state, ...moved, ready: true };
   await writeWorktreeState(place, ready);
-  const worktree = createWorktree(options, place, { gitDir, state: ready }, settings, pins);
+  const worktree = createWorktree(options, place, { ...claim, state: ready }, settings, pins);
   return {
     worktree,
     isNew,
@@ -173,6 +175,8 @@ function createWorktree(
   let { gitDir, state } = claim;
   /** What we last brought the private index to; another file in its place holds something else. */
   let indexed: { tree: string; stamp: string | null } | null = null;
+  const trees = new Map<string, string>();
+  const reads = createBlobReader();
 
   const holds = async (tree: string): Promise<boolean> =>
     indexed?.tree === tree && indexed.stamp !== null && indexed.stamp === (await indexStamp(place));
@@ -202,6 +206,12 @@ function createWorktree(
     }
   };
 
+  const treeOf = async (commit: string): Promise<string> => {
+    const tree = trees.get(commit) ?? (await (await ours()).text(['rev-parse', '--verify', `${commit}^{tree}`]));
+    trees.set(commit, tree);
+    return tree;
+  };
+
   const pinned = async (git: Git, object: string): Promise<string> => {
     await pins.pin(git, object);
     return object;
@@ -228,9 +238,9 @@ function createWorktree(
         await restore(false);
       });
       await nowHolds(tree);
-      await submodules(options, { gitDir, state }, place, settings, true);
+      await submodules(options, { gitDir }, place, settings, true);
     },
-    treeOf: async (commit) => (await ours()).text(['rev-parse', '--verify', `${commit}^{tree}`]),
+    treeOf,
     changes: async (from, to) => changesBetween(await ours(), from, to),
     async withPathsFrom(tree, source, paths) {
       const git = await ours();
@@ -238,25 +248,37 @@ function createWorktree(
     },
     async withFiles(tree, files) {
       const git = await ours();
-      return pinned(git, await treeWithFiles(git, place.stateFolder, tree, files));
+      // In our own index: a commit is made of it next, and the branch moved there.
+      if (!(await holds(tree))) await git.run(['read-tree', '--reset', tree], { timeoutMs: LONG_MS });
+      const complete = await treeWithFiles(git, tree, files);
+      await nowHolds(complete);
+      return complete;
     },
-    read: async (tree, path) => readBlob(await ours(), tree, path),
+    read: (tree, path) => reads.read(ours, tree, path),
     diff: async (from, to) => diffBetween(await ours(), from, to),
     async commit({ tree, parents, message }) {
       const git = await ours();
       const args = ['-c', 'i18n.commitEncoding=UTF-8', 'commit-tree', tree, ...parents.flatMap((one) => ['-p', one])];
-      return pinned(git, await git.text([...args, '-F', '-'], { input: message }));
+      const commit = await git.text([...args, '-F', '-'], { input: message });
+      trees.set(commit, tree);
+      return pinned(git, commit);
     },
     async setBranch(commit) {
       const git = await ours();
       await git.run(['update-ref', '-m', 'agentos', `refs/heads/${branch}`, commit]);
       await note({ head: commit });
-      const tree = await git.text(['rev-parse', '--verify', `${commit}^{tree}`]);
+      const tree = await treeOf(commit);
       if (!(await holds(tree))) await git.run(['read-tree', '--reset', tree]);
       await nowHolds(tree);
       await shareIndex(place, gitDir);
     },
-    async ignoreMadeBySetup() {
+    hasSubmodules: () =>
+      access(join(place.directory, '.gitmodules')).then(
+        () => true,
+        () => false,
+      ),
+    async ignoreMadeBySetup(isUntouched = false) {
+      if (state.made === null && isUntouched && claim.isEmpty) await note({ made: [], ignored: [] });
       if (state.made === null) {
         const git = await ours();
         const made = await otherFiles(git, place, [], '', ['--directory', '--no-empty-directory']);
@@ -271,7 +293,7 @@ function createWorktree(
 
 async function submodules(
   { repository, env }: WorktreeOptions,
-  { gitDir }: Claim,
+  { gitDir }: Pick<Claim, 'gitDir'>,
   place: WorktreePlace,
   settings: readonly GitSetting[],
   force: boolean,
