@@ -17,10 +17,12 @@ export interface RemovalOptions {
   /** Null: not known. */
   branch: string | null;
   lockFile: string;
+  /** The refs of its pins, where they are known. */
+  pins?: readonly string[];
 }
 
 /** The worktree with all that is in it, its pins and our notes of it; not the branch. Only what git knows as one. */
-export async function removeWorktree({ repository, place, lockFile }: RemovalOptions): Promise<void> {
+export async function removeWorktree({ repository, place, lockFile, pins }: RemovalOptions): Promise<void> {
   const { directory } = place;
   await removeStaleGitLocks(place, [branch]);
   await inGitQueue(lockFile, async () => {
@@ -38,6 +40,6 @@ export async function removeWorktree({ repository, place, lockFile }: RemovalOpt
     await removeFolder(gitDir);
     await rmdir(dirname(gitDir)).catch(() => undefined);
   });
-  await removePins(repository, place.name);
+  await removePins(repository, place.name, pins);
   await removeFolder(place.stateFolder);
 }

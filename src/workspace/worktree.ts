@@ -116,9 +116,11 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
   const git = worktreeGit(place, gitDir, env, settings);
   await rm(`${place.indexFile}.lock`, { force: true });
   if (isNew) await rm(place.indexFile, { force: true });
-  const [, pins] = await Promise.all([
+  const [, pins, startTree] = await Promise.all([
     isNew || isMoved ? checkOut(git, place, commit) : null,
     openPins(repository, basename(options.directory)),
+    // Asked for next, and nobody waits for it here.
+    git.text(['rev-parse', '--verify', `${options.start}^{tree}`]),
   ]);
   // What is left of another commit where nothing was finished would count as made by the set-up.
   if (isNew && isMoved) await restoreTree(git, place, { tree: commit, isIndexed: true }, []);
@@ -130,7 +132,7 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
   const moved = isMoved ? { start: commit, head, made: null, ignored: [] } : {};
   const ready = { ...state, ...moved, ready: true };
   await writeWorktreeState(place, ready);
-  const worktree = createWorktree(options, place, { ...claim, state: ready }, settings, pins);
+  const worktree = createWorktree(options, place, { ...claim, state: ready }, settings, pins, startTree);
   return {
     worktree,
     isNew,
@@ -169,13 +171,14 @@ function createWorktree(
   claim: Claim,
   settings: readonly GitSetting[],
   pins: Pins,
+  startTree: string,
 ): Worktree {
   const { repository, lockFile, env } = options;
   const { branch } = claim.state;
   let { gitDir, state } = claim;
   /** What we last brought the private index to; another file in its place holds something else. */
   let indexed: { tree: string; stamp: string | null } | null = null;
-  const trees = new Map<string, string>();
+  const trees = new Map([[options.start, startTree]]);
   const reads = createBlobReader();
 
   const holds = async (tree: string): Promise<boolean> =>
@@ -287,7 +290,7 @@ function createWorktree(
       return (state.made ?? []).map(readable);
     },
     dropIgnored: async () => (await removeIgnored(await ours(), place, state.ignored)).map(readable),
-    remove: () => removeWorktree({ repository, place, branch, lockFile }),
+    remove: () => removeWorktree({ repository, place, branch, lockFile, pins: pins.refs() }),
   };
 }
 
