@@ -18,6 +18,9 @@ const FILES = 5_000;
 const IDS = ['41', '42', '43', '44', '45', '46'];
 const PARALLEL = 3;
 const OVERHEAD_LIMIT_MS = 3_000;
+const ALONE = 5;
+const ALONE_LIMIT_MS = 1_000;
+const MANY_FILES = 50_000;
 const PAIRS = 7;
 const RATIO_LIMIT = 1.2;
 const LIMIT_MS = 600_000;
@@ -25,39 +28,101 @@ const LIMIT_MS = 600_000;
 const run = promisify(execFile);
 
 /** What the engine adds to the time of agents and tests, and what a worktree of ours takes longer than git's own. */
-export function implementBench(): Promise<BenchRow[]> {
-  return withFolder(async (folder) => {
+export async function implementBench(): Promise<BenchRow[]> {
+  const rows = await withFolder(async (folder) => {
     const root = join(folder, 'repository');
     await createDesignedRepository(root, FILES, IDS);
-    return [...(await overhead(root, folder)), ...(await worktrees(root, folder))];
+    return [...(await overhead(root, folder)), ...(await alone(folder)), ...(await worktrees(root, folder))];
   });
+  return [...rows, ...(await withFolder(manyFiles))];
 }
 
-async function overhead(root: string, folder: string): Promise<BenchRow[]> {
+interface Implemented {
+  summary: Summary;
+  events: AgentosEvent[];
+  /** Per item, without its agent and its tests. */
+  engineMs: number[];
+  othersMs: number[];
+}
+
+async function implement(root: string, folder: string, ids: readonly string[], parallel: number): Promise<Implemented> {
   const reviewFile = join(folder, 'review.md');
   await writeFile(reviewFile, review({ verdict: 'APPROVED' }));
   const models = ['--implementer', `command:node '${IMPLEMENTER}'`, '--reviewer', `command:cat '${reviewFile}'`];
-  await run(PROGRAM, ['implement', '--all', '--parallel', `${PARALLEL}`, ...models], {
+  await run(PROGRAM, ['implement', ...ids, '--parallel', `${parallel}`, ...models], {
     cwd: root,
     env: { PATH: process.env['PATH'] ?? '', HOME: folder },
     timeout: LIMIT_MS,
     maxBuffer: 100e6,
   });
   const runs = join(root, '.agentos', 'runs');
-  const [runId = ''] = await readdir(runs);
+  const runId = (await readdir(runs)).sort().at(-1) ?? '';
   const summary = JSON.parse(await readFile(join(runs, runId, 'summary.json'), 'utf8')) as Summary;
   const lines = (await readFile(join(runs, runId, 'events.jsonl'), 'utf8')).split('\n').filter(Boolean);
   const events = lines.map((line) => JSON.parse(line) as AgentosEvent);
-  const items = summary.items.map(({ id, durationMs }) => ({ durationMs, others: timeOfOthers(events, id) }));
-  const own = items.map(({ durationMs, others }) => durationMs - others);
+  const othersMs = summary.items.map(({ id }) => timeOfOthers(events, id));
+  const engineMs = summary.items.map(({ durationMs }, index) => durationMs - (othersMs[index] ?? Number.NaN));
+  return { summary, events, engineMs, othersMs };
+}
+
+async function overhead(root: string, folder: string): Promise<BenchRow[]> {
+  const { summary, events, engineMs, othersMs } = await implement(root, folder, IDS, PARALLEL);
+  const files = FILES.toLocaleString('en');
   return [
-    shown(
-      `an item of ${FILES.toLocaleString('en')} files, ${PARALLEL} workers: agent and tests`,
-      inMs(median(items.map(({ others }) => others))),
-    ),
-    below('  the engine, median', median(own), OVERHEAD_LIMIT_MS, inMs),
-    below('  the engine, slowest', Math.max(...own), OVERHEAD_LIMIT_MS, inMs),
+    shown(`an item of ${files} files, ${PARALLEL} workers: agent and tests`, inMs(median(othersMs))),
+    below('  the engine, median', median(engineMs), OVERHEAD_LIMIT_MS, inMs),
+    below('  the engine, slowest', Math.max(...engineMs), OVERHEAD_LIMIT_MS, inMs),
     shown('  of that its worktree, median', inMs(median(summary.items.map(({ id }) => timeOfWorktree(events, id))))),
+  ];
+}
+
+/** Nothing else runs: what a person waits for. The same by hand is two checkouts' worth of git: made, committed, removed. */
+async function alone(folder: string): Promise<BenchRow[]> {
+  const root = join(folder, 'alone');
+  const ids = Array.from({ length: ALONE }, (_, index) => `${51 + index}`);
+  await createDesignedRepository(root, FILES, ids);
+  const engineMs: number[] = [];
+  const hand: number[] = [];
+  for (const id of ids) {
+    engineMs.push(...(await implement(root, folder, [id], 1)).engineMs);
+    hand.push(await byHand(root, folder, id));
+  }
+  return [
+    below('  the engine, one item alone, median', median(engineMs), ALONE_LIMIT_MS, inMs),
+    shown('  the same with git by hand', inMs(median(hand))),
+  ];
+}
+
+async function byHand(root: string, folder: string, id: string): Promise<number> {
+  const directory = join(folder, `by-hand-${id}`);
+  const env = { PATH: process.env['PATH'] ?? '', HOME: folder };
+  const git = (cwd: string, ...args: string[]): Promise<unknown> => run('git', args, { cwd, env });
+  const began = performance.now();
+  await git(root, 'worktree', 'add', '--quiet', '-b', `by-hand-${id}`, directory);
+  for (const what of ['tests', 'code', 'report']) {
+    await writeFile(join(directory, `${what}.js`), `// ${what}\n`);
+    await git(directory, 'add', '--all');
+    await git(directory, 'commit', '--quiet', '-m', what);
+  }
+  await git(root, 'worktree', 'remove', directory);
+  return performance.now() - began;
+}
+
+/** Three at once, in a repository in which making or deleting a worktree takes seconds: nobody waits for another's files. */
+async function manyFiles(folder: string): Promise<BenchRow[]> {
+  const root = join(folder, 'many');
+  const ids = ['61', '62', '63'];
+  await createDesignedRepository(root, MANY_FILES, ids);
+  const { summary, engineMs } = await implement(root, folder, ids, ids.length);
+  const succeeded = summary.items.filter(({ status }) => status === 'succeeded').length;
+  return [
+    {
+      name: `${MANY_FILES.toLocaleString('en')} files, ${ids.length} items at once: succeeded`,
+      value: `${succeeded}`,
+      target: `${ids.length}`,
+      ok: succeeded === ids.length,
+    },
+    shown('  the engine, median', inMs(median(engineMs))),
   ];
 }
 

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openRunTrace } from '../../src/telemetry/run-trace.ts';
-import { rssOf, workersOf } from './process-memory.ts';
+import { privateOf, workersOf } from './process-memory.ts';
 import { quantile } from './row.ts';
 
 export interface BatchRequest {
@@ -13,7 +13,7 @@ export interface BatchRequest {
   library: string;
   /** The URL of the bundled sleeping task; null: our own worker, which gets nothing to do. */
   task: string | null;
-  /** Holds the journals and the workers' compiled code. */
+  /** Holds the journals. */
   folder: string;
   items: number;
   parallel: number;
@@ -33,10 +33,14 @@ export interface BatchReport {
   firstStartMs: number;
   /** From the end of an item to the first line of the next, median; means something with one worker only. */
   dispatchMs: number;
-  warmWorkerRss: number;
-  busyWorkerRss: number;
-  peakRss: number;
+  /** Private bytes of the largest worker; null: none was there. */
+  warmWorkerBytes: number | null;
+  busyWorkerBytes: number | null;
+  /** Of this process. */
+  peakBytes: number;
 }
+
+const SAMPLE_EVERY_MS = 100;
 
 const request = JSON.parse(process.argv[2] ?? '') as BatchRequest;
 const { library, task, folder, items, parallel, steps, ms, warmMs = 0, stopAfterMs, exporterScript } = request;
@@ -46,8 +50,13 @@ const gaps: number[] = [];
 let began = 0;
 let freeSince = 0;
 let firstStartMs = 0;
-let busyWorkerRss = 0;
-const largestWorker = (): number => Math.max(0, ...workersOf(process.pid).map((pid) => rssOf(pid) ?? 0));
+let busyWorkerBytes: number | null = null;
+const largestWorker = (): number | null =>
+  workersOf(process.pid).reduce<number | null>((most, pid) => Math.max(most ?? 0, privateOf(pid) ?? 0) || null, null);
+let peakBytes = 0;
+const watch = setInterval(() => {
+  peakBytes = Math.max(peakBytes, privateOf(process.pid) ?? 0);
+}, SAMPLE_EVERY_MS);
 
 const trace =
   exporterScript === undefined
@@ -68,7 +77,7 @@ const coordinator = new ParallelCoordinator({
     script: workerScript(),
     env: { PATH: process.env['PATH'] ?? '' },
     cwd: folder,
-    compileCache: join(folder, 'compile-cache'),
+    compileCache: null,
   },
   maxRetries: 0,
   timeoutMs: 60_000,
@@ -89,10 +98,10 @@ const coordinator = new ParallelCoordinator({
 });
 coordinator.warmUp(parallel);
 await sleep(warmMs);
-const warmWorkerRss = largestWorker();
+const warmWorkerBytes = largestWorker();
 if (stopAfterMs !== undefined) {
   setTimeout(() => {
-    busyWorkerRss = largestWorker();
+    busyWorkerBytes = largestWorker();
     coordinator.stop(new AgentosError({ code: 'run-timeout', afterMs: stopAfterMs }));
   }, stopAfterMs);
 }
@@ -105,12 +114,13 @@ const ends = await coordinator.run(
   })),
 );
 await trace?.close({ exitCode: 0, giveUp: new AbortController().signal });
+clearInterval(watch);
 const report: BatchReport = {
   succeeded: ends.filter((end) => end.status === 'succeeded').length,
   firstStartMs,
   dispatchMs: quantile(gaps, 0.5),
-  warmWorkerRss,
-  busyWorkerRss,
-  peakRss: process.resourceUsage().maxRSS * 1024,
+  warmWorkerBytes,
+  busyWorkerBytes,
+  peakBytes: Math.max(peakBytes, privateOf(process.pid) ?? 0),
 };
 process.stdout.write(`${JSON.stringify(report)}\n`);

@@ -5,7 +5,7 @@ import { largeLld, largeReview } from './documents.ts';
 type Script = NonNullable<VendorOptions['script']>;
 
 /** Documents of about this size, streamed over seconds: a draft, a REVISE, the revised draft, an approval. */
-export function twoRounds(chars: number): Script {
+export function twoRounds(chars: number, chunkDelayMs: number): Script {
   const answerTo = (call: Parameters<Script>[0]): string => {
     const draft = largeLld(issueOf(call), chars);
     switch (taskOf(call)) {
@@ -18,5 +18,5 @@ export function twoRounds(chars: number): Script {
         return roundOf(call) === 1 ? largeReview(chars) : review({ verdict: 'APPROVED' });
     }
   };
-  return (call) => ({ text: answerTo(call), latencyMs: 200, chunkDelayMs: 1 });
+  return (call) => ({ text: answerTo(call), latencyMs: 200, chunkDelayMs });
 }
