@@ -5,7 +5,7 @@ import { createGit } from '../workspace/git.ts';
 import type { Project } from '../workspace/project.ts';
 import { openCommit } from '../workspace/repository.ts';
 import { type Batch, type CollectedItem, rolesOf } from './batch.ts';
-import { type PastCosts, readPastCosts } from './past-costs.ts';
+import type { PastCosts } from './past-costs.ts';
 
 /** An item that is to be worked on, with all the stages that are ahead of it. */
 interface PricedItem {
@@ -63,6 +63,7 @@ async function costEstimate(
   const unknown = { estimateUsd: null, pastItems: 0 };
   const metering = new Set(rolesOf(items.flatMap(({ ahead }) => ahead)).map((role) => meteringOf(role, config)));
   if (!metering.has('metered')) return metering.has('unmetered') ? unknown : { ...unknown, estimateUsd: 0 };
+  const { readPastCosts } = await import('./past-costs.ts');
   const past = await readPastCosts(paths, config.prices);
   const contextTokens = once(() => contextSize(project));
   const bySize = async (stage: Batch, role: Role, { chars }: CollectedItem): Promise<number | null> => {

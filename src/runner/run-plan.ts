@@ -8,9 +8,10 @@ import { type AgentosError, isDiskReason, toErrorRecord } from '../core/errors.t
 import type { AgentosEvent, ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
 import { exitCodeOf, isFailure } from '../core/exit-code.ts';
 import type { ItemId } from '../core/ids.ts';
+import type { WorkflowName } from '../core/paths.ts';
 import { cycleNote, type Plan, replacementLines } from '../core/plan.ts';
 import { retryOf } from '../core/retry.ts';
-import { countsOf, createTally, type ItemSummary, type ItemTally, type Summary } from '../core/summary.ts';
+import { type Asked, countsOf, createTally, type ItemSummary, type ItemTally, type Summary } from '../core/summary.ts';
 import { wordingOf } from '../core/wording.ts';
 import type { People } from '../output/people.ts';
 import { openRunFiles } from '../output/run-files.ts';
@@ -23,14 +24,12 @@ import { prepareStateFolder } from '../workspace/state-folder.ts';
 import { type Pipeline, rolesOf } from './batch.ts';
 import { createDiskWatch } from './disk-watch.ts';
 import { keptOf, placeOf } from './kept.ts';
-import { readPastCosts } from './past-costs.ts';
 import { openRunGateway, type RunGateway } from './run-gateway.ts';
 import { outputsIn, runIdOf, runRecord, storeSummary, summaryOf } from './run-record.ts';
 import { openTrace } from './run-tracing.ts';
 import { createSequel } from './sequel.ts';
 import { doneElsewhere, endedAlready, goesOnWith, isOpen, type StagedItem, stagedItem, stagesAhead } from './stages.ts';
 import { sweep } from './sweep.ts';
-import { askedOf, waitingItem } from './waiting-item.ts';
 
 export interface RunOptions {
   project: Project;
@@ -220,6 +219,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   });
   const resumed = gateway === null ? [] : open.filter(({ state }) => state === 'resumed');
   if (resumed.length > 0) {
+    const { readPastCosts } = await import('./past-costs.ts');
     const past = await readPastCosts(paths, config.prices);
     for (const { id } of resumed) gateway?.addEarlier(id, past.paidUsd(id));
   }
@@ -292,8 +292,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     const isAhead = ahead.some(({ workflow }) => workflow === 'implement');
     const kept = isAhead ? keptOf(project, id, last, options.retryFlags) : null;
     const reachedWorkflow = current.get(id)?.workflow ?? pipeline.stages[0].workflow;
-    const waiting = last.status === 'discuss' ? waitingItem(paths, id, [reachedWorkflow]) : null;
-    const question = waiting && askedOf(paths, waiting, placeOf(options.retryFlags));
+    const question = last.status === 'discuss' ? await questionOf(options, id, reachedWorkflow) : null;
     items.push(summaryOf(reachedWorkflow, reached, tally, paths.repository, { kept, question }));
   }
   const exitCode = exitCodeOf(
@@ -327,6 +326,16 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   emitRun({ type: 'run-finished', runId, exitCode, durationMs: systemClock.now() - startedMs });
   files.close();
   return summary;
+}
+
+async function questionOf(
+  { project, retryFlags }: RunOptions,
+  id: ItemId,
+  workflow: WorkflowName,
+): Promise<Asked | null> {
+  const { askedOf, waitingItem } = await import('./waiting-item.ts');
+  const waiting = waitingItem(project.paths, id, [workflow]);
+  return waiting && askedOf(project.paths, waiting, placeOf(retryFlags));
 }
 
 function now(): string {

@@ -45,23 +45,35 @@ test('--version is the version of the package', async () => {
   expect(ended).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' });
 });
 
-test('what --version loads holds no library but the parser of the command line', () => {
+/** A file of the built program with all that it imports before anything runs; of `follow` what it loads by name, too. */
+function loadedBy(entry: string, follow: RegExp = /$^/): Map<string, string> {
   const seen = new Map<string, string>();
   const visit = (file: string): void => {
     if (seen.has(file)) return;
     const text = readFileSync(file, 'utf8');
     seen.set(file, text);
-    for (const [, path = ''] of text.matchAll(/(?:\bfrom|\bimport)\s*\(?["'](\.{1,2}\/[\w./-]+\.js)["']/g)) {
-      // A command is loaded when it is called.
-      if (!path.includes('/commands/')) visit(join(dirname(file), path));
+    for (const [found, path = ''] of text.matchAll(/(?:\bfrom|\bimport)\s*\(?["'](\.{1,2}\/[\w./-]+\.js)["']/g)) {
+      if (!found.includes('(') || follow.test(path)) visit(join(dirname(file), path));
     }
   };
-  visit(join(PROJECT, 'dist/cli.js'));
+  visit(join(PROJECT, 'dist', entry));
+  return seen;
+}
+
+test('what --version loads holds no library but the parser of the command line', () => {
+  const seen = loadedBy('cli.js', /\/(?:start|run)-\w+\.js$/);
   const all = [...seen.values()].join('\n');
   expect(seen.size).toBeGreaterThan(2);
   expect(all).toContain('commander.unknownOption');
   for (const mark of ['ZodError', 'YAMLParseError', 'AI_APICallError', 'micromark']) expect(all).not.toContain(mark);
   expect(all.length).toBeLessThan(250_000);
+});
+
+test.each(['check', 'lld', 'implement'])('%s loads libraries only when it uses them', (command) => {
+  const all = [...loadedBy(`commands/${command}.js`).values()].join('\n');
+  expect(all).toContain('getBuiltinModule');
+  // Each would cost tens of milliseconds at every start.
+  for (const mark of ['ZodError', 'AI_APICallError', 'http2', 'from"node:']) expect(all, mark).not.toContain(mark);
 });
 
 const LONG = 'x'.repeat(65);
