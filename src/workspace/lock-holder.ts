@@ -22,7 +22,10 @@ export function readHolder(path: string): LockHolder | null {
   try {
     const { pid, processStart, since } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
     const isHolder =
-      Number.isInteger(pid) && (pid as number) > 0 && (processStart === null || typeof processStart === 'string') && typeof since === 'string';
+      Number.isInteger(pid) &&
+      (pid as number) > 0 &&
+      (processStart === null || typeof processStart === 'string') &&
+      typeof since === 'string';
     return isHolder ? ({ pid, processStart, since } as LockHolder) : null;
   } catch {
     return null;

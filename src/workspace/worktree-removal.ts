@@ -22,7 +22,7 @@ export interface RemovalOptions {
 }
 
 /** The worktree with all that is in it, its pins and our notes of it; not the branch. Only what git knows as one. */
-export async function removeWorktree({ repository, place, lockFile, pins }: RemovalOptions): Promise<void> {
+export async function removeWorktree({ repository, place, branch, lockFile, pins }: RemovalOptions): Promise<void> {
   const { directory } = place;
   await removeStaleGitLocks(place, [branch]);
   await inGitQueue(lockFile, async () => {
