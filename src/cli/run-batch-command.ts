@@ -46,7 +46,7 @@ export async function runBatchCommand(
     if (plan.items.length === 0) {
       for (const note of plan.notes) people.terminal.line(note);
       people.terminal.line(`Nothing to do: ${pipeline.stages.at(-1)?.nothingToDo}.`);
-      if (request.json) printJson(nothing(plan));
+      if (request.json) printJson(emptySummary(plan));
       return EXIT.ok;
     }
     const interrupt = watchInterrupts();
@@ -111,7 +111,8 @@ function showPlan(plan: Plan, show: (plan: Plan) => void): number {
   return EXIT.ok;
 }
 
-function nothing({ workflow, parallel }: Plan): unknown {
+/** Of a run that was not started, because there is nothing to do. */
+export function emptySummary({ workflow, parallel }: Pick<Summary, 'workflow' | 'parallel'>): unknown {
   const at = new Date().toISOString();
   return {
     runId: null,

@@ -97,6 +97,9 @@ test('resume has nothing to do when every item of the run is done', async () => 
   const ended = await agentos(['resume'], optionsOf(repository));
   expect(ended).toMatchObject({ code: 0, stderr: '' });
   expect(ended.stdout).toContain('Nothing to do');
+  const json = await agentos(['resume', '--json'], optionsOf(repository));
+  expect(json).toMatchObject({ code: 0, stderr: ended.stdout });
+  expect(JSON.parse(json.stdout)).toMatchObject({ workflow: 'lld', exitCode: 0, items: [] });
   expect(await repository.list('.agentos/runs')).toHaveLength(1);
 });
 

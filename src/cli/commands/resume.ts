@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { AgentosError } from '../../core/errors.ts';
+import { EXIT } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
 import type { Paths } from '../../core/paths.ts';
 import { pipelineNamed } from '../../runner/pipelines.ts';
 import { type RunHistory, readJson, readRun, runIds } from '../../workspace/run-history.ts';
 import { type BatchRequest, parseBatchFlags, retryFlagsOf } from '../batch-flags.ts';
 import { projectOf } from '../place-flags.ts';
-import { runBatchCommand } from '../run-batch-command.ts';
+import { emptySummary, runBatchCommand } from '../run-batch-command.ts';
 
 const configFlags = z.looseObject({
   drafter: z.string().optional(),
@@ -55,8 +56,11 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
   const { runId } = history;
   const ids = history.items.filter((item) => !DONE.has(item.status)).map((item) => parseItemId(item.id));
   if (ids.length === 0) {
-    process.stdout.write(`Nothing to do: every item of ${runId} is done.\n`);
-    return 0;
+    (given.json ? process.stderr : process.stdout).write(`Nothing to do: every item of ${runId} is done.\n`);
+    const { workflow } = history;
+    if (given.json)
+      process.stdout.write(`${JSON.stringify(emptySummary({ workflow, parallel: given.parallel.workers }))}\n`);
+    return EXIT.ok;
   }
   return runBatchCommand(
     pipelineNamed(history.workflow, record.request.until),
