@@ -7,7 +7,7 @@ import { agentos, startAgentos } from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
 import { startVendor } from '../support/vendor/index.ts';
 
-/** More with `npm run chaos`. */
+/** More where `AGENTOS_TEST_KILLS` says so. */
 const KILLS = Number(process.env['AGENTOS_TEST_KILLS'] ?? 4);
 /** Four rounds each for tests and code, and a review. */
 const CALLS = 9;

@@ -5,7 +5,7 @@ import { agentos, startAgentos } from '../support/program.ts';
 import { testRepository } from '../support/repository.ts';
 import { startVendor } from '../support/vendor/index.ts';
 
-/** More with `npm run chaos`. */
+/** More where `AGENTOS_TEST_KILLS` says so. */
 const KILLS = Number(process.env['AGENTOS_TEST_KILLS'] ?? 10);
 const MODELS = ['--drafter', 'anthropic:claude-opus-5', '--reviewer', 'google:gemini-3-pro-preview'];
 

@@ -16,6 +16,13 @@ export async function designedRepository(
   lld: (id: string) => string = lldFor,
 ): Promise<TestRepository> {
   const repository = await testRepository({}, { commit: false });
+  await commitProject(repository);
+  for (const id of ids) await approve(repository, id, lld(id));
+  return repository;
+}
+
+/** The first commit: a project whose tests really run. */
+export async function commitProject(repository: TestRepository): Promise<void> {
   await repository.write(
     'package.json',
     '{ "name": "sample", "type": "module", "scripts": { "test": "node --test" } }\n',
@@ -33,8 +40,6 @@ test('the answer', () => assert.equal(answer, 42));
   repository.git('config', 'user.email', 'test@localhost');
   repository.git('add', '--all');
   repository.git('commit', '--quiet', '-m', 'Start');
-  for (const id of ids) await approve(repository, id, lld(id));
-  return repository;
 }
 
 export async function approve(repository: TestRepository, id: string, body: string): Promise<void> {

@@ -1,18 +1,20 @@
 import { review } from './models.ts';
 import type { Answer, VendorOptions } from './vendor/index.ts';
 
-const TESTS = `import assert from 'node:assert/strict';
+/** Tests for the issue `id`, in the words of its LLD. */
+export const testsOf = (id: string): string => `import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { item42 } from '../src/item-42.js';
+import { item${id} } from '../src/item-${id}.js';
 
-test('010 adds the number', () => assert.equal(item42(1), 43));
-test('020 refuses text', () => assert.throws(() => item42('x'), TypeError));
+test('010 adds the number', () => assert.equal(item${id}(1), ${Number(id) + 1}));
+test('020 refuses text', () => assert.throws(() => item${id}('x'), TypeError));
 `;
-export const CODE = `export function item42(value) {
+export const codeOf = (id: string): string => `export function item${id}(value) {
   if (typeof value !== 'number') throw new TypeError('not a number');
-  return value + 42;
+  return value + ${id};
 }
 `;
+export const CODE = codeOf('42');
 export const MODELS_WITH_TOOLS = [
   '--implementer',
   'anthropic:claude-opus-5',
@@ -34,7 +36,9 @@ export function modelWithTools(call: Call): Answer {
       toolCalls: [
         {
           name: 'write',
-          input: isTests ? { path: 'test/item-42.test.js', content: TESTS } : { path: 'src/item-42.js', content: CODE },
+          input: isTests
+            ? { path: 'test/item-42.test.js', content: testsOf('42') }
+            : { path: 'src/item-42.js', content: CODE },
         },
       ],
     },

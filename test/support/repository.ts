@@ -15,12 +15,26 @@ export interface TestRepository {
 
 const IDENTITY = ['-c', 'user.name=Test', '-c', 'user.email=test@localhost', '-c', 'commit.gpgsign=false'];
 
+interface RepositoryOptions {
+  commit?: boolean;
+  /** Of its folder. */
+  name?: string;
+}
+
 /** A real git repository with one commit; `issues` by id. Its path has spaces and a letter outside ASCII. */
 export async function testRepository(
   issues: Record<string, string>,
-  options: { commit?: boolean; name?: string } = {},
+  options: RepositoryOptions = {},
 ): Promise<TestRepository> {
-  const folder = await testFolder();
+  return repositoryIn(await testFolder(), issues, options);
+}
+
+/** The same in a folder whose removal is the caller's business. */
+export async function repositoryIn(
+  folder: string,
+  issues: Record<string, string>,
+  options: RepositoryOptions = {},
+): Promise<TestRepository> {
   const root = join(folder, options.name ?? 'repo sitory');
   const home = join(folder, 'home');
   await mkdir(join(root, 'issues'), { recursive: true });
