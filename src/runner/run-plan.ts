@@ -282,6 +282,8 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     await Promise.race([gateway?.close(), killed]);
   }
 
+  // From here on the outcome is settled: a signal can't change it, and no event comes after `run-finished`.
+  interrupt.polite.removeEventListener('abort', onInterrupt);
   const finishedAt = new Date();
   const items: ItemSummary[] = [];
   for (const { id } of plan.items) {

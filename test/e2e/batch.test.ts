@@ -233,6 +233,20 @@ test('a second Ctrl+C ends at once, with a summary, also while ten workers are a
   await eventually('no process left', () => processesWith(`AGENTOS_WORKER=${run}`).length === 0, 2_000);
 });
 
+test('no event comes after run-finished, not even of a signal', async () => {
+  const { options } = await place([101]);
+  const program = startAgentos(['lld', '101', '--json', ...MODELS], options);
+  await program.printed('"type":"run-finished"');
+  program.child.kill('SIGINT');
+  const { stdout } = await program.ended;
+  const lines: { type?: string; exitCode?: number }[] = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(lines.findLast(({ type }) => type !== undefined)).toMatchObject({ type: 'run-finished', exitCode: 0 });
+  expect(lines.at(-1)).toMatchObject({ exitCode: 0, counts: { total: 1, succeeded: 1 } });
+});
+
 test('kill -9 of the program leaves no process behind within 2 s, not even one that left its group, and resume repeats no finished call', async () => {
   const { vendor, repository, options } = await place([1, 2, 3, 4]);
   const daemon = `command:setsid sh -c 'trap "" TERM; while true; do sleep 0.2; done' & sleep 30`;
