@@ -9,8 +9,7 @@ import { createGit } from '../workspace/git.ts';
 import { implementationsOf } from '../workspace/implementations.ts';
 import type { Project } from '../workspace/project.ts';
 import { commitFiles } from '../workspace/repository.ts';
-import { branchNameOf } from '../workspace/worktree.ts';
-import { branchesNear } from '../workspace/worktree-branch.ts';
+import { branchesNear, branchNameOf } from '../workspace/worktree-branch.ts';
 import { missingAgent } from '../writer/agents/missing-agent.ts';
 import type { Batch, CollectedItem } from './batch.ts';
 

@@ -10,7 +10,8 @@ import { writeFileAtomic } from '../workspace/atomic-file.ts';
 import { copyIgnored } from '../workspace/copy-ignored.ts';
 import type { Git } from '../workspace/git.ts';
 import { detectSetup, runSetup } from '../workspace/setup.ts';
-import { branchNameOf, openWorktree, type Worktree } from '../workspace/worktree.ts';
+import { openWorktree, type Worktree } from '../workspace/worktree.ts';
+import { branchNameOf } from '../workspace/worktree-branch.ts';
 
 export interface WorkspaceOptions {
   git: Git;

@@ -319,42 +319,6 @@ async function namesIn(repository: Git, commit: string): Promise<string[]> {
   return listing.toString('utf8').split('\0');
 }
 
-/** The longest slug in characters, and in the bytes that a file name has room for beside the id. */
-const SLUG_CHARACTERS = 60;
-const SLUG_BYTES = 150;
-/** Letters that are no plain letter with a mark. */
-const PLAIN: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };
-
-/** `agentos/42-a-short-title`. Letters of other scripts stay; git and file systems take them. */
-export function branchNameOf(id: string, title: string): string {
-  const letters = title
-    .toLowerCase()
-    .replace(/[ßæœøłđðþı]/g, (letter) => PLAIN[letter] ?? letter)
-    .normalize('NFKD')
-    .replace(/(\p{Script=Latin})\p{M}+/gu, '$1')
-    .normalize('NFC')
-    .replace(/['’]/g, '');
-  let slug = '';
-  for (const word of letters.split(/[^\p{L}\p{N}\p{M}]+/u).filter(Boolean)) {
-    const longer = slug === '' ? word : `${slug}-${word}`;
-    if (Array.from(longer).length > SLUG_CHARACTERS || Buffer.byteLength(longer) > SLUG_BYTES) {
-      if (slug === '') slug = cut(word);
-      break;
-    }
-    slug = longer;
-  }
-  return slug === '' ? `agentos/${id}` : `agentos/${id}-${slug}`;
-}
-
-function cut(word: string): string {
-  let short = '';
-  for (const letter of Array.from(word).slice(0, SLUG_CHARACTERS)) {
-    if (Buffer.byteLength(short + letter) > SLUG_BYTES) break;
-    short += letter;
-  }
-  return short;
-}
-
 /** Asked before anything is paid for: without a name and an address nothing can be committed in the end. */
 export async function requireIdentity(git: Git): Promise<void> {
   const known = ['GIT_AUTHOR_IDENT', 'GIT_COMMITTER_IDENT'].map((who) => git.run(['var', who]));
