@@ -87,6 +87,8 @@ export interface Paths {
   undone(workflow: WorkflowName, id: ItemId): string;
   checkpoint(workflow: WorkflowName, id: ItemId): string;
   lock(workflow: WorkflowName, id: ItemId): string;
+  /** Serialises changes to git's worktrees over all processes. */
+  gitQueue: string;
   run(runId: string): RunPaths;
 }
 
@@ -124,6 +126,7 @@ export function pathsOf(repository: string, base: string, work = base): Paths {
     undone: (workflow, id) => join(base, 'undone', `${workflow}-${id}`),
     checkpoint: (workflow, id) => join(base, 'checkpoints', `${workflow}-${id}.db`),
     lock: (workflow, id) => join(base, 'locks', `${workflow}-${id}.lock`),
+    gitQueue: join(base, 'locks', 'git-worktree.lock'),
     run: (runId) => {
       const directory = join(base, 'runs', runId);
       return {

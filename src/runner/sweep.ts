@@ -1,11 +1,12 @@
-import { rm } from 'node:fs/promises';
-import { basename, dirname } from 'node:path';
+import { rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { acquireLock } from '../coordinator/lock.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import type { Plan } from '../core/plan.ts';
 import { removeCheckpoint } from '../workspace/clean-checkpoint.ts';
 import { itemNamed, type NamedItem, namesIn, workedOnBy } from '../workspace/clean-items.ts';
+import { createGit } from '../workspace/git.ts';
 import type { Project } from '../workspace/project.ts';
 import { unfinishedFiles } from '../workspace/unfinished-files.ts';
 import { pipelineNamed } from './pipelines.ts';
@@ -13,7 +14,7 @@ import { isOpen } from './stages.ts';
 
 /**
  * Removes what runs that were killed left behind and nobody will ask for again: files on their way to their place, locks,
- * and checkpoints of items that are done. What can't be removed stays; a run doesn't fail for it.
+ * checkpoints of items that are done, and worktrees of such items. What can't be removed stays; a run doesn't fail for it.
  */
 export async function sweep(project: Project, plan: Plan): Promise<void> {
   const { paths } = project;
@@ -28,6 +29,22 @@ export async function sweep(project: Project, plan: Plan): Promise<void> {
     const ids = others.filter((item) => item.workflow === workflow).map(({ id }) => id);
     for (const id of await doneOf(project, workflow, ids))
       await underLock(project, { workflow, id }, () => removeCheckpoint(paths.checkpoint(workflow, id)));
+  }
+  await sweepWorktrees(project, open).catch(() => undefined);
+}
+
+async function sweepWorktrees(project: Project, open: ReadonlySet<string>): Promise<void> {
+  const { paths, childEnv } = project;
+  // Most repositories have none, and are spared the call of git.
+  const isLinked = await stat(join(paths.repository, '.git')).then((found) => !found.isDirectory());
+  const known = await namesIn(join(paths.repository, '.git', 'worktrees'));
+  if (!isLinked && known.length === 0 && (await namesIn(join(paths.work, 'worktree-state'))).length === 0) return;
+  const { judgeWorktrees, removeJudged } = await import('../workspace/clean-worktrees.ts');
+  const git = createGit(paths.repository, childEnv);
+  for (const verdict of await judgeWorktrees({ paths, git, env: childEnv, place: [] }, (name) => !open.has(name))) {
+    const item = itemNamed(verdict.place.name);
+    if (item === null || verdict.keep) continue;
+    await underLock(project, item, () => removeJudged({ git, gitQueue: paths.gitQueue }, verdict));
   }
 }
 

@@ -41,7 +41,7 @@ export async function preparedWorktree(options: WorkspaceOptions): Promise<Prepa
     directory: paths.worktree('implement', id),
     branch: branchNameOf(id, title),
     start,
-    lockFile: join(paths.base, 'locks', 'git-worktree.lock'),
+    lockFile: paths.gitQueue,
     env,
   });
   for (const text of warnings) emit({ type: 'notice', text });

@@ -2,9 +2,12 @@ import { basename, dirname, join } from 'node:path';
 import { type CleanEntry, type CleanOptions, discardCommand } from './clean-entry.ts';
 import { isImplemented, itemNamed, namesIn, tipOf, uncommittedIn, workedOnBy } from './clean-items.ts';
 import type { Git } from './git.ts';
+import { removeFolder } from './worktree-folder.ts';
 import { BEING_MADE, lockReason } from './worktree-opening.ts';
+import { removePins } from './worktree-pins.ts';
 import { placeIn, realFolder, type WorktreePlace, worktreeStates } from './worktree-place.ts';
 import { registrations } from './worktree-registration.ts';
+import { removeWorktree } from './worktree-removal.ts';
 import { readWorktreeState } from './worktree-state.ts';
 
 const MOST_NAMED = 3;
@@ -16,32 +19,58 @@ export interface WorktreeVerdict {
   /** For its removal. */
   place: WorktreePlace;
   branch: string | null;
-  isRegistered: boolean;
+  gitDir: string | null;
 }
 
-export async function judgeWorktrees(options: CleanOptions): Promise<WorktreeVerdict[]> {
-  const { paths, git } = options;
-  const commonDir = await git.text(['rev-parse', '--path-format=absolute', '--git-common-dir']);
-  const folder = await realFolder(paths.worktrees);
-  const known = (await registrations(commonDir)).filter(({ directory }) => dirname(directory) === folder);
-  const names = new Set([
-    ...(await namesIn(folder)),
-    ...(await namesIn(worktreeStates(dirname(folder)))),
-    ...known.map(({ directory }) => basename(directory)),
-  ]);
+type JudgeOptions = Pick<CleanOptions, 'paths' | 'git' | 'env' | 'place'>;
+
+/** `isWanted`: by the name of the worktree. */
+export async function judgeWorktrees(
+  options: JudgeOptions,
+  isWanted: (name: string) => boolean = () => true,
+): Promise<WorktreeVerdict[]> {
   const verdicts: WorktreeVerdict[] = [];
-  for (const name of [...names].sort()) {
-    const place = placeIn(commonDir, join(folder, name));
-    const gitDir = known.find(({ directory }) => directory === place.directory)?.gitDir ?? null;
-    verdicts.push(await judge(options, place, gitDir));
-  }
+  for (const one of await worktreesIn(options)) if (isWanted(one.place.name)) verdicts.push(await judge(options, one));
   return verdicts;
 }
 
+/** The worktree or what is left of it, with its pins and our notes. */
+export async function removeJudged(
+  { git, gitQueue }: Pick<CleanOptions, 'git' | 'gitQueue'>,
+  { place, branch, gitDir }: WorktreeVerdict,
+): Promise<void> {
+  if (gitDir !== null) await removeWorktree({ repository: git, place, branch, lockFile: gitQueue });
+  await removePins(git, place.name);
+  await removeFolder(place.stateFolder);
+}
+
+interface FoundWorktree {
+  place: WorktreePlace;
+  /** Git's own folder for it. */
+  gitDir: string | null;
+  isThere: boolean;
+}
+
+async function worktreesIn({ paths, git }: JudgeOptions): Promise<FoundWorktree[]> {
+  const commonDir = await git.text(['rev-parse', '--path-format=absolute', '--git-common-dir']);
+  const folder = await realFolder(paths.worktrees);
+  const known = (await registrations(commonDir)).filter(({ directory }) => dirname(directory) === folder);
+  const there = new Set(await namesIn(folder));
+  const names = new Set([
+    ...there,
+    ...(await namesIn(worktreeStates(dirname(folder)))),
+    ...known.map(({ directory }) => basename(directory)),
+  ]);
+  return [...names].sort().map((name) => {
+    const place = placeIn(commonDir, join(folder, name));
+    const gitDir = known.find(({ directory }) => directory === place.directory)?.gitDir ?? null;
+    return { place, gitDir, isThere: there.has(name) };
+  });
+}
+
 async function judge(
-  { paths, git, env, place: flags }: CleanOptions,
-  place: WorktreePlace,
-  gitDir: string | null,
+  { paths, git, env, place: flags }: JudgeOptions,
+  { place, gitDir, isThere }: FoundWorktree,
 ): Promise<WorktreeVerdict> {
   const { directory, name } = place;
   const state = await readWorktreeState(place);
@@ -51,10 +80,9 @@ async function judge(
     keep,
     place,
     branch,
-    isRegistered: gitDir !== null,
+    gitDir,
   });
   const item = itemNamed(name);
-  const isThere = (await namesIn(dirname(directory))).includes(name);
   if (item === null || (isThere && state === null && gitDir === null)) return verdict(true, 'no worktree of ours');
   const pid = workedOnBy(paths, item);
   if (pid !== null) return verdict(true, `process ${pid} is working on it`);

@@ -5,13 +5,12 @@ import { removeCheckpoint } from './clean-checkpoint.ts';
 import { type CleanEntry, type Cleaned, type CleanOptions, discardCommand } from './clean-entry.ts';
 import { isDone, itemNamed, type NamedItem, namesIn, workedOnBy } from './clean-items.ts';
 import { judgeRuns } from './clean-runs.ts';
-import { judgeWorktrees, orphanedPins, type WorktreeVerdict } from './clean-worktrees.ts';
+import { judgeWorktrees, orphanedPins, removeJudged, type WorktreeVerdict } from './clean-worktrees.ts';
 import { inGitQueue } from './git-queue.ts';
 import { isHolderAlive, readHolder } from './lock-holder.ts';
 import { unfinishedFiles } from './unfinished-files.ts';
 import { removeFolder } from './worktree-folder.ts';
 import { removePins } from './worktree-pins.ts';
-import { removeWorktree } from './worktree-removal.ts';
 
 const HALF_WRITTEN_MS = 60_000;
 const TAKE_OVER_MS = 5_000;
@@ -75,14 +74,9 @@ async function removeOne({ claim }: CleanOptions, { item, remove }: Candidate): 
   }
 }
 
-function worktreeCandidate({ git, gitQueue }: CleanOptions, verdict: WorktreeVerdict): Candidate {
-  const { entry, keep, place, branch, isRegistered } = verdict;
-  const remove = async (): Promise<void> => {
-    if (isRegistered) await removeWorktree({ repository: git, place, branch, lockFile: gitQueue });
-    await removePins(git, place.name);
-    await removeFolder(place.stateFolder);
-  };
-  return { entry, keep, item: itemNamed(entry.name), remove };
+function worktreeCandidate(options: CleanOptions, verdict: WorktreeVerdict): Candidate {
+  const { entry, keep } = verdict;
+  return { entry, keep, item: itemNamed(entry.name), remove: () => removeJudged(options, verdict) };
 }
 
 async function checkpointsOf(options: CleanOptions, worktrees: ReadonlySet<string>): Promise<Candidate[]> {

@@ -48,6 +48,28 @@ test('an unfinished implementation that is thrown away begins anew, with its tes
   expect((await callsOf(state)).map(({ phase }) => phase)).toEqual(['tests', 'code']);
 });
 
+test('the worktree of a done item that could not be removed at its end goes with the next run', async () => {
+  const repository = await designedRepository(['42', '43']);
+  const lines = await commandLine(repository, {});
+  expect((await inside(repository, lines)).code).toBe(0);
+  const branch = repository.git('branch', '--list', 'agentos/42*', '--format=%(refname:short)').trim();
+  const head = repository.git('rev-parse', branch).trim();
+  repository.git('worktree', 'add', '--quiet', WORKTREE, branch);
+  const start = repository.git('rev-parse', 'main').trim();
+  const notes = { branch, start, head, ready: true, made: [], ignored: [] };
+  await repository.write('.agentos/worktree-state/implement-42/state.json', JSON.stringify(notes));
+  await repository.write(`${WORKTREE}/mine.txt`, 'not committed');
+
+  const next = lines.map((word) => (word === '42' ? '43' : word));
+  expect((await inside(repository, next)).code).toBe(0);
+  expect(existsSync(join(repository.root, WORKTREE))).toBe(true);
+  await rm(join(repository.root, WORKTREE, 'mine.txt'));
+  expect((await inside(repository, ['lld', '43', '--offline'])).code).toBe(0);
+  expect(existsSync(join(repository.root, WORKTREE))).toBe(false);
+  expect(repository.git('worktree', 'list').trim().split('\n')).toHaveLength(1);
+  expect(repository.git('rev-parse', branch).trim()).toBe(head);
+});
+
 test('what a run is at is neither thrown away nor offered to be', async () => {
   const repository = await designedRepository(['42']);
   const hold = join(repository.home, '..', 'hold');

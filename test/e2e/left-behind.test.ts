@@ -81,6 +81,23 @@ test('what killed writers left is removed by the next run, and by clean; what li
   expect(kept.filter(isThere)).toEqual(kept);
 });
 
+test('what is left of a worktree whose files are gone is removed by the next run', async () => {
+  const { repository, models, options } = await place('1');
+  const { root } = repository;
+  const git = (...args: string[]): string => repository.git(...args);
+  const name = 'implement-7';
+  git('worktree', 'add', '--quiet', '-b', 'agentos/7-done', `.agentos/worktrees/${name}`);
+  git('update-ref', `refs/agentos/${name}/1`, 'HEAD');
+  await rm(join(root, '.agentos'), { recursive: true });
+  // One of a person, whose files are on a disk that is not mounted.
+  git('worktree', 'add', '--quiet', '-b', 'mine', '../mine');
+  await rm(join(root, '..', 'mine'), { recursive: true });
+  expect((await agentos(['lld', '1', ...models.flags], options)).code).toBe(0);
+  expect(await repository.list('.git/worktrees')).toEqual(['mine']);
+  expect(git('for-each-ref', 'refs/agentos')).toBe('');
+  expect(git('branch', '--list', 'agentos/7-done')).toContain('agentos/7-done');
+});
+
 test('a state folder that is deleted in the middle of a run costs its history, and locks nobody out', async () => {
   const { repository, models, options } = await place('1', '2');
   await models.hold('review-lld', '1');

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { z } from 'zod';
 import { acquireLock } from '../../coordinator/lock.ts';
 import { AgentosError, codeOf } from '../../core/errors.ts';
@@ -58,7 +57,7 @@ export async function cleanCommand(rawFlags: unknown): Promise<number> {
     paths,
     git: createGit(paths.repository, childEnv),
     dryRun,
-    gitQueue: join(paths.base, 'locks', 'git-worktree.lock'),
+    gitQueue: paths.gitQueue,
   };
   const { removed, kept } =
     ids === undefined
