@@ -108,11 +108,14 @@ interface Excuse {
   forgets: boolean;
 }
 
+/** A model's program that was under way when the parent died may still reach its vendor before it is ended. */
+const AFTERMATH_MS = 500;
+
 function excuseOf({ fault, fromMs, toMs }: Fired, parallel: number): Excuse {
   const excuse = { fromMs, toMs, left: 1, forgets: false };
   switch (fault.kind) {
     case 'kill':
-      return { ...excuse, left: fault.whom === 'parent' ? parallel : 1 };
+      return fault.whom === 'parent' ? { ...excuse, toMs: toMs + AFTERMATH_MS, left: parallel } : excuse;
     case 'signal':
       return { ...excuse, left: parallel };
     case 'disk-full':
