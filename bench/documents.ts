@@ -10,8 +10,8 @@ const WARM_UP = 60;
 const RUNS = 100;
 const LIMIT_MS = 10;
 
-type Checks = typeof import('../src/governance/lld/checks.ts');
-type Reader = typeof import('../src/governance/review/reader.ts');
+type Checks = typeof import('../src/documents/lld/checks.ts');
+type Reader = typeof import('../src/documents/review/reader.ts');
 
 /** Reading a document that was never read before, in a process that has read others. */
 export function documentsBench(): Promise<BenchRow[]> {

@@ -10,7 +10,7 @@ export { AgentosError, type ErrorCode, type ErrorRecord, type Problem, type Retr
 export type { ItemEvent, ItemStatus } from './core/events.ts';
 export { type VendorKey, type VendorName } from './core/keys.ts';
 export { Secret } from './core/secret.ts';
-export { CredentialCoordinator, type Reservation } from './gateway/credential-coordinator.ts';
+export { CredentialCoordinator, type Reservation } from './library/credential-coordinator.ts';
 export type { Journal, StepContext, StepKey, StepRecord, StepResult } from './journal/port.ts';
 export type { BatchEvent, BatchItem, BatchOptions } from './library/batch-options.ts';
 export type { BatchItemError, BatchItemResult, BatchResult } from './library/batch-result.ts';

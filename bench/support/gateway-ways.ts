@@ -1,6 +1,6 @@
 import { Secret } from '../../src/core/secret.ts';
-import { createCredentialPool } from '../../src/gateway/pool.ts';
-import type { LeaseRequest } from '../../src/gateway/port.ts';
+import { createCredentialPool } from '../../src/pool/pool.ts';
+import type { LeaseRequest } from '../../src/pool/port.ts';
 import type { Way, World } from './gateway-run.ts';
 import type { Exchange } from './gateway-wire.ts';
 

@@ -5,7 +5,7 @@ import { durationFlag } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import { flagWords } from '../core/shell-word.ts';
-import type { Until } from '../runner/pipelines.ts';
+import type { Until } from '../run/pipelines.ts';
 import { readItemId } from './item-id.ts';
 import { placeValues } from './place-flags.ts';
 

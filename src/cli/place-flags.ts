@@ -1,6 +1,6 @@
 import type { ConfigFlags } from '../core/config.ts';
 import { flagWords } from '../core/shell-word.ts';
-import { openProject, type Project } from '../workspace/project.ts';
+import { openProject, type Project } from '../run/project.ts';
 
 /** Flags that say where: every command that looks at a repository has them. */
 export interface PlaceFlags {

@@ -1,5 +1,5 @@
 import module from 'node:module';
-import { compiledCodeFolder } from '../workspace/compiled-code.ts';
+import { compiledCodeFolder } from '../process/compiled-code.ts';
 
 // Before anything else is loaded, so that all of it is read from there the next time.
 const folder = compiledCodeFolder();

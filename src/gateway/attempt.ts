@@ -1,13 +1,13 @@
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import { MASK } from '../core/mask.ts';
-import { detailOf } from '../provider/detail.ts';
-import type { Fields } from '../provider/json-fields.ts';
-import { readRetryAfterMs } from '../provider/retry-after.ts';
-import { vendorFailure } from '../provider/vendor-failure.ts';
+import { detailOf } from '../models/detail.ts';
+import type { Fields } from '../models/json-fields.ts';
+import { readRetryAfterMs } from '../models/retry-after.ts';
+import { vendorFailure } from '../models/vendor-failure.ts';
 import type { Call } from './call.ts';
 import { keyHeader, plainHeaders, responseHeaders } from './headers.ts';
 import { createArrayMeter, createSseMeter, meterWhole, parseJson } from './meter.ts';
-import type { Lease, VendorAnswer } from './port.ts';
+import type { Lease, VendorAnswer } from '../pool/port.ts';
 import type { Sink } from './sink.ts';
 import type { Flight, Upstream } from './upstream.ts';
 import { createUsageEventFilter } from './usage-event-filter.ts';

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { systemClock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
-import { vendorFailure } from '../provider/vendor-failure.ts';
+import { vendorFailure } from '../models/vendor-failure.ts';
 import { failureHeaders, failureOf } from './failure.ts';
 import type { Headers } from './headers.ts';
 import { parseJson } from './meter.ts';

@@ -11,7 +11,7 @@ import type { Call } from './call.ts';
 import type { GatewayEvent } from './events.ts';
 import { failureOf } from './failure.ts';
 import { createLeaseWait, type LeaseWait } from './lease-wait.ts';
-import type { Pool } from './port.ts';
+import type { Pool } from '../pool/port.ts';
 import type { Sink } from './sink.ts';
 import { expectedCostUsd, type Spending } from './spending.ts';
 import { tracedAttempt, tracedWait } from './traced-call.ts';

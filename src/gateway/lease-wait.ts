@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import { formatDuration } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
-import type { Lease, LeaseRequest, Outlook, Pool } from './port.ts';
+import type { Lease, LeaseRequest, Outlook, Pool } from '../pool/port.ts';
 
 /** Waits shorter than this are not worth an event. */
 const MOMENT_MS = 1_000;

@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf } from '../provider/json-fields.ts';
+import { type Fields, fieldsOf } from '../models/json-fields.ts';
 import { createSseReader } from './sse-reader.ts';
 import { emptyTally, type Tally, type WireFormat } from './vendors/format.ts';
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { AgentosError } from '../core/errors.ts';
-import { type Fields, fieldsOf } from '../provider/json-fields.ts';
+import { type Fields, fieldsOf } from '../models/json-fields.ts';
 import type { Call } from './call.ts';
 import { requestHeaders } from './headers.ts';
 import { parseJson } from './meter.ts';

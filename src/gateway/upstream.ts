@@ -5,8 +5,8 @@ import { createBrotliDecompress, createUnzip, createZstdDecompress } from 'node:
 import { systemClock } from '../core/clock.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
-import { detailOf } from '../provider/detail.ts';
-import type { VendorAgents } from '../provider/vendor-agents.ts';
+import { detailOf } from '../models/detail.ts';
+import type { VendorAgents } from '../models/vendor-agents.ts';
 import type { Headers } from './headers.ts';
 
 export interface UpstreamRequest {

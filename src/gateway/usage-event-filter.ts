@@ -1,4 +1,4 @@
-import { fieldsOf } from '../provider/json-fields.ts';
+import { fieldsOf } from '../models/json-fields.ts';
 import { parseJson } from './meter.ts';
 import { isUsageOnly } from './vendors/openai-chat.ts';
 

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { AgentosError, systemCode } from '../core/errors.ts';
-import { diskFault } from '../workspace/disk.ts';
+import { diskFault } from '../process/disk.ts';
 import { keepAside } from './database-files.ts';
 
 /**

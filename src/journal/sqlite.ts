@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
-import { freeBytes } from '../workspace/disk.ts';
+import { freeBytes } from '../process/disk.ts';
 import { claimDatabase, deleteDrafts } from './claim.ts';
 import { deleteDatabase } from './database-files.ts';
 import { JournalFault, journalError } from './fault.ts';

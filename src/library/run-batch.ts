@@ -10,7 +10,7 @@ import { sinkOf } from '../output/sink.ts';
 import { wantsColour } from '../output/terminal.ts';
 import { readUserResult } from '../worker/user-result.ts';
 import type { UserTaskInput } from '../worker/user-task.ts';
-import { prepareStateFolder } from '../workspace/state-folder.ts';
+import { prepareStateFolder } from '../process/state-folder.ts';
 import type { BatchOptions } from './batch-options.ts';
 import { type BatchPaths, batchPaths } from './batch-paths.ts';
 import { type BatchItemResult, type BatchResult, countsOf, itemResultOf } from './batch-result.ts';
@@ -71,7 +71,7 @@ async function workOff(
 ): Promise<ItemEnd[]> {
   if (open.length === 0) return [];
   // Loaded here, because a task that imports us for one class should not pay in every worker for what locks need.
-  const { acquireLock } = await import('../coordinator/lock.ts');
+  const { acquireLock } = await import('../process/lock.ts');
   const prefixer = output
     ? new OutputPrefixer({
         ...sinkOf(output),

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { packageRoot } from '../workspace/package-root.ts';
+import { packageRoot } from '../process/package-root.ts';
 
 /** The program that a `ParallelCoordinator` starts as its workers. */
 export function workerScript(): string {

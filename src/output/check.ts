@@ -1,6 +1,6 @@
-import { type Coverage, formatCoverage } from '../governance/coverage.ts';
-import type { LldFinding } from '../governance/lld/checks.ts';
-import type { Review } from '../governance/review/reader.ts';
+import { type Coverage, formatCoverage } from '../documents/coverage.ts';
+import type { LldFinding } from '../documents/lld/checks.ts';
+import type { Review } from '../documents/review/reader.ts';
 import { paint, printable, type Terminal } from './terminal.ts';
 
 /** One file as `check --json` prints it. */

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { AgentosError } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
-import { parseMarkdown, plainText } from '../governance/markdown.ts';
+import { parseMarkdown, plainText } from '../documents/markdown.ts';
 import { createDirectorySource, parseIssue } from './directory.ts';
 import type { IssueSource } from './port.ts';
 

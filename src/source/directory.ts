@@ -5,8 +5,8 @@ import { sha256 } from '../core/hash.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import { nearest } from '../core/nearest.ts';
 import { isInside } from '../core/paths.ts';
-import { readFrontMatter } from '../governance/lld/front-matter.ts';
-import { normaliseText, parseMarkdown, plainText } from '../governance/markdown.ts';
+import { readFrontMatter } from '../documents/lld/front-matter.ts';
+import { normaliseText, parseMarkdown, plainText } from '../documents/markdown.ts';
 import type { Issue, IssueSource } from './port.ts';
 
 const LARGEST_BYTES = 1_000_000;

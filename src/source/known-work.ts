@@ -1,8 +1,8 @@
 import { type FileHandle, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ItemId, isItemId } from '../core/ids.ts';
-import { readFrontMatter } from '../governance/lld/front-matter.ts';
-import { normaliseText } from '../governance/markdown.ts';
+import { readFrontMatter } from '../documents/lld/front-matter.ts';
+import { normaliseText } from '../documents/markdown.ts';
 
 /** The beginning of a document that is there already. */
 export interface KnownText {

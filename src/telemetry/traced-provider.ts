@@ -1,7 +1,7 @@
 import { codeOf } from '../core/errors.ts';
 import { parseModelSpec, vendorOf } from '../core/model-spec.ts';
 import type { Usage } from '../core/money.ts';
-import type { Provider } from '../provider/port.ts';
+import type { Provider } from '../models/port.ts';
 import { answerAttributes, askedAttributes, finishOf, questionContent, replyContent } from './gen-ai.ts';
 import { traced, wantsContent } from './tracer.ts';
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { runProgram } from '../workspace/program.ts';
+import { runProgram } from '../process/program.ts';
 import { isProgram } from './search-path.ts';
 import { shellQuoted } from './shell-script.ts';
 

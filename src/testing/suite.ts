@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { TestSettings } from '../core/config.ts';
-import { type ProgramEnd, runProgram } from '../workspace/program.ts';
+import { type ProgramEnd, runProgram } from '../process/program.ts';
 import type { RunnerName, TestOutcome, TestRun, TestRunOptions, TestSuite } from './port.ts';
 import { parseLcov } from './reports/lcov.ts';
 import type { Ask, Report, Runner, RunPlace } from './runner.ts';

@@ -1,5 +1,5 @@
 import type { GateEvidence } from '../core/gate.ts';
-import { type LldScenario, namesScenario } from '../governance/lld/scenarios.ts';
+import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import { isNotThereYet } from '../testing/not-there-yet.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
 import type { Baseline } from './baseline.ts';

@@ -1,5 +1,5 @@
 import type { GateEvidence } from '../core/gate.ts';
-import { type LldScenario, namesScenario } from '../governance/lld/scenarios.ts';
+import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { TestCase } from '../testing/port.ts';
 import { codeText } from './code-text.ts';
 import { leftOutLine } from './left-out.ts';

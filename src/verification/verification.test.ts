@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { expect, test } from 'vitest';
-import { type LldScenario, namesScenario } from '../governance/lld/scenarios.ts';
+import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { FileCoverage, LoadFailure, TestCase, TestRun } from '../testing/port.ts';
 import { baselineOf, whyNoBaseline } from './baseline.ts';
 import { coverageGate } from './coverage.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { type TestRepository, testRepository } from '../../test/support/repository.ts';
 import { pathsOf } from '../core/paths.ts';
-import { writeFrontMatter } from '../governance/lld/front-matter.ts';
-import { createGit, type Git } from '../workspace/git.ts';
-import { stackedBase } from '../workspace/stacked-base.ts';
+import { writeFrontMatter } from '../documents/lld/front-matter.ts';
+import { createGit, type Git } from '../git/git.ts';
+import { stackedBase } from '../git/stacked-base.ts';
 import { foundationsOf } from './implement-base.ts';
 
 interface Branches {

@@ -6,12 +6,12 @@ import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { traced } from '../telemetry/tracer.ts';
 import type { PreparedWorktree } from '../workflow/implement.ts';
-import { writeFileAtomic } from '../workspace/atomic-file.ts';
-import { copyIgnored } from '../workspace/copy-ignored.ts';
-import type { Git } from '../workspace/git.ts';
-import { detectSetup, runSetup } from '../workspace/setup.ts';
-import { openWorktree, type Worktree } from '../workspace/worktree.ts';
-import { branchNameOf } from '../workspace/worktree-branch.ts';
+import { writeFileAtomic } from '../process/atomic-file.ts';
+import { copyIgnored } from '../git/copy-ignored.ts';
+import type { Git } from '../git/git.ts';
+import { detectSetup, runSetup } from '../process/setup.ts';
+import { openWorktree, type Worktree } from '../git/worktree/worktree.ts';
+import { branchNameOf } from '../git/worktree/branch.ts';
 
 export interface WorkspaceOptions {
   git: Git;

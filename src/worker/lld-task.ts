@@ -1,6 +1,6 @@
 import { codeOf } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
-import { isRecordedIssue } from '../provider/offline/tour.ts';
+import { isRecordedIssue } from '../offline/tour.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import { runLld } from '../workflow/lld.ts';
 import { shownIssue } from '../workflow/lld-questions.ts';

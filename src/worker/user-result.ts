@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { writeFileAtomic } from '../workspace/atomic-file.ts';
+import { writeFileAtomic } from '../process/atomic-file.ts';
 
 /** What a finished item returned, and what for. */
 export interface UserResult {

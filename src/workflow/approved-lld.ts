@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { bodyHash, readFrontMatter, writeFrontMatter } from '../governance/lld/front-matter.ts';
-import { isLld } from '../governance/lld/is-lld.ts';
-import { normaliseText } from '../governance/markdown.ts';
+import { bodyHash, readFrontMatter, writeFrontMatter } from '../documents/lld/front-matter.ts';
+import { isLld } from '../documents/lld/is-lld.ts';
+import { normaliseText } from '../documents/markdown.ts';
 import { type Issue, isHashOf } from '../source/port.ts';
 
 /** Who approved what, as the front matter of the LLD says it. */

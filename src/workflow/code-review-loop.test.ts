@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { review } from '../../test/support/models.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
-import { type Decision, type DecisionKind, decisionOf } from '../governance/decision.ts';
-import { openFindings } from '../governance/ledger.ts';
-import { isTrustworthy, readReview } from '../governance/review/reader.ts';
+import { type Decision, type DecisionKind, decisionOf } from '../documents/decision.ts';
+import { openFindings } from '../documents/ledger.ts';
+import { isTrustworthy, readReview } from '../documents/review/reader.ts';
 import { type CodeReviewInput, type CodeReviewOutcome, codeReviewLoop } from './code-review-loop.ts';
 import type { OpenPoint } from './discussing.ts';
 

@@ -1,6 +1,6 @@
 import type { ItemEvent } from '../core/events.ts';
-import type { Decision } from '../governance/decision.ts';
-import { emptyLedger, type Ledger } from '../governance/ledger.ts';
+import type { Decision } from '../documents/decision.ts';
+import { emptyLedger, type Ledger } from '../documents/ledger.ts';
 import { type AskPerson, discuss, type LoopEnding } from './discussing.ts';
 import { endingOf, type ReviewEnding, readableReview } from './reviewing.ts';
 

@@ -2,7 +2,7 @@ import { relative, sep } from 'node:path';
 import type { ItemEvent } from '../core/events.ts';
 import { sha256 } from '../core/hash.ts';
 import type { Paths, WorkflowName } from '../core/paths.ts';
-import { type Decision, describeDecision } from '../governance/decision.ts';
+import { type Decision, describeDecision } from '../documents/decision.ts';
 import type { Journal } from '../journal/port.ts';
 import type { AskPerson, OpenPoint } from './discussing.ts';
 import { droppedRecord } from './dropped.ts';

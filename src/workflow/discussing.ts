@@ -1,5 +1,5 @@
-import { type Decision, recordDecision } from '../governance/decision.ts';
-import type { Ledger } from '../governance/ledger.ts';
+import { type Decision, recordDecision } from '../documents/decision.ts';
+import type { Ledger } from '../documents/ledger.ts';
 import type { ReviewEnding } from './reviewing.ts';
 
 /** What a loop can't decide by itself. */

@@ -1,12 +1,12 @@
 import { createTwoFilesPatch } from 'diff';
-import type { DocumentForm } from '../governance/document-form.ts';
-import { formatLedger, type Ledger } from '../governance/ledger.ts';
-import { readEdits } from '../governance/lld/edits.ts';
-import { documentFromReply } from '../governance/lld/reply.ts';
-import { saysNoChange } from '../governance/lld/revision.ts';
-import type { PromptName, Prompts } from '../governance/prompts.ts';
-import { unusableReview } from '../governance/review/reader.ts';
-import { tagged } from '../governance/tagged.ts';
+import type { DocumentForm } from '../documents/document-form.ts';
+import { formatLedger, type Ledger } from '../documents/ledger.ts';
+import { readEdits } from '../documents/lld/edits.ts';
+import { documentFromReply } from '../documents/lld/reply.ts';
+import { saysNoChange } from '../documents/lld/revision.ts';
+import type { PromptName, Prompts } from '../prompts/prompts.ts';
+import { unusableReview } from '../documents/review/reader.ts';
+import { tagged } from '../prompts/tags.ts';
 import type { ModelCall } from './model-caller.ts';
 import { describeFinding, type LoopQuestions, type ReviewInput } from './review-loop.ts';
 

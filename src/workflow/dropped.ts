@@ -2,8 +2,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { ItemId } from '../core/ids.ts';
 import type { Paths, WorkflowName } from '../core/paths.ts';
-import { type Decision, describeDecision } from '../governance/decision.ts';
-import { readFrontMatter, writeFrontMatter } from '../governance/lld/front-matter.ts';
+import { type Decision, describeDecision } from '../documents/decision.ts';
+import { readFrontMatter, writeFrontMatter } from '../documents/lld/front-matter.ts';
 import { type Issue, isHashOf } from '../source/port.ts';
 
 /** The field that names what was dropped: the same item with another text is pending again. */

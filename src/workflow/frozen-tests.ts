@@ -1,7 +1,7 @@
 import type { GateEvidence } from '../core/gate.ts';
 import { sha256 } from '../core/hash.ts';
-import type { FrozenFile } from '../governance/implementation/report.ts';
-import type { TreeChange, Worktree } from '../workspace/worktree.ts';
+import type { FrozenFile } from '../documents/implementation/report.ts';
+import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
 
 export const FROZEN = 'the tests are frozen while the code is written';
 

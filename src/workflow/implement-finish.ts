@@ -1,8 +1,8 @@
-import { describeDecision } from '../governance/decision.ts';
-import { commitMessage, oneLine } from '../governance/implementation/commit-message.ts';
-import { type ChangedFile, type Spending, writeReport } from '../governance/implementation/report.ts';
-import type { LldDocument } from '../governance/lld/document.ts';
-import type { Worktree } from '../workspace/worktree.ts';
+import { describeDecision } from '../documents/decision.ts';
+import { commitMessage, oneLine } from '../documents/implementation/commit-message.ts';
+import { type ChangedFile, type Spending, writeReport } from '../documents/implementation/report.ts';
+import type { LldDocument } from '../documents/lld/document.ts';
+import type { Worktree } from '../git/worktree/worktree.ts';
 import type { Durable } from './durable.ts';
 import type { ImplementDependencies, ImplementResult } from './implement.ts';
 import type { GateKeeper } from './implement-gates.ts';

@@ -1,5 +1,5 @@
 import { addUsage, type Usage } from '../core/money.ts';
-import type { Spending } from '../governance/implementation/report.ts';
+import type { Spending } from '../documents/implementation/report.ts';
 
 interface Used {
   usage: Usage;

@@ -5,7 +5,7 @@ import { testJournal } from '../../test/support/test-journal.ts';
 import { systemClock } from '../core/clock.ts';
 import { codeOf } from '../core/errors.ts';
 import type { TestOutcome, TestRun } from '../testing/port.ts';
-import type { Worktree } from '../workspace/worktree.ts';
+import type { Worktree } from '../git/worktree/worktree.ts';
 import { createDurable } from './durable.ts';
 import { createTestRuns, type TestRuns } from './implement-tests.ts';
 

@@ -5,9 +5,9 @@ import type { ItemEvent } from '../core/events.ts';
 import { sha256 } from '../core/hash.ts';
 import type { Usage } from '../core/money.ts';
 import type { Journal } from '../journal/port.ts';
-import { writeFileAtomic } from '../workspace/atomic-file.ts';
-import type { Worktree } from '../workspace/worktree.ts';
-import type { WriteReply, Writer, WritingPhase } from '../writer/port.ts';
+import { writeFileAtomic } from '../process/atomic-file.ts';
+import type { Worktree } from '../git/worktree/worktree.ts';
+import type { WriteReply, Writer, WritingPhase } from '../agent/port.ts';
 import type { Durable } from './durable.ts';
 import type { OutsideWatch } from './outside-watch.ts';
 

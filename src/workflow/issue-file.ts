@@ -1,4 +1,4 @@
-import { bodyHash, readFrontMatter, writeFrontMatter } from '../governance/lld/front-matter.ts';
+import { bodyHash, readFrontMatter, writeFrontMatter } from '../documents/lld/front-matter.ts';
 import type { Issue } from '../source/port.ts';
 import type { ApprovedBy } from './approved-lld.ts';
 
@@ -39,4 +39,17 @@ export function issueOfBrief(issue: Issue): IssueOfBrief {
     untouched: fields['bodyHash'] === bodyHash(body),
     body,
   };
+}
+
+/** What the front matter of an issue says of the brief that it is from. */
+export interface IssueOrigin {
+  id: ItemId;
+  fields: Readonly<Record<string, unknown>>;
+}
+
+/** The issues that were written from a brief, 2 before 10; more than one only where a person made copies. */
+export function issuesOf<T extends IssueOrigin>(brief: ItemId, issues: readonly T[]): T[] {
+  return issues
+    .filter(({ fields }) => String(fields['brief']) === brief)
+    .toSorted((a, b) => a.id.localeCompare(b.id, 'en', { numeric: true }));
 }

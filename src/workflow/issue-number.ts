@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path';
 import { AgentosError } from '../core/errors.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
-import { writeFileExclusive } from '../workspace/exclusive-file.ts';
+import { writeFileExclusive } from '../process/exclusive-file.ts';
 
 /** Each try is lost only to somebody who took that number in the same moment. */
 const MOST_TRIES = 1_000;

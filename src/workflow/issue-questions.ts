@@ -1,7 +1,7 @@
-import { type Duplicate, describeDuplicate, LIKELY_DUPLICATE } from '../governance/issue/duplicates.ts';
-import { ISSUE_FORM } from '../governance/issue/form.ts';
-import type { Prompts } from '../governance/prompts.ts';
-import { tagged } from '../governance/tagged.ts';
+import { type Duplicate, describeDuplicate, LIKELY_DUPLICATE } from '../documents/issue/duplicates.ts';
+import { ISSUE_FORM } from '../documents/issue/form.ts';
+import type { Prompts } from '../prompts/prompts.ts';
+import { tagged } from '../prompts/tags.ts';
 import type { Issue } from '../source/port.ts';
 import type { DocumentSubject } from './document-questions.ts';
 

@@ -1,15 +1,14 @@
 import { relative } from 'node:path';
 import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
-import { formatCoverage } from '../governance/coverage.ts';
-import { checkIssue } from '../governance/issue/checks.ts';
-import { describeDuplicate, findDuplicates, type KnownWork, LIKELY_DUPLICATE } from '../governance/issue/duplicates.ts';
-import { withoutReviewLog, withReviewLog } from '../governance/lld/review-log.ts';
+import { formatCoverage } from '../documents/coverage.ts';
+import { checkIssue } from '../documents/issue/checks.ts';
+import { describeDuplicate, findDuplicates, type KnownWork, LIKELY_DUPLICATE } from '../documents/issue/duplicates.ts';
+import { withoutReviewLog, withReviewLog } from '../documents/lld/review-log.ts';
 import { type Issue, type IssueSource, isHashOf } from '../source/port.ts';
-import { writeFileAtomic } from '../workspace/atomic-file.ts';
+import { writeFileAtomic } from '../process/atomic-file.ts';
 import { approvedDocument, type DocumentDependencies, type DocumentResult } from './document.ts';
-import { type IssueOrigin, issuesOf } from './issue-backlog.ts';
-import { approvedIssue, type IssueOfBrief, issueOfBrief } from './issue-file.ts';
+import { approvedIssue, type IssueOfBrief, type IssueOrigin, issueOfBrief, issuesOf } from './issue-file.ts';
 import { writeNumberedIssue } from './issue-number.ts';
 import { issueSubject, type LookAlike } from './issue-questions.ts';
 

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeFileAtomic } from '../workspace/atomic-file.ts';
+import { writeFileAtomic } from '../process/atomic-file.ts';
 
 export type VersionKind = 'issue' | 'draft' | 'verdict' | 'final';
 

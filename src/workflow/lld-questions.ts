@@ -1,6 +1,6 @@
-import { LLD_FORM } from '../governance/lld/form.ts';
-import type { Prompts } from '../governance/prompts.ts';
-import { tagged } from '../governance/tagged.ts';
+import { LLD_FORM } from '../documents/lld/form.ts';
+import type { Prompts } from '../prompts/prompts.ts';
+import { tagged } from '../prompts/tags.ts';
 import type { Issue } from '../source/port.ts';
 import type { DocumentSubject } from './document-questions.ts';
 

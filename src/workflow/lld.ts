@@ -1,11 +1,11 @@
 import { relative } from 'node:path';
-import { formatCoverage } from '../governance/coverage.ts';
-import { checkLld } from '../governance/lld/checks.ts';
-import { withReviewLog } from '../governance/lld/review-log.ts';
-import { withStatus } from '../governance/lld/status.ts';
+import { formatCoverage } from '../documents/coverage.ts';
+import { checkLld } from '../documents/lld/checks.ts';
+import { withReviewLog } from '../documents/lld/review-log.ts';
+import { withStatus } from '../documents/lld/status.ts';
 import type { Issue } from '../source/port.ts';
-import { writeFileAtomic } from '../workspace/atomic-file.ts';
-import { rememberDesign } from '../workspace/design-cache.ts';
+import { writeFileAtomic } from '../process/atomic-file.ts';
+import { rememberDesign } from './design-cache.ts';
 import { approvedLld, editedLld, readLldFile } from './approved-lld.ts';
 import { approvedDocument, type DocumentDependencies, type DocumentResult } from './document.ts';
 import { lldSubject } from './lld-questions.ts';

@@ -4,7 +4,7 @@ import type { ItemEvent } from '../core/events.ts';
 import { sha256 } from '../core/hash.ts';
 import type { Usage } from '../core/money.ts';
 import type { Journal } from '../journal/port.ts';
-import type { PromptPart, Provider } from '../provider/port.ts';
+import type { PromptPart, Provider } from '../models/port.ts';
 
 type CallRole = 'drafter' | 'reviewer';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { codeOf } from '../core/errors.ts';
-import type { OutsideView } from '../workspace/outside.ts';
+import type { OutsideView } from '../git/checkout-watch.ts';
 import { createOutsideWatch } from './outside-watch.ts';
 
 function scene() {

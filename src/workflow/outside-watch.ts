@@ -1,6 +1,6 @@
 import { AgentosError } from '../core/errors.ts';
-import type { OutsideView } from '../workspace/outside.ts';
-import { changesOutside } from '../workspace/outside-changes.ts';
+import type { OutsideView } from '../git/checkout-watch.ts';
+import { changesOutside } from './checkout-changes.ts';
 
 /** Finds what was changed outside of the worktree while something ran in it. */
 export interface OutsideWatch {

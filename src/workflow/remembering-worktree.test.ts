@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type WorktreeBench, worktreeBench } from '../../test/support/worktree.ts';
-import type { Worktree } from '../workspace/worktree.ts';
+import type { Worktree } from '../git/worktree/worktree.ts';
 import { rememberingWorktree } from './remembering-worktree.ts';
 
 interface Watched {

@@ -1,4 +1,4 @@
-import type { TreeChange, Worktree } from '../workspace/worktree.ts';
+import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
 
 /**
  * A worktree of which nothing is asked twice. What is between two trees never changes. And after a snapshot the folder is

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LLD_42 } from '../../test/fixtures/lld/lld-42.ts';
 import { review } from '../../test/support/models.ts';
-import { type Decision, type DecisionKind, decisionOf } from '../governance/decision.ts';
-import { documentForm } from '../governance/document-form.ts';
-import { openFindings } from '../governance/ledger.ts';
-import { checkLld } from '../governance/lld/checks.ts';
-import { LLD_FORM } from '../governance/lld/form.ts';
-import { isTrustworthy, readReview } from '../governance/review/reader.ts';
+import { type Decision, type DecisionKind, decisionOf } from '../documents/decision.ts';
+import { documentForm } from '../documents/document-form.ts';
+import { openFindings } from '../documents/ledger.ts';
+import { checkLld } from '../documents/lld/checks.ts';
+import { LLD_FORM } from '../documents/lld/form.ts';
+import { isTrustworthy, readReview } from '../documents/review/reader.ts';
 import type { OpenPoint } from './discussing.ts';
 import { type LoopOutcome, type ReviewInput, reviewLoop } from './review-loop.ts';
 

@@ -1,11 +1,11 @@
 import type { ItemEvent } from '../core/events.ts';
-import { type Decision, describeDecision } from '../governance/decision.ts';
-import type { DocumentFinding } from '../governance/document-finding.ts';
-import type { DocumentForm } from '../governance/document-form.ts';
-import { emptyLedger, type Ledger, openFindings } from '../governance/ledger.ts';
-import { foldResolvedQuestions, openQuestions } from '../governance/lld/fold-questions.ts';
-import { withGuards } from '../governance/lld/guards.ts';
-import { reviseDraft } from '../governance/lld/revision.ts';
+import { type Decision, describeDecision } from '../documents/decision.ts';
+import type { DocumentFinding } from '../documents/document-finding.ts';
+import type { DocumentForm } from '../documents/document-form.ts';
+import { emptyLedger, type Ledger, openFindings } from '../documents/ledger.ts';
+import { foldResolvedQuestions, openQuestions } from '../documents/lld/fold-questions.ts';
+import { withGuards } from '../documents/lld/guards.ts';
+import { reviseDraft } from '../documents/lld/revision.ts';
 import { type AskPerson, discuss, type LoopEnding } from './discussing.ts';
 import type { Lineage } from './lineage.ts';
 import { endingOf, type ReadReview, type ReviewEnding, readableReview } from './reviewing.ts';

@@ -1,6 +1,6 @@
 import type { ItemEvent } from '../core/events.ts';
-import { type Ledger, openFindings, recordReview, stuck } from '../governance/ledger.ts';
-import { isTrustworthy, type Review, readReview } from '../governance/review/reader.ts';
+import { type Ledger, openFindings, recordReview, stuck } from '../documents/ledger.ts';
+import { isTrustworthy, type Review, readReview } from '../documents/review/reader.ts';
 
 /** What is reviewed, and how the reviewer is asked. The two questions are paid: each is one durable step. */
 export interface Reviewing {

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { TreeChange, Worktree } from '../workspace/worktree.ts';
+import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
 
 /** Links among the changes that point out of the repository: on another machine there is nothing behind them. */
 export async function strayLinks(

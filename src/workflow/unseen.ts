@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { WorkflowName } from '../core/paths.ts';
-import { filledTemplate } from '../governance/filled-template.ts';
+import { filledTemplate } from '../documents/filled-template.ts';
 import type { Issue } from '../source/port.ts';
 import type { DocumentDependencies, DocumentResult } from './document.ts';
 import { createLineage, nextVersionNumber, versionName } from './lineage.ts';

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { AgentosError } from '../../src/core/errors.ts';
 import { type AgentSpec, parseWriterSpec } from '../../src/core/model-spec.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { type AgentWriterOptions, createAgentWriter } from '../../src/writer/agents/writer.ts';
+import { type AgentWriterOptions, createAgentWriter } from '../../src/agent/programs/writer.ts';
 import { testFolder } from '../support/folder.ts';
 import { type GatewayUnderTest, openGateway, until } from '../support/gateway.ts';
 import { isAlive } from '../support/processes.ts';

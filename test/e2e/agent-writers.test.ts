@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { AgentosError } from '../../src/core/errors.ts';
 import { type AgentSpec, parseWriterSpec } from '../../src/core/model-spec.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { createAgentWriter } from '../../src/writer/agents/writer.ts';
+import { createAgentWriter } from '../../src/agent/programs/writer.ts';
 import {
   AGENTS_UNDER_TEST,
   type AgentUnderTest,

@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AgentosError, systemCode } from '../../src/core/errors.ts';
 import { type CommandSpec, parseModelSpec } from '../../src/core/model-spec.ts';
-import { MAX_REPLY_BYTES } from '../../src/provider/call-bounds.ts';
-import { type CommandOptions, createCommandProvider } from '../../src/provider/command.ts';
-import type { ModelReply, ModelRequest } from '../../src/provider/port.ts';
+import { MAX_REPLY_BYTES } from '../../src/models/call-bounds.ts';
+import { type CommandOptions, createCommandProvider } from '../../src/models/command.ts';
+import type { ModelReply, ModelRequest } from '../../src/models/port.ts';
 
 let folder: string;
 

@@ -8,9 +8,9 @@ import type { Usage } from '../../src/core/money.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Journal } from '../../src/journal/port.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
-import type { BuiltInOptions } from '../../src/writer/built-in/writer.ts';
-import { createBuiltInWriter } from '../../src/writer/built-in/writer.ts';
-import type { WriteReply, WriteRequest } from '../../src/writer/port.ts';
+import type { BuiltInOptions } from '../../src/agent/loop.ts';
+import { createBuiltInWriter } from '../../src/agent/loop.ts';
+import type { WriteReply, WriteRequest } from '../../src/agent/port.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { type Answer, startVendor, type Vendor, type VendorOptions } from '../support/vendor/index.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type CommandSpec, parseWriterSpec } from '../../src/core/model-spec.ts';
 import { NO_USAGE } from '../../src/core/money.ts';
-import { type CommandWriterOptions, createCommandWriter } from '../../src/writer/command.ts';
+import { type CommandWriterOptions, createCommandWriter } from '../../src/agent/programs/command.ts';
 import { testFolder } from '../support/folder.ts';
 import { eventually, isAlive, processesWith } from '../support/processes.ts';
 import { failureOf, startWriting, type Writing } from '../support/writing.ts';

@@ -1,7 +1,7 @@
 import { AgentosError } from '../../src/core/errors.ts';
 import type { Usage } from '../../src/core/money.ts';
 import { Secret } from '../../src/core/secret.ts';
-import type { Lease, LeaseRequest, Pool, Ruling } from '../../src/gateway/port.ts';
+import type { Lease, LeaseRequest, Pool, Ruling } from '../../src/pool/port.ts';
 
 export interface KeyRota extends Pick<Pool, 'acquire' | 'outlook'> {
   /** Requests for a lease, in the order of arrival. */

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { ToolResult } from '../../src/writer/built-in/tool.ts';
-import { runTool } from '../../src/writer/built-in/toolbox.ts';
-import { openWorktree, type Worktree } from '../../src/writer/built-in/worktree-path.ts';
+import type { ToolResult } from '../../src/agent/tool.ts';
+import { runTool } from '../../src/agent/toolbox.ts';
+import { openWorktree, type Worktree } from '../../src/agent/worktree-path.ts';
 import { testFolder } from './folder.ts';
 
 export interface ToolWorktree {

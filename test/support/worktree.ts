@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { createGit, type Git } from '../../src/workspace/git.ts';
-import { type OpenedWorktree, openWorktree } from '../../src/workspace/worktree.ts';
+import { createGit, type Git } from '../../src/git/git.ts';
+import { type OpenedWorktree, openWorktree } from '../../src/git/worktree/worktree.ts';
 import { type TestRepository, testRepository } from './repository.ts';
 
 export interface WorktreeBench extends TestRepository {

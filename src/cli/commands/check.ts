@@ -3,13 +3,13 @@ import { dirname, resolve } from 'node:path';
 import { systemCode } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { withoutSecrets } from '../../core/keys.ts';
-import { type BaseTree, checkLld } from '../../governance/lld/checks.ts';
-import { isLld } from '../../governance/lld/is-lld.ts';
-import { isReview, isTrustworthy, readReview } from '../../governance/review/reader.ts';
+import { type BaseTree, checkLld } from '../../documents/lld/checks.ts';
+import { isLld } from '../../documents/lld/is-lld.ts';
+import { isReview, isTrustworthy, readReview } from '../../documents/review/reader.ts';
 import { type CheckEntry, printCheck } from '../../output/check.ts';
 import { createTerminal } from '../../output/terminal.ts';
-import { createGit } from '../../workspace/git.ts';
-import { findRepository, headCommit, openCommit } from '../../workspace/repository.ts';
+import { createGit } from '../../git/git.ts';
+import { findRepository, headCommit, openCommit } from '../../git/repository.ts';
 
 type TreeOf = (file: string) => Promise<BaseTree | null>;
 

@@ -2,10 +2,10 @@ import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import type { ItemId } from '../../core/ids.ts';
 import type { Paths } from '../../core/paths.ts';
-import { describeDecision } from '../../governance/decision.ts';
+import { describeDecision } from '../../documents/decision.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
-import { decide, type Word } from '../../runner/decide.ts';
-import { lastRunOf, runIds } from '../../workspace/run-history.ts';
+import { decide, type Word } from '../../run/decide.ts';
+import { lastRunOf, runIds } from '../../run/run-history.ts';
 import { readItemId } from '../item-id.ts';
 import { type PlaceFlags, projectOf } from '../place-flags.ts';
 

@@ -4,11 +4,11 @@ import { VENDORS } from '../../core/keys.ts';
 import { proxyVariables } from '../../core/proxy.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
-import { vendorBaseUrl } from '../../provider/base-url.ts';
-import { tryKey } from '../../provider/try-key.ts';
-import { createVendorAgents, trustCertificates } from '../../provider/vendor-agents.ts';
-import { type Examined, examine } from '../../workspace/examination.ts';
-import type { Project } from '../../workspace/project.ts';
+import { vendorBaseUrl } from '../../models/base-url.ts';
+import { tryKey } from '../../models/try-key.ts';
+import { createVendorAgents, trustCertificates } from '../../models/vendor-agents.ts';
+import { type Examined, examine } from './examination.ts';
+import type { Project } from '../../run/project.ts';
 import { type PlaceFlags, projectOf } from '../place-flags.ts';
 import { examineImplementing } from './examine-implementing.ts';
 

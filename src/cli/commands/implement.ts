@@ -1,5 +1,5 @@
-import { pipelineOf } from '../../runner/batch.ts';
-import { implementBatch } from '../../runner/implement-batch.ts';
+import { pipelineOf } from '../../run/batch.ts';
+import { implementBatch } from '../../run/implement-batch.ts';
 import { parseBatchFlags } from '../batch-flags.ts';
 import { runBatchCommand } from '../run-batch-command.ts';
 

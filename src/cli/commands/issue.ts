@@ -1,5 +1,5 @@
-import { pipelineOf } from '../../runner/batch.ts';
-import { issueBatch } from '../../runner/issue-batch.ts';
+import { pipelineOf } from '../../run/batch.ts';
+import { issueBatch } from '../../run/issue-batch.ts';
 import { parseBatchFlags } from '../batch-flags.ts';
 import { runBatchCommand } from '../run-batch-command.ts';
 

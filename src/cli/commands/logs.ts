@@ -4,7 +4,7 @@ import { EXIT } from '../../core/exit-code.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { localTime } from '../../core/local-time.ts';
 import type { Paths } from '../../core/paths.ts';
-import { newestLogs, runUnderWay } from '../../workspace/run-history.ts';
+import { newestLogs, runUnderWay } from '../../run/run-history.ts';
 import { readItemId } from '../item-id.ts';
 import { type PlaceFlags, projectOf } from '../place-flags.ts';
 

@@ -1,4 +1,4 @@
-import { pipelineNamed } from '../../runner/pipelines.ts';
+import { pipelineNamed } from '../../run/pipelines.ts';
 import { parseBatchFlags } from '../batch-flags.ts';
 import { runBatchCommand } from '../run-batch-command.ts';
 

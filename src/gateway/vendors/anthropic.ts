@@ -1,5 +1,5 @@
 import type { Usage } from '../../core/money.ts';
-import { type Fields, fieldsOf, textOf } from '../../provider/json-fields.ts';
+import { type Fields, fieldsOf, textOf } from '../../models/json-fields.ts';
 import { countOf, type Failure, limitOf, type Tally, type WireFormat } from './format.ts';
 
 const ERROR_TYPES: Readonly<Record<number, string>> = {

@@ -1,6 +1,6 @@
 import type { ErrorRecord } from '../../core/errors.ts';
 import type { Usage } from '../../core/money.ts';
-import type { Fields } from '../../provider/json-fields.ts';
+import type { Fields } from '../../models/json-fields.ts';
 
 /** What a request's body says of its cost; null where it doesn't. */
 export interface RequestFacts {

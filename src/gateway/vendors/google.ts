@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, listOf, textOf } from '../../provider/json-fields.ts';
+import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
 import { countOf, type Failure, limitOf, type WireFormat } from './format.ts';
 
 const STATUS_NAMES: Readonly<Record<number, string>> = {

@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, textOf } from '../../provider/json-fields.ts';
+import { type Fields, fieldsOf, textOf } from '../../models/json-fields.ts';
 import { limitOf, type Tally, type WireFormat } from './format.ts';
 import { openaiError, openaiErrorStatus, openaiUsage } from './openai.ts';
 

@@ -1,5 +1,5 @@
 import type { Usage } from '../../core/money.ts';
-import { type Fields, fieldsOf } from '../../provider/json-fields.ts';
+import { type Fields, fieldsOf } from '../../models/json-fields.ts';
 import { countOf, type Failure } from './format.ts';
 
 /** What both of OpenAI's formats share. */

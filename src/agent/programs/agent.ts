@@ -1,0 +1,60 @@
+import type { AgentName } from '../../core/model-spec.ts';
+import type { Fields } from '../../models/json-fields.ts';
+import type { ProgramEnd } from '../../process/program.ts';
+
+/** What an agent has to know before it starts. */
+export interface AgentTask {
+  model: string | null;
+  system: string;
+  task: string;
+  worktree: string;
+  /** Of this item alone: settings, sessions and caches of the agent go here. It exists. */
+  home: string;
+  /** Of package managers and compilers, shared by the items. */
+  caches?: string | undefined;
+  env: Readonly<Record<string, string>>;
+  /** Of the gateway, for the vendor whose API the agent speaks; without the version. */
+  endpoint: string;
+  token: string;
+  ceilingMs: number;
+  /** Runs the agent's program beforehand, to see what works here. */
+  tryOut: (args: readonly string[], env: Readonly<Record<string, string>>) => Promise<ProgramEnd>;
+}
+
+export interface AgentStart {
+  args: string[];
+  /** In addition to the environment that it is given. */
+  env: Record<string, string>;
+  input: string;
+  /** For the log. */
+  notes?: string[];
+}
+
+/** How it ended by its own account; null: it did not say. */
+export type AgentVerdict = { is: 'done' } | { is: 'failed'; why: string } | null;
+
+/** Follows the events of one call. What it does not know is nothing to it: agents add kinds of events with every version. */
+export interface EventReader {
+  /** What the event says, as lines for the log. */
+  read(event: Fields): string[];
+  verdict: AgentVerdict;
+  lastWords: string;
+}
+
+/** A command-line agent that works without a person at the terminal and tells what it does as lines of JSON. */
+export interface Agent {
+  name: AgentName;
+  program: string;
+  /** How people get it. */
+  install: string;
+  /** Exit codes that mean that it would end so again: bad arguments, bad settings. */
+  permanentExits: ReadonlySet<number>;
+  prepare(task: AgentTask): Promise<AgentStart>;
+  createReader(): EventReader;
+}
+
+/**
+ * How often an agent asks again by itself after a fault of the vendor's. One fault in a session of many calls must not cost
+ * the session; all else is the attempts' business.
+ */
+export const AGENT_RETRIES = 2;

@@ -1,0 +1,141 @@
+import { existsSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
+import { promptText } from '../../models/prompt-text.ts';
+import { writeFileAtomic } from '../../process/atomic-file.ts';
+import { AGENT_RETRIES, type Agent, type AgentTask, type EventReader } from './agent.ts';
+import { linesOf, oneLine } from './log-lines.ts';
+
+/** The provider's key is looked up here. Commands that Codex runs don't get it. */
+const TOKEN_VARIABLE = 'AGENTOS_TOKEN';
+
+/** The task is on stdin; nothing of the session is kept. */
+const ARGUMENTS = ['exec', '--json', '--ephemeral', '--skip-git-repo-check', '--color', 'never'];
+
+export const codex: Agent = {
+  name: 'codex',
+  program: 'codex',
+  install: 'npm install -g @openai/codex',
+  permanentExits: new Set([2]),
+  async prepare(task) {
+    const codexHome = join(task.home, '.codex');
+    await writeFileAtomic(join(codexHome, 'config.toml'), settings(task));
+    const env = { CODEX_HOME: codexHome, [TOKEN_VARIABLE]: task.token };
+    const hasSandbox = (await task.tryOut(['sandbox', '--', 'true'], env)).exitCode === 0;
+    const model = task.model === null ? [] : ['-m', task.model];
+    const mode = hasSandbox ? 'workspace-write' : 'danger-full-access';
+    return {
+      args: [...ARGUMENTS, '--sandbox', mode, '-C', task.worktree, ...model, '-'],
+      env,
+      input: promptText([{ text: task.system }, { text: task.task }]),
+      notes: hasSandbox ? [] : ['Codex has no sandbox here (the kernel refuses it): its commands run without one.'],
+    };
+  },
+  createReader: createCodexReader,
+};
+
+/** The sandbox lets commands write to the worktree; builds and tests need their caches too, wherever these are. */
+const CACHES = [
+  'npm_config_cache',
+  'npm_config_store_dir',
+  'YARN_CACHE_FOLDER',
+  'YARN_GLOBAL_FOLDER',
+  'BUN_INSTALL_CACHE_DIR',
+  'COREPACK_HOME',
+  'PIP_CACHE_DIR',
+  'UV_CACHE_DIR',
+  'POETRY_CACHE_DIR',
+  'GOPATH',
+  'GOMODCACHE',
+  'GOCACHE',
+  'CARGO_HOME',
+  'CARGO_TARGET_DIR',
+  'GRADLE_USER_HOME',
+];
+
+function settings({ home, caches, env, endpoint }: AgentTask): string {
+  const elsewhere = CACHES.map((name) => env[name] ?? '').filter((path) => isAbsolute(path) && existsSync(path));
+  const writable = [...new Set([home, ...(caches === undefined ? [] : [caches]), ...elsewhere])];
+  return [
+    'model_provider = "agentos"',
+    'approval_policy = "never"',
+    'check_for_update_on_startup = false',
+    '[model_providers.agentos]',
+    'name = "agentos"',
+    `base_url = ${quoted(`${endpoint}/v1`)}`,
+    `env_key = ${quoted(TOKEN_VARIABLE)}`,
+    'wire_api = "responses"',
+    // The two multiply; a stream that broke off is the fault that matters.
+    'request_max_retries = 0',
+    `stream_max_retries = ${AGENT_RETRIES}`,
+    '[sandbox_workspace_write]',
+    // Tests listen on loopback.
+    'network_access = true',
+    `writable_roots = [${writable.map(quoted).join(', ')}]`,
+    '[shell_environment_policy]',
+    `exclude = [${quoted(TOKEN_VARIABLE)}]`,
+    '[analytics]',
+    'enabled = false',
+    '',
+  ].join('\n');
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}
+
+/*
+ * {"type":"item.started","item":{"type":"command_execution","command":"/bin/bash -lc 'npm test'",…}}
+ * {"type":"item.completed","item":{"type":"file_change","changes":[{"path":"…","kind":"add"}],"status":"completed"}}
+ * {"type":"item.completed","item":{"type":"agent_message","text":"…"}}
+ * {"type":"error","message":"Reconnecting... 1/2 (…)"}
+ * {"type":"turn.completed","usage":{…}}   or   {"type":"turn.failed","error":{"message":"…"}}
+ */
+export function createCodexReader(): EventReader {
+  const reader: EventReader = {
+    verdict: null,
+    lastWords: '',
+    read(event) {
+      const item = fieldsOf(event['item']);
+      switch (event['type']) {
+        case 'item.started':
+          return item['type'] === 'command_execution' ? [oneLine(`exec ${textOf(item['command']) ?? ''}`)] : [];
+        case 'item.completed':
+          if (item['type'] === 'agent_message') reader.lastWords = textOf(item['text']) ?? '';
+          return completed(item);
+        case 'error':
+          return [oneLine(textOf(event['message']) ?? 'a fault')];
+        case 'turn.completed':
+          reader.verdict = { is: 'done' };
+          return [];
+        case 'turn.failed':
+          reader.verdict = { is: 'failed', why: textOf(fieldsOf(event['error'])['message']) ?? 'the turn failed' };
+          return [];
+        default:
+          return [];
+      }
+    },
+  };
+  return reader;
+}
+
+function completed(item: Fields): string[] {
+  switch (item['type']) {
+    case 'agent_message':
+      return linesOf(textOf(item['text']) ?? '');
+    case 'command_execution':
+      return item['exit_code'] === 0 ? [] : [oneLine(`failed (${String(item['exit_code'])}): ${lastLine(item)}`)];
+    case 'file_change':
+      return listOf(item['changes']).map((change) =>
+        oneLine(`${textOf(change['kind']) ?? 'change'} ${textOf(change['path']) ?? ''}`),
+      );
+    case 'error':
+      return [oneLine(textOf(item['message']) ?? 'a fault')];
+    default:
+      return [];
+  }
+}
+
+function lastLine(item: Fields): string {
+  return linesOf(textOf(item['aggregated_output']) ?? '').at(-1) ?? '';
+}

@@ -1,0 +1,148 @@
+import { lstat, realpath } from 'node:fs/promises';
+import { isAbsolute, join, relative, sep } from 'node:path';
+import { AgentosError, systemCode } from '../core/errors.ts';
+import { isSecret } from '../prompts/context/context.ts';
+
+/** The folder that the model's paths are relative to. */
+export interface Worktree {
+  /** As it was named; the model may have seen it somewhere. */
+  given: string;
+  /** Without any link in it. */
+  root: string;
+}
+
+export type Purpose = 'read' | 'write' | 'remove';
+
+/** A path that was looked at component by component and stays inside. */
+export interface Place {
+  /** Relative to the worktree, with slashes; `.` for the worktree itself. */
+  path: string;
+  /** Where it really is: no component is a link, but for the last one of what is to be removed. */
+  absolute: string;
+  kind: 'file' | 'folder' | 'link' | 'other' | 'missing';
+  /** Its name, or the name of what a link leads to, is one that holds secrets. */
+  secret: boolean;
+}
+
+export type Located = { ok: true; place: Place } | { ok: false; why: string };
+
+export async function openWorktree(given: string): Promise<Worktree> {
+  try {
+    return { given, root: await realpath(given) };
+  } catch (error) {
+    const reason = systemCode(error) ?? String(error);
+    throw new AgentosError({ code: 'worktree-unusable', path: given, reason }, { cause: error });
+  }
+}
+
+/**
+ * Where a path of the model's leads, or why it may not go there. Links are followed only while they stay inside, at
+ * every component, so that a link made earlier, or a parent folder of a file that is not there yet, opens no way out.
+ */
+export async function locate(worktree: Worktree, asked: string, purpose: Purpose): Promise<Located> {
+  const named = segmentsOf(worktree, asked);
+  if (typeof named === 'string') return refuse(named);
+  const forbidden = forbiddenIn(named, purpose);
+  if (forbidden !== null) return refuse(forbidden);
+  const path = named.join('/') || '.';
+  try {
+    const walked = await walk(worktree.root, named, purpose);
+    if (typeof walked === 'string') return refuse(walked);
+    const real = relative(worktree.root, walked.absolute).split(sep).join('/');
+    return { ok: true, place: { path, ...walked, secret: isSecret(path) || isSecret(real) } };
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === null) throw error;
+    return refuse(`${path} can't be used: ${code}`);
+  }
+}
+
+function refuse(why: string): { ok: false; why: string } {
+  return { ok: false, why };
+}
+
+/** The components, with `.` and `..` resolved by their letters; a text says what is wrong with the path. */
+function segmentsOf({ given, root }: Worktree, asked: string): string[] | string {
+  if (asked === '') return 'a path is missing';
+  if (/\p{Cc}/u.test(asked) || !asked.isWellFormed()) return 'the path holds characters that no path here may have';
+  if (asked.includes('\\')) return 'write paths with / between folders';
+  const base = [root, given].find((folder) => asked === folder || asked.startsWith(`${folder}/`));
+  if (base === undefined && isAbsolute(asked))
+    return `${asked} is outside of the repository: use a path relative to it`;
+  const segments: string[] = [];
+  for (const segment of asked.slice(base?.length ?? 0).split('/')) {
+    if (segment === '' || segment === '.') continue;
+    if (segment !== '..') segments.push(segment);
+    else if (segments.pop() === undefined) return `${asked} leads out of the repository`;
+  }
+  return segments;
+}
+
+const PROTECTED = new Set(['.git', 'git~1', '.agentos']);
+
+function forbiddenIn(segments: readonly string[], purpose: Purpose): string | null {
+  const names = segments.map(plainName);
+  const guarded = names.findIndex((name) => PROTECTED.has(name));
+  if (guarded !== -1) return `${segments[guarded]} is not part of the task and can't be touched`;
+  if (purpose !== 'read' && names.includes('node_modules'))
+    return 'node_modules holds installed packages: not to be changed';
+  return null;
+}
+
+/** True for what no path may hold, in any spelling. */
+export function isProtected(path: string): boolean {
+  return forbiddenIn(path.split('/'), 'read') !== null;
+}
+
+/**
+ * File systems that don't tell cases apart, that leave out characters nobody sees, or that drop dots, spaces and
+ * streams at the end, take other spellings for the same name.
+ */
+function plainName(segment: string): string {
+  return segment
+    .replaceAll(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, '')
+    .replace(/:.*$/s, '')
+    .replace(/[. ]+$/, '')
+    .toLowerCase();
+}
+
+async function walk(
+  root: string,
+  segments: readonly string[],
+  purpose: Purpose,
+): Promise<Pick<Place, 'absolute' | 'kind'> | string> {
+  let absolute = root;
+  let kind: Place['kind'] = 'folder';
+  for (const [index, segment] of segments.entries()) {
+    const shown = segments.slice(0, index + 1).join('/');
+    if (kind !== 'folder') return `${segments.slice(0, index).join('/')} is not a folder`;
+    const next = join(absolute, segment);
+    kind = await kindOf(next);
+    if (kind === 'missing') return { absolute: join(absolute, ...segments.slice(index)), kind };
+    const follows = kind === 'link' && !(purpose === 'remove' && index === segments.length - 1);
+    if (!follows) {
+      absolute = next;
+      continue;
+    }
+    const target = await realpath(next).catch(() => null);
+    if (target === null) return `${shown} is a link that leads nowhere`;
+    if (target !== root && !target.startsWith(`${root}${sep}`)) return `${shown} is a link out of the repository`;
+    const forbidden = forbiddenIn(relative(root, target).split(sep), purpose);
+    if (forbidden !== null) return forbidden;
+    absolute = target;
+    kind = await kindOf(target);
+  }
+  return { absolute, kind };
+}
+
+async function kindOf(path: string): Promise<Place['kind']> {
+  try {
+    const stats = await lstat(path);
+    if (stats.isSymbolicLink()) return 'link';
+    if (stats.isDirectory()) return 'folder';
+    return stats.isFile() ? 'file' : 'other';
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return 'missing';
+    throw error;
+  }
+}

@@ -1,0 +1,241 @@
+import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
+import { basename, dirname, join, resolve, sep } from 'node:path';
+import { setImmediate as breathe } from 'node:timers/promises';
+import { sha256 } from '../core/hash.ts';
+import type { Git } from './git.ts';
+import { litterPatterns } from './ignore-patterns.ts';
+import { isHolderAlive, readHolder } from '../process/lock-holder.ts';
+import { STATE_ENTRIES } from '../process/state-folder.ts';
+import { isUnfinished } from '../process/unfinished-files.ts';
+
+export interface OutsideOptions {
+  /** The user's checkout. */
+  repository: string;
+  base: string;
+  /** Of the item: what changes in there is its business. */
+  worktree: string;
+  git: Git;
+  /** What others of ours write meanwhile: files or folders, relative to the repository. */
+  except?: readonly string[];
+}
+
+/**
+ * What a change of it means. A person works in the checkout while agents run, and whether it was the person or the agent
+ * can't be told from outside; what a person has no reason to touch, the agent has.
+ *
+ * tracked, ignored   a warning
+ * untracked          a new one is a fault; a warning otherwise
+ * input              issues and briefs, which people write at any time: a warning
+ * moved              what a person's git moves: what is staged, HEAD, branches that are checked out, tags: a warning
+ * git                settings, hooks and other branches: a fault
+ * design             an LLD: a fault, unless a run of ours wrote it
+ * ours               the state folder, and the files of an item that nobody is at: a fault
+ */
+export type OutsideKind = 'tracked' | 'ignored' | 'untracked' | 'input' | 'moved' | 'git' | 'design' | 'ours';
+
+/** What can be told of every file around a worktree without reading it. */
+export interface OutsideView {
+  readonly repository: string;
+  readonly base: string;
+  /** Where worktrees and homes are. */
+  readonly work: string;
+  /** By path, relative to the repository where it is in there. */
+  readonly entries: ReadonlyMap<string, string>;
+  /** Of those that are not tracked files. */
+  readonly kinds: ReadonlyMap<string, OutsideKind>;
+  /** Items that nobody works on, with the state of their checkpoints. */
+  readonly idle: ReadonlyMap<string, string>;
+}
+
+const IN_A_ROW = 1_000;
+const MOST_IN_FOLDER = 2_000;
+const OWN_WORKTREE = /^(?:lld|issue|implement)-[a-zA-Z0-9_-]+$/;
+export const DESIGN = /^docs\/lld\/LLD-([a-zA-Z0-9_-]+)\.md$/;
+const INPUT = /^(?:issues|briefs)\//;
+/** What editors have beside a file that is open or being saved. */
+const EDITORS = ['*~', '.#*', '#*#', '4913', '.*.sw?', '*___jb_tmp___', '*___jb_old___', '.~lock.*#'];
+
+/**
+ * Looks at everything that an agent could have written to instead of its worktree: the user's files, tracked or not;
+ * ignored files, and ignored folders one level deep; branches, settings and hooks of the repository; the base
+ * directory; and the files of items that nobody is at. Of files only names and dates are read, but for a few small ones
+ * of git's.
+ */
+export async function lookOutside(options: OutsideOptions): Promise<OutsideView> {
+  const { repository, base, git } = options;
+  const entries = new Map<string, string>();
+  const kinds = new Map<string, OutsideKind>();
+  const isExcept = createIsBelow((options.except ?? []).map((path) => nameOf(repository, resolve(repository, path))));
+  const state = nameOf(repository, base);
+  const isState = createIsBelow([state]);
+  const set = (name: string, signature: string, kind: OutsideKind): void => {
+    entries.set(name, signature);
+    if (kind !== 'tracked') kinds.set(name, kind);
+  };
+  const note = (name: string, found: Stats | null, kind: OutsideKind): void => {
+    if (found !== null && !isExcept(name) && !isUnfinished(basename(name))) set(name, signatureOf(found), kind);
+  };
+  const noteFolder = (name: string, kind: OutsideKind, isWanted: (child: string) => boolean = () => true): void => {
+    const folder = resolve(repository, name);
+    for (const child of namesIn(folder).filter(isWanted)) note(`${name}/${child}`, statOf(`${folder}/${child}`), kind);
+  };
+
+  const noise = [...(await litterPatterns(repository)), ...EDITORS].map((pattern) => `--exclude=${pattern}`);
+  const [staged, others, ignored, refs, [gitDir, commonDir]] = await Promise.all([
+    git.run(['ls-files', '-z', '--stage']),
+    git.run(['ls-files', '-z', '--others', '--exclude-standard', ...noise]),
+    git.run(['ls-files', '-z', '--others', '--ignored', '--exclude-standard', '--directory']),
+    git.text(['for-each-ref', '--format=%(refname) %(objectname) %(worktreepath)']),
+    foldersOf(git),
+  ]);
+
+  let count = 0;
+  for (const [listing, kind] of [
+    [staged, 'tracked'],
+    [others, 'untracked'],
+    [ignored, 'ignored'],
+  ] as const) {
+    for (const listed of namesListed(listing)) {
+      count += 1;
+      if (count % IN_A_ROW === 0) await breathe();
+      const name = listed.endsWith('/') ? listed.slice(0, -1) : listed;
+      if (isState(name) || state.startsWith(`${name}/`)) continue;
+      const found = statOf(`${repository}/${name}`);
+      note(name, found, kindOf(name, kind));
+      // An ignored folder, a submodule, or somebody's repository inside of this one.
+      if (found?.isDirectory()) noteFolder(name, kind === 'untracked' ? kind : 'ignored');
+    }
+  }
+
+  // What is staged, not the file: git refreshes that one at any time.
+  set(nameOf(repository, join(gitDir, 'index')), sha256(staged.toString('latin1')), 'moved');
+  for (const [ref, object, kind] of refsIn(refs)) set(`${nameOf(repository, commonDir)}/${ref}`, object, kind);
+  // By content: git writes these anew without changing anything.
+  const info = namesIn(join(commonDir, 'info')).map((name) => join('info', name));
+  for (const [path, kind] of [
+    [join(gitDir, 'HEAD'), 'moved'],
+    ...['config', 'config.worktree', ...info].map((name) => [join(commonDir, name), 'git'] as const),
+  ] as const) {
+    const text = textOf(path);
+    if (text !== null) set(nameOf(repository, path), sha256(text), kind);
+  }
+  noteFolder(nameOf(repository, join(commonDir, 'hooks')), 'git');
+
+  noteFolder(state, 'ours', (name) => !STATE_ENTRIES.has(name));
+  noteFolder(nameOf(repository, dirname(options.worktree)), 'ours', (name) => !OWN_WORKTREE.test(name));
+  const work = dirname(dirname(options.worktree));
+  const idle = idleItems(base, work, basename(options.worktree));
+  for (const item of idle.keys())
+    for (const folder of ['worktrees', 'homes'])
+      walk(join(work, folder, item), (path, found) => note(nameOf(repository, path), found, 'ours'));
+  return { repository, base, work, entries, kinds, idle };
+}
+
+/** By value, not by file: git packs them when it likes. Those of our own items change all the time. */
+function* refsIn(listing: string): Generator<[ref: string, object: string, kind: OutsideKind]> {
+  for (const line of listing.split('\n').filter(Boolean)) {
+    const [, ref = '', object = '', checkedOutAt = ''] = /^(\S+) (\S+) ?(.*)$/.exec(line) ?? [];
+    if (/^refs\/(?:heads\/)?agentos\//.test(ref)) continue;
+    const isAside = /^refs\/(?:heads|replace)\//.test(ref) && checkedOutAt === '';
+    yield [ref, object, isAside ? 'git' : 'moved'];
+  }
+}
+
+/** In front of what is staged there is its mode, its content and a tab. */
+function* namesListed(listing: Buffer): Generator<string> {
+  for (const entry of listing.toString('utf8').split('\0')) {
+    if (entry !== '') yield STAGED.test(entry) ? entry.slice(entry.indexOf('\t') + 1) : entry;
+  }
+}
+
+const STAGED = /^\d{6} [0-9a-f]{40,64} \d\t/;
+
+function kindOf(name: string, listed: OutsideKind): OutsideKind {
+  if (DESIGN.test(name)) return 'design';
+  return listed === 'untracked' && INPUT.test(name) ? 'input' : listed;
+}
+
+/** Every run on an item writes to its checkpoint: as long as that is as it was, nobody of ours was at the item. */
+function idleItems(base: string, work: string, own: string): Map<string, string> {
+  const idle = new Map<string, string>();
+  for (const item of new Set([...namesIn(join(work, 'worktrees')), ...namesIn(join(work, 'homes'))])) {
+    if (item === own || !OWN_WORKTREE.test(item)) continue;
+    const holder = readHolder(join(base, 'locks', `${item}.lock`));
+    if (holder !== null && isHolderAlive(holder)) continue;
+    const checkpoint = join(base, 'checkpoints', `${item}.db`);
+    const [database, log] = [statOf(checkpoint), statOf(`${checkpoint}-wal`)];
+    if (database !== null) idle.set(item, `${signatureOf(database)} ${log === null ? '' : signatureOf(log)}`);
+  }
+  return idle;
+}
+
+/** Every file below a folder, up to a bound. */
+function walk(folder: string, onFile: (path: string, found: Stats) => void): void {
+  const folders = [folder];
+  let left = MOST_IN_FOLDER;
+  for (const at of folders) {
+    for (const name of namesIn(at)) {
+      const path = join(at, name);
+      const found = name === '.git' || name === 'node_modules' ? null : statOf(path);
+      if (found === null) continue;
+      if (left-- === 0) return;
+      if (found.isDirectory()) folders.push(path);
+      else onFile(path, found);
+    }
+  }
+}
+
+/** They stay where they are, and are asked for at every look. */
+const folders = new Map<string, Promise<[gitDir: string, commonDir: string]>>();
+
+function foldersOf(git: Git): Promise<[gitDir: string, commonDir: string]> {
+  const known =
+    folders.get(git.directory) ??
+    git.text(['rev-parse', '--path-format=absolute', '--git-dir', '--git-common-dir']).then((text) => {
+      const [gitDir = '', commonDir = ''] = text.split('\n');
+      return [gitDir, commonDir];
+    });
+  folders.set(git.directory, known);
+  known.catch(() => folders.delete(git.directory));
+  return known;
+}
+
+/** By their text, which is quick: there may be very many of them. */
+function createIsBelow(folders: readonly string[]): (name: string) => boolean {
+  const starts = folders.map((folder) => `${folder}/`);
+  return (name) => folders.includes(name) || starts.some((start) => name.startsWith(start));
+}
+
+function statOf(path: string): Stats | null {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function textOf(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+/** The time of the last change of any kind can't be set back, as that of the content can. */
+function signatureOf({ mode, size, mtimeMs, ctimeMs, ino }: Stats): string {
+  return `${mode} ${size} ${mtimeMs} ${ctimeMs} ${ino}`;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).slice(0, MOST_IN_FOLDER);
+  } catch {
+    return [];
+  }
+}
+
+export function nameOf(repository: string, path: string): string {
+  const plain = path.endsWith(sep) ? path.slice(0, -1) : path;
+  return plain.startsWith(repository + sep) ? plain.slice(repository.length + 1) : plain;
+}

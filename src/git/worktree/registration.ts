@@ -1,0 +1,100 @@
+import { lstat, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { systemCode } from '../../core/errors.ts';
+import { makeFolder } from '../../process/make-folder.ts';
+import type { WorktreePlace } from './place.ts';
+
+/*
+ * What makes a folder a worktree: a folder of git's own (`.git/worktrees/<name>` with `gitdir`, `commondir` and `HEAD`)
+ * and a file `.git` in the worktree that names it. Whoever works in the worktree can delete or change all of it.
+ */
+
+const MOST_NAMES = 1_000;
+
+/** Every worktree that git knows of: its own folder for it, and the path of the worktree. */
+export async function registrations(commonDir: string): Promise<{ gitDir: string; directory: string }[]> {
+  const parent = join(commonDir, 'worktrees');
+  const names = await readdir(parent).catch(() => [] as string[]);
+  const all = await Promise.all(
+    names.map(async (name) => {
+      const gitDir = join(parent, name);
+      const file = await worktreeFileOf(gitDir);
+      return file === null ? [] : [{ gitDir, directory: file.replace(/[/\\]\.git$/, '') }];
+    }),
+  );
+  return all.flat();
+}
+
+export async function registrationOf({ commonDir, directory }: WorktreePlace): Promise<string | null> {
+  const all = await registrations(commonDir);
+  return all.find((entry) => entry.directory === directory)?.gitDir ?? null;
+}
+
+/**
+ * Puts right what is missing or changed, and returns git's folder for the worktree. Files in the worktree stay as they
+ * are; a repository that somebody began there is moved out of the way, not deleted. Without a branch HEAD stays too.
+ */
+export async function repairRegistration(
+  place: WorktreePlace,
+  known: string | null,
+  branch: string | null,
+): Promise<string> {
+  const ours = join(place.directory, '.git');
+  const isKnown = known !== null && (await worktreeFileOf(known)) === ours;
+  const gitDir = isKnown ? known : ((await registrationOf(place)) ?? (await newGitDir(place)));
+  await keep(join(gitDir, 'gitdir'), ours, (text) => resolve(gitDir, text) === ours);
+  await keep(join(gitDir, 'commondir'), '../..', (text) => resolve(gitDir, text) === place.commonDir);
+  if (branch !== null) await keep(join(gitDir, 'HEAD'), `ref: refs/heads/${branch}`);
+  await makeFolder(place.directory);
+  const pointsHere = (text: string): boolean =>
+    text.startsWith('gitdir: ') && resolve(place.directory, text.slice('gitdir: '.length)) === gitDir;
+  const isFile = await lstat(ours).then(
+    (found) => found.isFile(),
+    () => null,
+  );
+  if (isFile === false || (isFile && !pointsHere(await textOf(ours)))) await moveAside(place, ours);
+  await keep(ours, `gitdir: ${gitDir}`, pointsHere);
+  return gitDir;
+}
+
+/** The path of the worktree's `.git` file, or null where the folder says nothing of it. */
+async function worktreeFileOf(gitDir: string): Promise<string | null> {
+  const text = await textOf(join(gitDir, 'gitdir'));
+  return text === '' ? null : resolve(gitDir, text);
+}
+
+async function newGitDir({ commonDir, name }: WorktreePlace): Promise<string> {
+  const parent = join(commonDir, 'worktrees');
+  await makeFolder(parent);
+  for (let n = 1; n < MOST_NAMES; n++) {
+    const gitDir = join(parent, n === 1 ? name : `${name}-${n}`);
+    try {
+      await mkdir(gitDir);
+      return gitDir;
+    } catch (error) {
+      if (systemCode(error) !== 'EEXIST') throw error;
+      // Left behind by somebody who removed the files in it but not the folder.
+      if ((await textOf(join(gitDir, 'gitdir'))) === '' && (await readdir(gitDir)).length === 0) return gitDir;
+    }
+  }
+  return join(parent, name);
+}
+
+async function keep(
+  path: string,
+  text: string,
+  isRight: (found: string) => boolean = (found) => found === text,
+): Promise<void> {
+  if (!isRight(await textOf(path))) await writeFile(path, `${text}\n`);
+}
+
+async function textOf(path: string): Promise<string> {
+  return (await readFile(path, 'utf8').catch(() => '')).trimEnd();
+}
+
+async function moveAside({ stateFolder }: WorktreePlace, path: string): Promise<void> {
+  const aside = join(stateFolder, 'aside');
+  await makeFolder(aside);
+  const taken = (await readdir(aside)).length;
+  await rename(path, join(aside, `git-${taken + 1}`));
+}

@@ -1,0 +1,45 @@
+import { rmdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Git } from '../git.ts';
+import { inGitQueue } from '../queue.ts';
+import { removeStaleGitLocks } from '../stale-locks.ts';
+import { unusable } from './branch.ts';
+import { moveFolder, removeFolder } from './folder.ts';
+import { BEING_MADE, lockReason } from './opening.ts';
+import { removePins } from './pins.ts';
+import type { WorktreePlace } from './place.ts';
+import { registrationOf } from './registration.ts';
+import { readWorktreeState, writeWorktreeState } from './state.ts';
+
+export interface RemovalOptions {
+  repository: Git;
+  place: WorktreePlace;
+  /** Null: not known. */
+  branch: string | null;
+  lockFile: string;
+  /** The refs of its pins, where they are known. */
+  pins?: readonly string[];
+}
+
+/** The worktree with all that is in it, its pins and our notes of it; not the branch. Only what git knows as one. */
+export async function removeWorktree({ repository, place, branch, lockFile, pins }: RemovalOptions): Promise<void> {
+  const { directory } = place;
+  await removeStaleGitLocks(place, [branch]);
+  await inGitQueue(lockFile, async () => {
+    const gitDir = await registrationOf(place);
+    if (gitDir === null) throw unusable(directory, 'It is not registered as a worktree of this repository.');
+    const reason = await lockReason(gitDir);
+    if (reason !== null && reason !== BEING_MADE)
+      throw unusable(directory, `It is locked${reason ? `: ${reason}` : ''}.`);
+    // From here on nothing in it counts, also if we are killed in the middle.
+    const state = await readWorktreeState(place);
+    if (state !== null) await writeWorktreeState(place, { ...state, ready: false });
+    // What `git worktree remove` does, but nobody waits in the queue while the files are deleted.
+    const aside = join(place.stateFolder, `removed-${process.pid}-${Date.now()}`);
+    if (!(await moveFolder(directory, aside))) await removeFolder(directory);
+    await removeFolder(gitDir);
+    await rmdir(dirname(gitDir)).catch(() => undefined);
+  });
+  await removePins(repository, place.name, pins);
+  await removeFolder(place.stateFolder);
+}

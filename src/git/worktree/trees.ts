@@ -1,0 +1,178 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Git } from '../git.ts';
+import { asBytes, readable, splitNames } from './private-index.ts';
+
+export interface TreeChange {
+  path: string;
+  kind: 'added' | 'modified' | 'deleted';
+  /** It is a symbolic link now. */
+  isLink?: true;
+}
+
+const KINDS: Record<string, TreeChange['kind']> = { A: 'added', D: 'deleted' };
+const LARGEST_DIFF_BYTES = 512 * 1024;
+
+/** The mode of a symbolic link in a tree. */
+const LINK = '120000';
+
+export async function changesBetween(git: Git, from: string, to: string): Promise<TreeChange[]> {
+  const names = splitNames(await git.run(['diff-tree', '-r', '-z', '--no-renames', '--raw', from, to]));
+  const changes: TreeChange[] = [];
+  for (let at = 0; at + 1 < names.length; at += 2) {
+    const [, mode = '', , , status = ''] = (names[at] ?? '').split(' ');
+    changes.push({
+      path: readable(names[at + 1] ?? ''),
+      kind: KINDS[status] ?? 'modified',
+      ...(mode === LINK ? { isLink: true } : {}),
+    });
+  }
+  return changes;
+}
+
+/** For people and models: what is binary, or larger than anybody reads, is only named. */
+export async function diffBetween(git: Git, from: string, to: string): Promise<string> {
+  const args = ['-p', '-r', '--no-color', '--no-ext-diff', '--no-textconv', '--no-renames', '--submodule=short'];
+  const atMostBytes = LARGEST_DIFF_BYTES + 1;
+  const out = await git.run(['-c', 'core.bigFileThreshold=1m', 'diff-tree', ...args, from, to], { atMostBytes });
+  if (out.length <= LARGEST_DIFF_BYTES) return out.toString('utf8');
+  const whole = out.subarray(0, out.lastIndexOf(0x0a, LARGEST_DIFF_BYTES) + 1).toString('utf8');
+  return `${whole}[The diff is cut here: it is longer than ${LARGEST_DIFF_BYTES / 1024} KB.]\n`;
+}
+
+interface BlobReader {
+  /** The content of a file in a tree; null where there is no such file. */
+  read(open: () => Promise<Git>, tree: string, path: string): Promise<string | null>;
+}
+
+/** What is asked for at the same time is read by one process. */
+export function createBlobReader(): BlobReader {
+  let next: { names: string[]; contents: Promise<(string | null)[]> } | null = null;
+  const begin = (open: () => Promise<Git>): { names: string[]; contents: Promise<(string | null)[]> } => {
+    const names: string[] = [];
+    const contents = open().then((git) => {
+      next = null;
+      return readBlobs(git, names);
+    });
+    return { names, contents };
+  };
+  return {
+    async read(open, tree, path) {
+      // It would be taken for two.
+      if (path.includes('\n')) return null;
+      next ??= begin(open);
+      const at = next.names.push(`${tree}:${path}`) - 1;
+      return (await next.contents)[at] ?? null;
+    },
+  };
+}
+
+async function readBlobs(git: Git, names: readonly string[]): Promise<(string | null)[]> {
+  const out = await git.run(['cat-file', '--batch'], { input: names.map((name) => `${name}\n`).join('') });
+  let at = 0;
+  return names.map(() => {
+    const end = out.indexOf(0x0a, at);
+    const [, type, size] = /^[0-9a-f]+ (\w+) (\d+)$/.exec(out.toString('latin1', at, end)) ?? [];
+    at = end + 1;
+    if (size === undefined) return null;
+    const content = type === 'blob' ? out.toString('utf8', at, at + Number(size)) : null;
+    at += Number(size) + 1;
+    return content;
+  });
+}
+
+/** A tree with some of its paths as they are in another; a path may be a folder. */
+export async function treeWithPathsFrom(
+  git: Git,
+  stateFolder: string,
+  tree: string,
+  source: string,
+  paths: readonly string[],
+): Promise<string> {
+  if (paths.length === 0) return tree;
+  const wanted = new Set(paths.map((path) => asBytes(path.replace(/\/+$/, ''))));
+  const [before, after] = await Promise.all([entriesUnder(git, tree, wanted), entriesUnder(git, source, wanted)]);
+  const kept = new Set(after.map((entry) => entry.path));
+  const gone = before.filter((entry) => !kept.has(entry.path));
+  const lines = [
+    ...gone.map(({ path }) => removal(tree, path)),
+    ...after.map(({ mode, id, path }) => `${mode} ${id}\t${path}`),
+  ];
+  return editTree(git, stateFolder, tree, lines);
+}
+
+/** Of a tree that the index holds; it holds the new one then. */
+export async function treeWithFiles(
+  git: Git,
+  tree: string,
+  files: Readonly<Record<string, string | null>>,
+): Promise<string> {
+  const all = Object.entries(files).map(([path, content]) => ({ path: asBytes(path), content }));
+  const contents = all.flatMap(({ path, content }) => (content === null ? [] : [{ path, content }]));
+  const gone = all.filter(({ content }) => content === null);
+  const [there, ...ids] = await Promise.all([
+    entriesUnder(git, tree, new Set(contents.map(({ path }) => path))),
+    ...contents.map(({ content }) => git.text(['hash-object', '-w', '--stdin'], { input: content })),
+  ]);
+  const executable = new Set(there.filter(({ mode }) => mode === '100755').map(({ path }) => path));
+  const lines = [
+    ...gone.map(({ path }) => removal(tree, path)),
+    ...contents.map(({ path }, at) => `${executable.has(path) ? '100755' : '100644'} ${ids[at]}\t${path}`),
+  ];
+  return writeEdited(git, lines);
+}
+
+interface TreeEntry {
+  mode: string;
+  id: string;
+  path: string;
+}
+
+/** Of paths that git would take for something else, or that are many, the whole tree is listed. */
+const PLAIN_PATH = /^[\w./ -]+$/;
+const MOST_NAMED = 100;
+
+async function entriesUnder(git: Git, tree: string, wanted: ReadonlySet<string>): Promise<TreeEntry[]> {
+  const canBeNamed = wanted.size <= MOST_NAMED && [...wanted].every((path) => PLAIN_PATH.test(path));
+  const listing = ['ls-tree', '-r', '-z', '--full-tree', tree, ...(canBeNamed ? ['--', ...wanted] : [])];
+  const entries: TreeEntry[] = [];
+  for (const line of splitNames(await git.run(listing))) {
+    const tab = line.indexOf('\t');
+    const path = line.slice(tab + 1);
+    const [mode = '', , id = ''] = line.slice(0, tab).split(' ');
+    if (isUnder(path, wanted)) entries.push({ mode, id, path });
+  }
+  return entries;
+}
+
+function isUnder(path: string, wanted: ReadonlySet<string>): boolean {
+  for (let at = path.length; at > 0; at = path.lastIndexOf('/', at - 1)) {
+    if (wanted.has(path.slice(0, at))) return true;
+  }
+  return false;
+}
+
+function removal(tree: string, path: string): string {
+  return `0 ${'0'.repeat(tree.length)}\t${path}`;
+}
+
+let edits = 0;
+
+async function editTree(git: Git, stateFolder: string, tree: string, lines: readonly string[]): Promise<string> {
+  edits += 1;
+  const index = join(stateFolder, `edit-${process.pid}-${edits}`);
+  const env = { GIT_INDEX_FILE: index };
+  try {
+    await git.run(['read-tree', tree], { env });
+    return await writeEdited(git, lines, env);
+  } finally {
+    await rm(index, { force: true });
+  }
+}
+
+/** The tree that the index has with these entries. */
+async function writeEdited(git: Git, lines: readonly string[], env: Record<string, string> = {}): Promise<string> {
+  const input = Buffer.from(lines.map((line) => `${line}\0`).join(''), 'latin1');
+  await git.run(['update-index', '--replace', '-z', '--index-info'], { env, input });
+  return git.text(['write-tree'], { env });
+}

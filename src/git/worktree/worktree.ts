@@ -1,0 +1,329 @@
+import { access, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AgentosError, codeOf } from '../../core/errors.ts';
+import type { Git } from '../git.ts';
+import { inGitQueue } from '../queue.ts';
+import { removeStaleGitLocks } from '../stale-locks.ts';
+import { branchesNear, isAncestor } from './branch.ts';
+import { makeWritable } from './folder.ts';
+import { type GitSetting, LONG_MS, worktreeGit } from './git.ts';
+import { ignoredFiles, removeIgnored } from './ignored.ts';
+import { captureIndex, indexStamp, otherFiles, readable, rebuildIndex, shareIndex } from './private-index.ts';
+import { lfsSettings } from './lfs.ts';
+import { type Claim, claimWorktree, NO_HOOKS } from './opening.ts';
+import { openPins, type Pins } from './pins.ts';
+import { placeOf, type WorktreePlace } from './place.ts';
+import { repairRegistration } from './registration.ts';
+import { removeWorktree } from './removal.ts';
+import { restoreTree } from './restore.ts';
+import { readWorktreeState, type WorktreeState, writeWorktreeState } from './state.ts';
+import { updateSubmodules } from './submodules.ts';
+import {
+  changesBetween,
+  createBlobReader,
+  diffBetween,
+  type TreeChange,
+  treeWithFiles,
+  treeWithPathsFrom,
+} from './trees.ts';
+
+export type { TreeChange } from './trees.ts';
+
+export interface WorktreeOptions {
+  /** In the user's repository. Nothing is ever run there that touches its checkout, its index or its HEAD. */
+  repository: Git;
+  directory: string;
+  branch: string;
+  /** The commit that a new branch begins at. */
+  start: string;
+  /** Serialises `git worktree` over all processes. */
+  lockFile: string;
+  env: Record<string, string>;
+}
+
+/**
+ * The folder that an item is worked on in, as seen by the engine. Agents run in it and may do anything to it: every
+ * method first puts its registration right, and none depends on what is in the folder.
+ */
+export interface Worktree {
+  readonly directory: string;
+  /** The one that is used, which may have a number behind the name that was asked for. */
+  readonly branch: string;
+  /** Everything that is there and neither ignored, nor made by the set-up, nor litter, as a tree object. */
+  snapshot(): Promise<string>;
+  /** Makes the folder equal to a tree; what is ignored, litter or made by the set-up stays. */
+  restore(tree: string): Promise<void>;
+  treeOf(commit: string): Promise<string>;
+  changes(from: string, to: string): Promise<TreeChange[]>;
+  /** `tree` with these paths as they are in `source`, and without those that are not there. */
+  withPathsFrom(tree: string, source: string, paths: readonly string[]): Promise<string>;
+  /** `tree` with these files, by their paths; null: without it. Nothing keeps it until it is committed. */
+  withFiles(tree: string, files: Readonly<Record<string, string | null>>): Promise<string>;
+  read(tree: string, path: string): Promise<string | null>;
+  /** For reading, not for applying: bounded, and binary files are only named. */
+  diff(from: string, to: string): Promise<string>;
+  /** With the git identity of the repository and the environment. No hook runs. */
+  commit(options: { tree: string; parents: readonly string[]; message: string }): Promise<string>;
+  /** Moves the branch, and HEAD and index of the worktree with it; files stay as they are. */
+  setBranch(commit: string): Promise<void>;
+  /** Where there are any, what is changed in them is no part of a snapshot. */
+  hasSubmodules(): Promise<boolean>;
+  /**
+   * What is there now, untracked and not ignored, is no part of a snapshot from now on. Only the first call looks, unless
+   * nothing has run since the checkout; later ones repeat its answer.
+   */
+  ignoreMadeBySetup(isUntouched?: boolean): Promise<string[]>;
+  /**
+   * Removes files that git ignores and that were not there after the set-up: they are no part of the branch, so nothing may
+   * pass because of them. Returns their names.
+   */
+  dropIgnored(): Promise<string[]>;
+  /** The worktree with all that is in it, not the branch. */
+  remove(): Promise<void>;
+}
+
+export interface OpenedWorktree {
+  worktree: Worktree;
+  /** The files were made just now, so that the set-up has to run (again). Not where they were moved to another commit. */
+  isNew: boolean;
+  /** And they are those of `start`: the branch may be further, from an attempt whose notes are gone. */
+  isAtStart: boolean;
+  warnings: string[];
+}
+
+/**
+ * Creates branch and worktree, or takes over what an earlier attempt left, however that one ended. One that was made for
+ * another commit is moved to this one: tracked files become those of the commit, all others stay.
+ */
+export async function openWorktree(options: WorktreeOptions): Promise<OpenedWorktree> {
+  const { repository, lockFile, env } = options;
+  const { place, claim, listing } = await inGitQueue(lockFile, async () => {
+    const known = Promise.all([placeOf(repository, options.directory), branchesNear(repository, options.branch)]);
+    // Nobody waits for it until the worktree is claimed.
+    const names = namesIn(repository, options.start);
+    names.catch(() => undefined);
+    const [found, branches] = await known;
+    await removeStaleGitLocks(found, [options.branch, (await readWorktreeState(found))?.branch ?? null]);
+    return { place: found, claim: await claimWorktree(repository, found, branches, options), listing: names };
+  });
+  const { gitDir, state } = claim;
+  const isNew = !state.ready;
+  const isMoved = state.start !== options.start;
+  const commit = isMoved ? options.start : state.head;
+  const names = await (commit === options.start ? listing : namesIn(repository, commit));
+  const { settings, warning } = await lfsSettings(repository, commit, names);
+  const git = worktreeGit(place, gitDir, env, settings);
+  await rm(`${place.indexFile}.lock`, { force: true });
+  if (isNew) await rm(place.indexFile, { force: true });
+  const [, pins, startTree] = await Promise.all([
+    isNew || isMoved ? checkOut(git, place, commit) : null,
+    openPins(repository, basename(options.directory)),
+    // Asked for next, and nobody waits for it here.
+    git.text(['rev-parse', '--verify', `${options.start}^{tree}`]),
+  ]);
+  // What is left of another commit where nothing was finished would count as made by the set-up.
+  if (isNew && isMoved) await restoreTree(git, place, { tree: commit, isIndexed: true }, []);
+  const head = isMoved ? await moveBranch(repository, state, commit) : state.head;
+  if (isNew || isMoved) {
+    await shareIndex(place, gitDir);
+    if (names.includes('.gitmodules')) await submodules(options, claim, place, settings, isMoved);
+  }
+  const moved = isMoved ? { start: commit, head, made: null, ignored: [] } : {};
+  const ready = { ...state, ...moved, ready: true };
+  await writeWorktreeState(place, ready);
+  const worktree = createWorktree(options, place, { ...claim, state: ready }, settings, pins, startTree);
+  return {
+    worktree,
+    isNew,
+    isAtStart: isNew && commit === options.start,
+    warnings: warning === null ? [] : [warning],
+  };
+}
+
+/** To a newer base, unless there is something on the branch that would be lost. Returns where it is then. */
+async function moveBranch(repository: Git, { branch, start, head }: WorktreeState, base: string): Promise<string> {
+  if (head !== start && !(await isAncestor(repository, head, base))) return head;
+  await repository.run([...NO_HOOKS, 'update-ref', '-m', 'agentos', `refs/heads/${branch}`, base, head]);
+  return base;
+}
+
+const CHECKOUT_ATTEMPTS = 8;
+
+/** Where the one before was killed, its git may still be writing for a moment. */
+async function checkOut(git: Git, place: WorktreePlace, commit: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await git.run(['read-tree', '--reset', '-u', commit], { timeoutMs: LONG_MS });
+      return;
+    } catch (error) {
+      if (codeOf(error) !== 'git-failed' || attempt >= CHECKOUT_ATTEMPTS) throw error;
+      await sleep(attempt * 100);
+      await rm(`${place.indexFile}.lock`, { force: true });
+      await rm(place.indexFile, { force: true });
+    }
+  }
+}
+
+function createWorktree(
+  options: WorktreeOptions,
+  place: WorktreePlace,
+  claim: Claim,
+  settings: readonly GitSetting[],
+  pins: Pins,
+  startTree: string,
+): Worktree {
+  const { repository, lockFile, env } = options;
+  const { branch } = claim.state;
+  let { gitDir, state } = claim;
+  /** What we last brought the private index to; another file in its place holds something else. */
+  let indexed: { tree: string; stamp: string | null } | null = null;
+  const trees = new Map([[options.start, startTree]]);
+  const reads = createBlobReader();
+
+  const holds = async (tree: string): Promise<boolean> =>
+    indexed?.tree === tree && indexed.stamp !== null && indexed.stamp === (await indexStamp(place));
+  const nowHolds = async (tree: string): Promise<void> => {
+    indexed = { tree, stamp: await indexStamp(place) };
+  };
+
+  const note = async (change: Partial<WorktreeState>): Promise<void> => {
+    state = { ...state, ...change };
+    await writeWorktreeState(place, state);
+  };
+
+  /** Git on this worktree, after its registration was looked at. */
+  const ours = async (): Promise<Git> => {
+    gitDir = await repairRegistration(place, gitDir, branch);
+    return worktreeGit(place, gitDir, env, settings);
+  };
+
+  /** The index as the folder is; begun anew once where it can't be used. */
+  const capture = async (git: Git): Promise<void> => {
+    try {
+      await captureIndex(git, place, state.made ?? []);
+    } catch (error) {
+      if (codeOf(error) !== 'git-failed') throw error;
+      await rebuildIndex(git, place, state.head);
+      await captureIndex(git, place, state.made ?? []);
+    }
+  };
+
+  const treeOf = async (commit: string): Promise<string> => {
+    const tree = trees.get(commit) ?? (await (await ours()).text(['rev-parse', '--verify', `${commit}^{tree}`]));
+    trees.set(commit, tree);
+    return tree;
+  };
+
+  const pinned = async (git: Git, object: string): Promise<string> => {
+    await pins.pin(git, object);
+    return object;
+  };
+
+  return {
+    directory: place.directory,
+    branch,
+    async snapshot() {
+      const git = await ours();
+      await capture(git);
+      const tree = await git.text(['write-tree']);
+      await nowHolds(tree);
+      return pinned(git, tree);
+    },
+    async restore(tree) {
+      const git = await ours();
+      const restore = (isIndexed: boolean): Promise<void> =>
+        restoreTree(git, place, { tree, isIndexed }, state.made ?? []);
+      await restore(await holds(tree)).catch(async (error: unknown) => {
+        if (codeOf(error) !== 'git-failed') throw error;
+        await makeWritable(place.directory);
+        await rebuildIndex(git, place, state.head);
+        await restore(false);
+      });
+      await nowHolds(tree);
+      await submodules(options, { gitDir }, place, settings, true);
+    },
+    treeOf,
+    changes: async (from, to) => changesBetween(await ours(), from, to),
+    async withPathsFrom(tree, source, paths) {
+      const git = await ours();
+      return pinned(git, await treeWithPathsFrom(git, place.stateFolder, tree, source, paths));
+    },
+    async withFiles(tree, files) {
+      const git = await ours();
+      // In our own index: a commit is made of it next, and the branch moved there.
+      if (!(await holds(tree))) await git.run(['read-tree', '--reset', tree], { timeoutMs: LONG_MS });
+      const complete = await treeWithFiles(git, tree, files);
+      await nowHolds(complete);
+      return complete;
+    },
+    read: (tree, path) => reads.read(ours, tree, path),
+    diff: async (from, to) => diffBetween(await ours(), from, to),
+    async commit({ tree, parents, message }) {
+      const git = await ours();
+      const args = ['-c', 'i18n.commitEncoding=UTF-8', 'commit-tree', tree, ...parents.flatMap((one) => ['-p', one])];
+      const commit = await git.text([...args, '-F', '-'], { input: message });
+      trees.set(commit, tree);
+      return pinned(git, commit);
+    },
+    async setBranch(commit) {
+      const git = await ours();
+      await git.run(['update-ref', '-m', 'agentos', `refs/heads/${branch}`, commit]);
+      await note({ head: commit });
+      const tree = await treeOf(commit);
+      if (!(await holds(tree))) await git.run(['read-tree', '--reset', tree]);
+      await nowHolds(tree);
+      await shareIndex(place, gitDir);
+    },
+    hasSubmodules: () =>
+      access(join(place.directory, '.gitmodules')).then(
+        () => true,
+        () => false,
+      ),
+    async ignoreMadeBySetup(isUntouched = false) {
+      if (state.made === null && isUntouched && claim.isEmpty) await note({ made: [], ignored: [] });
+      if (state.made === null) {
+        const git = await ours();
+        const made = await otherFiles(git, place, [], '', ['--directory', '--no-empty-directory']);
+        await note({ made, ignored: await ignoredFiles(git) });
+      }
+      return (state.made ?? []).map(readable);
+    },
+    dropIgnored: async () => (await removeIgnored(await ours(), place, state.ignored)).map(readable),
+    remove: () => removeWorktree({ repository, place, branch, lockFile, pins: pins.refs() }),
+  };
+}
+
+async function submodules(
+  { repository, env }: WorktreeOptions,
+  { gitDir }: Pick<Claim, 'gitDir'>,
+  place: WorktreePlace,
+  settings: readonly GitSetting[],
+  force: boolean,
+): Promise<void> {
+  await updateSubmodules({
+    gitWith: (more) => worktreeGit(place, gitDir, env, [...settings, ...more], place.directory),
+    top: place.directory,
+    modules: async () => {
+      const own = await repository.text(['rev-parse', '--path-format=absolute', '--git-dir']);
+      return [join(own, 'modules'), join(place.commonDir, 'modules')];
+    },
+    home: repository,
+    env,
+    force,
+  });
+}
+
+async function namesIn(repository: Git, commit: string): Promise<string[]> {
+  const listing = await repository.run(['ls-tree', '-r', '-z', '--full-tree', '--name-only', commit]);
+  return listing.toString('utf8').split('\0');
+}
+
+/** Asked before anything is paid for: without a name and an address nothing can be committed in the end. */
+export async function requireIdentity(git: Git): Promise<void> {
+  const known = ['GIT_AUTHOR_IDENT', 'GIT_COMMITTER_IDENT'].map((who) => git.run(['var', who]));
+  await Promise.all(known).catch((error: unknown) => {
+    if (!(error instanceof AgentosError) || error.problem.code !== 'git-failed') throw error;
+    throw new AgentosError({ code: 'git-identity-missing', detail: error.problem.detail }, { cause: error });
+  });
+}

@@ -1,0 +1,62 @@
+import { bodyHash, readFrontMatter } from '../documents/lld/front-matter.ts';
+import { changesOfDiff, changesOfSteps, sameChanges } from './line-changes.ts';
+import { type RecordedStep, readRecordedStep } from './recorded-step.ts';
+import code7 from './tour/7-code-1.md';
+import review7 from './tour/7-code-review-1.md';
+import guards7 from './tour/7-guards-1.md';
+import firstTests7 from './tour/7-tests-1.md';
+import secondTests7 from './tour/7-tests-2.md';
+import code21 from './tour/21-code-1.md';
+import review21 from './tour/21-code-review-1.md';
+import tests21 from './tour/21-tests-1.md';
+
+/** How a design of the tour was built. */
+export interface RecordedCode {
+  /** One for each round. */
+  tests: RecordedStep[];
+  code: RecordedStep[];
+  /** What was said of the first tests, where some of them pass too early. */
+  guards: string | null;
+  /** The review of what all of them made together. */
+  review: string;
+}
+
+interface Recording {
+  tests: string[];
+  code: string[];
+  guards?: string;
+  review: string;
+}
+
+/** By the hash of the approved LLD's body as the tour makes it: a person's own design, or an edited one, is not in here. */
+const RECORDINGS: Record<string, Recording> = {
+  '695d4891e37e16065ecee41956da841e9d9f59db6eed38fc474b072ee3d27228': {
+    tests: [firstTests7, secondTests7],
+    code: [code7],
+    guards: guards7,
+    review: review7,
+  },
+  bd6702b25eb4b268dc6800544db1efc8928dd7f05b5078c9544bbbff7049f542: {
+    tests: [tests21],
+    code: [code21],
+    review: review21,
+  },
+};
+
+export function recordedCode(lld: string): RecordedCode | null {
+  const recording = RECORDINGS[bodyHash(readFrontMatter(lld).body)];
+  if (!recording) return null;
+  const { tests, code, guards = null, review } = recording;
+  return { tests: tests.map(readRecordedStep), code: code.map(readRecordedStep), guards, review };
+}
+
+/** The recorded review of the very code, or of the very first tests, that it was recorded for; null for anybody's own. */
+export function recordedCodeReview(lld: string, shown: { tests: string | null; change: string | null }): string | null {
+  const recording = recordedCode(lld);
+  const changes = changesOfDiff(shown.tests ?? shown.change ?? '');
+  if (recording === null || changes === null) return null;
+  const { tests, code, guards, review } = recording;
+  const reviewed = shown.tests === null ? [...tests, ...code] : tests.slice(0, 1);
+  if (!sameChanges(changes, changesOfSteps(reviewed))) return null;
+  return shown.tests === null ? review : guards;
+}

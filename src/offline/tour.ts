@@ -1,0 +1,95 @@
+import { sha256 } from '../core/hash.ts';
+import { foldResolvedQuestions } from '../documents/lld/fold-questions.ts';
+import { reviseDraft } from '../documents/lld/revision.ts';
+import { readReview } from '../documents/review/reader.ts';
+import { untagged } from '../prompts/tags.ts';
+import type { PromptPart } from '../models/port.ts';
+import { recordedCodeReview } from './recorded-code.ts';
+import draft7 from './tour/7-draft.md';
+import firstReview7 from './tour/7-review-1.md';
+import secondReview7 from './tour/7-review-2.md';
+import revision7 from './tour/7-revise-1.md';
+import draft12 from './tour/12-draft.md';
+import review12 from './tour/12-review-1.md';
+import draft21 from './tour/21-draft.md';
+import review21 from './tour/21-review-1.md';
+
+interface Recording {
+  draft: string;
+  /** One for each round. */
+  reviews: string[];
+  /** What the drafter answered to the review of the same index. */
+  revisions: string[];
+}
+
+/** By the hash of the issue as a drafter is shown it: an edited issue is another issue, and is not in here. */
+const RECORDINGS: Record<string, Recording> = {
+  a5f186a863d7c847296ee9334f55147c7759f84fb73b9c803caa500f5571a448: {
+    draft: draft7,
+    reviews: [firstReview7, secondReview7],
+    revisions: [revision7],
+  },
+  '12f27e2cb3a84bf4bceb0b3fe3c1671a5c28af62ad56adeae5cd6c8f90707a7c': {
+    draft: draft12,
+    reviews: [review12],
+    revisions: [],
+  },
+  d48cef63c92406f8be0762fe6d7b00b9eccdfbd566a633e5374cc8c0bb75506a: {
+    draft: draft21,
+    reviews: [review21],
+    revisions: [],
+  },
+};
+
+/** Whether the tour has a recording for an issue, given as a drafter is shown it. */
+export function isRecordedIssue(text: string): boolean {
+  return recordingOf(text) !== null;
+}
+
+/**
+ * The recorded reply to a prompt of the sample repository, or null. It is found by the prompt's own tags, as a model would
+ * read them. A review or revision is replayed only for the very draft that it was recorded for, so that nobody's own design
+ * is approved with words about another one.
+ */
+export function recordedReply(step: string, parts: readonly PromptPart[]): string | null {
+  const shown = (tag: string): string | null =>
+    parts.map(({ text }) => untagged(tag, text)).find((text) => text !== null) ?? null;
+  const lld = shown('lld');
+  if (lld !== null) return recordedCodeReview(lld, { tests: shown('tests'), change: shown('change') });
+  const recording = recordingOf(shown('issue') ?? '');
+  const [, task, round] = /^(draft|review|revise)(?:-(\d+))?$/.exec(step) ?? [];
+  if (recording === null || task === undefined) return null;
+  if (task === 'draft') return recording.draft;
+  const index = Number(round) - 1;
+  const draft = shown('draft') ?? '';
+  const reviewed = draftOfRound(recording, index);
+  if (reviewed === null) return null;
+  if (task === 'review') return same(draft, reviewed) ? (recording.reviews[index] ?? null) : null;
+  const folded = withAnswers(reviewed, recording.reviews[index]);
+  return same(draft, folded) ? (recording.revisions[index] ?? null) : null;
+}
+
+function recordingOf(issue: string): Recording | null {
+  return RECORDINGS[sha256(issue.trim())] ?? null;
+}
+
+/** The draft as the rounds before have left it. */
+function draftOfRound(recording: Recording, index: number): string | null {
+  let draft = recording.draft;
+  for (let round = 0; round < index; round++) {
+    const revised = reviseDraft(withAnswers(draft, recording.reviews[round]), recording.revisions[round] ?? '', {
+      named: null,
+    });
+    if (!revised.ok) return null;
+    draft = revised.text;
+  }
+  return draft;
+}
+
+function withAnswers(draft: string, review: string | undefined): string {
+  return review === undefined ? draft : foldResolvedQuestions(draft, readReview(review).openQuestions).text;
+}
+
+function same(left: string, right: string): boolean {
+  return left.trim() === right.trim();
+}

@@ -1,0 +1,177 @@
+import type { GateEvidence } from '../core/gate.ts';
+import { formatLedger, type Ledger, openFindings } from '../documents/ledger.ts';
+import type { LldFile } from '../documents/lld/files-table.ts';
+import { isGuard, type LldScenario } from '../documents/lld/scenarios.ts';
+import type { Prompts } from './prompts.ts';
+import { tagged } from './tags.ts';
+import { boundedDiff, changesBetween } from '../documents/implementation/diff-view.ts';
+import { bulletsOf, gateTable } from '../documents/implementation/gate-lines.ts';
+
+/** What a writer has to know, whichever phase it is called for. */
+export interface WritingTask {
+  id: string;
+  title: string;
+  /** The body of the LLD. */
+  lld: string;
+  scenarios: readonly LldScenario[];
+  files: readonly LldFile[];
+  isTestFile: (path: string) => boolean;
+  /** Whose report is read. */
+  runner: string;
+  /** As a person would type it. */
+  command: string;
+}
+
+const MOST_FAILURES = 50;
+const MOST_FAILURE_CHARS = 3_000;
+const MOST_DIFF_CHARS = 200_000;
+const MOST_CHANGES_CHARS = 50_000;
+
+/** Each task is one whole text, the LLD included: a command gets nothing else. */
+export function testsTask(prompts: Prompts, task: WritingTask): string {
+  return withLld(task, testsRules(prompts, task));
+}
+
+export function codeTask(prompts: Prompts, task: WritingTask): string {
+  return withLld(task, codeRules(prompts, task));
+}
+
+/** What the engine or the reviewer found in the last try; `review` is the review that asks for it, in full. */
+export interface WritingAgain {
+  phase: 'tests' | 'code';
+  failures: readonly string[];
+  review?: string;
+}
+
+/** The phase's task again, with what was found. */
+export function againTask(prompts: Prompts, task: WritingTask, { phase, failures, review }: WritingAgain): string {
+  const rules = phase === 'tests' ? testsRules(prompts, task) : codeRules(prompts, task);
+  const again = prompts.fill('write-again', { failures: tagged('failures', failureList(failures)) });
+  return withLld(task, rules, ...(review === undefined ? [] : [tagged('review', review)]), again);
+}
+
+/** The open findings of a code review, as failures for `againTask`. */
+export function findingFailures(ledger: Ledger): string[] {
+  return openFindings(ledger).map(
+    ({ id, tier, area, text }) => `${id} (Tier ${tier}${area === '' ? '' : `, ${area}`}): ${text}`,
+  );
+}
+
+function withLld({ lld }: WritingTask, ...parts: string[]): string {
+  return [tagged('lld', lld), ...parts].join('\n\n');
+}
+
+function testsRules(
+  prompts: Prompts,
+  { id, title, scenarios, files, isTestFile, runner, command }: WritingTask,
+): string {
+  const tests = files.filter(({ path }) => isTestFile(path));
+  const added = files.filter(({ path, change }) => change === 'Add' && !isTestFile(path));
+  return prompts.fill('write-tests', {
+    id,
+    title,
+    runner,
+    command,
+    scenarios:
+      scenarios.map((one) => `${scenarioLine(one)}${isGuard(one) ? ' (Guard)' : ''}`).join('\n') ||
+      'The LLD names no scenario: test each of its requirements.',
+    'test-files':
+      fileList(tests) || 'The LLD names none: put them where this repository keeps its tests, so that they are found.',
+    added: fileList(added) || 'None: the change is in files that are there.',
+  });
+}
+
+function codeRules(prompts: Prompts, { id, title, files, isTestFile, runner, command }: WritingTask): string {
+  const code = files.filter(({ path }) => !isTestFile(path));
+  return prompts.fill('write-code', {
+    id,
+    title,
+    runner,
+    command,
+    files: fileList(code) || 'The LLD names none.',
+  });
+}
+
+function scenarioLine({ id, scenario, pass }: Pick<LldScenario, 'id' | 'scenario' | 'pass'>): string {
+  return `- ${id} ${scenario}${pass === '' ? '' : `. Passes when: ${pass}`}`;
+}
+
+function fileList(files: readonly LldFile[]): string {
+  return files
+    .map(({ path, change, description }) => `- \`${path}\` (${change})${description === '' ? '' : `: ${description}`}`)
+    .join('\n');
+}
+
+function failureList(failures: readonly string[]): string {
+  const shown = failures.slice(0, MOST_FAILURES).map((failure) => {
+    const text = failure.trim();
+    const bounded = text.length > MOST_FAILURE_CHARS ? `${text.slice(0, MOST_FAILURE_CHARS - 1)}…` : text;
+    return `- ${bounded.replace(/\n/g, '\n  ')}`;
+  });
+  if (failures.length > MOST_FAILURES) shown.push(`- … and ${failures.length - MOST_FAILURES} more`);
+  return shown.join('\n');
+}
+
+/** A piece of a prompt; those that stay the same over the rounds come first, for prompt caches. */
+export interface TaskPart {
+  text: string;
+  repeats?: boolean;
+}
+
+export interface CodeReviewTask {
+  id: string;
+  title: string;
+  lld: string;
+  evidence: readonly GateEvidence[];
+  diff: string;
+  /** Null in the first round. */
+  previousDiff: string | null;
+  ledger: Ledger;
+  round: number;
+  maxRounds: number;
+  /** A review that can't be acted on, and why. */
+  again?: { earlier: string; problems: readonly string[] };
+}
+
+export function codeReviewParts(prompts: Prompts, material: CodeReviewTask): TaskPart[] {
+  const { id, title, lld, evidence, diff, previousDiff, ledger, round, maxRounds, again } = material;
+  const parts = [tagged('change', boundedDiff(diff, MOST_DIFF_CHARS)), tagged('gates', evidenceText(evidence))];
+  if (round > 1) parts.push(tagged('findings-ledger', formatLedger(ledger)));
+  if (previousDiff !== null) {
+    parts.push(tagged('changes-since-last-round', changesBetween(previousDiff, diff, MOST_CHANGES_CHARS)));
+  }
+  parts.push(prompts.fill('code-review', { id, title, round, 'max-rounds': maxRounds }));
+  if (again !== undefined) {
+    const problems = again.problems.map((problem) => `- ${problem}`).join('\n');
+    parts.push(tagged('your-review', again.earlier), prompts.fill('review-again', { problems }));
+  }
+  return [{ text: tagged('lld', lld), repeats: true }, ...parts.map((text) => ({ text }))];
+}
+
+export interface GuardsTask {
+  id: string;
+  title: string;
+  lld: string;
+  /** The tests as they were written. */
+  diff: string;
+  /** Those that pass before the code, with the titles of their tests. */
+  scenarios: readonly (Pick<LldScenario, 'id' | 'scenario' | 'pass'> & { tests: readonly string[] })[];
+}
+
+/** Asks whether scenarios hold already, or their tests prove nothing. */
+export function guardsParts(prompts: Prompts, { id, title, lld, diff, scenarios }: GuardsTask): TaskPart[] {
+  const list = scenarios.map(({ tests, ...scenario }) => `${scenarioLine(scenario)}. Passing: ${tests.join(', ')}`);
+  return [
+    { text: tagged('lld', lld), repeats: true },
+    { text: tagged('tests', boundedDiff(diff, MOST_DIFF_CHARS)) },
+    { text: prompts.fill('guards', { id, title, scenarios: list.join('\n') }) },
+  ];
+}
+
+function evidenceText(evidence: readonly GateEvidence[]): string {
+  if (evidence.length === 0) return 'No gate was checked.';
+  const details = evidence
+    .filter((gate) => gate.details.length + gate.problems.length > 0)
+    .map((gate) => `Gate ${gate.gate}:\n${bulletsOf([...gate.problems, ...gate.details])}`);
+  return [gateTable(evidence), ...details].join('\n\n');
+}

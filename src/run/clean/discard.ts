@@ -1,0 +1,168 @@
+import { basename, dirname } from 'node:path';
+import { AgentosError } from '../../core/errors.ts';
+import type { ItemId } from '../../core/ids.ts';
+import { shellWord } from '../../core/shell-word.ts';
+import { removeCheckpoint } from './checkpoint.ts';
+import type { CleanEntry, Cleaned, CleanOptions } from './entry.ts';
+import { isImplemented, namesIn, tipOf, workedOnBy } from './items.ts';
+import type { Git } from '../../git/git.ts';
+import { removeStaleGitLocks } from '../../git/stale-locks.ts';
+import { branchesNear, unusable } from '../../git/worktree/branch.ts';
+import { removeFolder } from '../../git/worktree/folder.ts';
+import { BEING_MADE, lockReason, NO_HOOKS } from '../../git/worktree/opening.ts';
+import { removePins } from '../../git/worktree/pins.ts';
+import { placeOf, type WorktreePlace } from '../../git/worktree/place.ts';
+import { registrationOf } from '../../git/worktree/registration.ts';
+import { removeWorktree } from '../../git/worktree/removal.ts';
+import { readWorktreeState, type WorktreeState } from '../../git/worktree/state.ts';
+
+export interface DiscardOptions extends Pick<CleanOptions, 'paths' | 'git' | 'dryRun' | 'gitQueue'> {
+  /** Takes the lock of an implementation; throws `item-locked` when a run is at it. */
+  lock: (id: ItemId) => { release(): void };
+}
+
+interface Part {
+  entry: CleanEntry;
+  /** Null: it stays. */
+  remove: (() => Promise<void>) | null;
+}
+
+/**
+ * Throws away what is there of the unfinished implementations of exactly these items, files in no commit included, so
+ * that the next run begins them anew. Nothing goes unless every one of them can go. Work that is finished, merged or
+ * somebody else's stays: such a branch is kept, with the reason.
+ */
+export async function discard(options: DiscardOptions, ids: readonly ItemId[]): Promise<Cleaned> {
+  const { paths, dryRun, lock } = options;
+  const wanted = [...new Set(ids)];
+  for (const id of wanted) {
+    if (workedOnBy(paths, { workflow: 'implement', id }) !== null) continue;
+    if (!(await partsOf(options, id)).some(({ remove }) => remove !== null)) {
+      throw new AgentosError({
+        code: 'usage',
+        reason: `There is no unfinished implementation of ${id} to throw away.`,
+      });
+    }
+  }
+  const locks: { release(): void }[] = [];
+  try {
+    for (const id of wanted) locks.push(lock(id));
+    for (const id of dryRun ? [] : wanted) await unlock(options, id);
+    // Looked at again: until the locks were taken, a run may have gone on.
+    const parts = (await Promise.all(wanted.map((id) => partsOf(options, id)))).flat();
+    const result: Cleaned = { removed: [], kept: [] };
+    for (const { entry, remove } of parts) {
+      if (remove !== null && !dryRun) await remove();
+      result[remove === null ? 'kept' : 'removed'].push(entry);
+    }
+    return result;
+  } finally {
+    for (const held of locks) held.release();
+  }
+}
+
+/** A git that was killed in the middle must not keep what it was at from being thrown away. */
+async function unlock({ paths, git }: DiscardOptions, id: ItemId): Promise<void> {
+  const place = await placeOf(git, paths.worktree('implement', id));
+  await removeStaleGitLocks(place, [(await readWorktreeState(place))?.branch ?? null]);
+}
+
+/** In the order in which they go. The checkpoint first: without it the next run begins anew, whatever else is left. */
+async function partsOf(options: DiscardOptions, id: ItemId): Promise<Part[]> {
+  const { paths, git } = options;
+  const place = await placeOf(git, paths.worktree('implement', id));
+  const state = await readWorktreeState(place);
+  const checkpoint = paths.checkpoint('implement', id);
+  const worktree = await worktreePart(options, place, state);
+  const branch = state === null ? null : await branchPart(options, id, place, state);
+  const parts = [
+    await filePart('checkpoint', checkpoint, () => removeCheckpoint(checkpoint)),
+    worktree ?? (await pinsPart(options, place)),
+    branch,
+    await filePart('home', paths.home('implement', id)),
+    await filePart('undone', paths.undone('implement', id)),
+  ];
+  return parts.filter((part) => part !== null);
+}
+
+async function filePart(
+  kind: 'checkpoint' | 'home' | 'undone',
+  path: string,
+  remove: () => Promise<void> = () => removeFolder(path),
+): Promise<Part | null> {
+  return (await isThere(path)) ? { entry: entryOf(kind, path), remove } : null;
+}
+
+async function worktreePart(
+  { git, gitQueue }: DiscardOptions,
+  place: WorktreePlace,
+  state: WorktreeState | null,
+): Promise<Part | null> {
+  const { directory } = place;
+  const gitDir = await registrationOf(place);
+  if (gitDir === null && state === null) {
+    if (!(await isThere(directory))) return null;
+    return { entry: { ...entryOf('worktree', directory), why: 'no worktree of ours' }, remove: null };
+  }
+  const reason = gitDir === null ? null : await lockReason(gitDir);
+  if (reason !== null && reason !== BEING_MADE)
+    throw unusable(directory, `It is locked${reason ? `: ${reason}` : ''}.`);
+  const remove = async (): Promise<void> => {
+    const branch = state?.branch ?? null;
+    if (gitDir !== null) return removeWorktree({ repository: git, place, branch, lockFile: gitQueue });
+    await removeFolder(directory);
+    await removePins(git, place.name);
+    await removeFolder(place.stateFolder);
+  };
+  return { entry: entryOf('worktree', directory), remove };
+}
+
+async function pinsPart({ git }: DiscardOptions, { name }: WorktreePlace): Promise<Part | null> {
+  const path = `refs/agentos/${name}`;
+  if ((await git.text(['for-each-ref', '--count=1', `${path}/`])) === '') return null;
+  return { entry: entryOf('pins', path), remove: () => removePins(git, name) };
+}
+
+/** Only the one that our own note names: others with such a name may be another item's, or a person's. */
+async function branchPart(
+  { paths, git }: DiscardOptions,
+  id: ItemId,
+  { directory }: WorktreePlace,
+  { branch, start, head }: WorktreeState,
+): Promise<Part | null> {
+  const tip = await tipOf(git, branch);
+  if (tip === null) return null;
+  const entry: CleanEntry = { ...entryOf('branch', `refs/heads/${branch}`), name: branch };
+  const kept = (why: string): Part => {
+    const command = `git -C ${shellWord(paths.repository)} branch -D ${shellWord(branch)}`;
+    return { entry: { ...entry, why, discard: command }, remove: null };
+  };
+  const at = (await branchesNear(git, branch)).get(branch)?.checkedOutAt ?? null;
+  if (at !== null && at !== directory) return kept(`it is checked out in ${at}`);
+  if (await isImplemented(paths, git, id, { start, tip })) return kept('it is implemented');
+  if (tip !== head && tip !== start) return kept('it has commits that no run of ours made');
+  const holder = tip === start ? null : await otherBranchWith(git, branch, tip);
+  if (holder !== null) return kept(`it is part of ${holder}`);
+  // Not `git branch -D`, which writes the user's settings anew; and only from where it was looked at.
+  const remove = async (): Promise<void> => {
+    await git.run([...NO_HOOKS, 'update-ref', '-d', `refs/heads/${branch}`, tip]);
+  };
+  return { entry, remove };
+}
+
+/** Where it was merged to. Its own copy on a server is no other branch. */
+async function otherBranchWith(git: Git, branch: string, tip: string): Promise<string | null> {
+  const format = ['--format=%(refname)', 'refs/heads', 'refs/remotes'];
+  const others = (await git.text(['for-each-ref', `--contains=${tip}`, ...format]))
+    .split('\n')
+    .filter((ref) => ref !== '' && !ref.endsWith(`/${branch}`));
+  return others[0]?.replace(/^refs\/(?:heads|remotes)\//, '') ?? null;
+}
+
+function entryOf(kind: CleanEntry['kind'], path: string): CleanEntry {
+  return { kind, name: basename(path), path, why: 'asked for', discard: null };
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return (await namesIn(dirname(path))).includes(basename(path));
+}

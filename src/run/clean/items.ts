@@ -1,0 +1,108 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { codeOf } from '../../core/errors.ts';
+import { type ItemId, isItemId } from '../../core/ids.ts';
+import { type Paths, WORKFLOWS, type WorkflowName } from '../../core/paths.ts';
+import { readReportStatus } from '../../documents/implementation/report-status.ts';
+import { bodyHash, readFrontMatter } from '../../documents/lld/front-matter.ts';
+import { readAt } from '../../git/branch-files.ts';
+import type { CleanOptions } from './entry.ts';
+import type { Git } from '../../git/git.ts';
+import { implementationsOf } from '../../workflow/implementations.ts';
+import { litterPatterns } from '../../git/ignore-patterns.ts';
+import { isHolderAlive, readHolder } from '../../process/lock-holder.ts';
+import { worktreeGit } from '../../git/worktree/git.ts';
+import { splitNames } from '../../git/worktree/private-index.ts';
+import type { WorktreePlace } from '../../git/worktree/place.ts';
+import type { WorktreeState } from '../../git/worktree/state.ts';
+
+export interface NamedItem {
+  workflow: WorkflowName;
+  id: ItemId;
+}
+
+/** `implement-42` and the like; null: no name of ours. */
+export function itemNamed(name: string): NamedItem | null {
+  const workflow = WORKFLOWS.find((candidate) => name.startsWith(`${candidate}-`));
+  const id = workflow === undefined ? '' : name.slice(workflow.length + 1);
+  return workflow !== undefined && isItemId(id) ? { workflow, id } : null;
+}
+
+export async function namesIn(folder: string): Promise<string[]> {
+  return (await readdir(folder).catch(() => [] as string[])).sort();
+}
+
+/** The process that works on it, or null. */
+export function workedOnBy(paths: Paths, { workflow, id }: NamedItem): number | null {
+  const holder = readHolder(paths.lock(workflow, id));
+  return holder !== null && isHolderAlive(holder) ? holder.pid : null;
+}
+
+/** Whether what the item is for is there already, so that its checkpoint has nothing to go on with. */
+export async function isDone(options: CleanOptions, { workflow, id }: NamedItem): Promise<boolean> {
+  const { paths, git, isIssueHash } = options;
+  if (workflow === 'issue') return options.isBriefDone(id);
+  const lld = await readFile(paths.lld(id), 'utf8').catch(() => null);
+  if (lld === null) return false;
+  const { fields, body } = readFrontMatter(lld);
+  if (fields['status'] !== 'approved' || fields['bodyHash'] !== bodyHash(body)) return false;
+  if (workflow === 'lld') return isIssueHash(id, fields['issueHash']);
+  const reports = (await implementationsOf(git, paths, [id])).get(id) ?? [];
+  return reports.some(({ lldHash }) => lldHash === fields['bodyHash']);
+}
+
+/** Whether this very branch ends in an implementation: the last commit of one brings the report. */
+export async function isImplemented(
+  paths: Paths,
+  git: Git,
+  id: ItemId,
+  { start, tip }: { start: string; tip: string },
+): Promise<boolean> {
+  const path = paths.report(id);
+  const [now, before] = await readAt(git, [
+    { ref: tip, path },
+    { ref: start, path },
+  ]);
+  return typeof now === 'string' && now !== before && readReportStatus(now) !== null;
+}
+
+const MOST_COMMITS = 10;
+
+/**
+ * Files in a worktree that are in none of the last commits of its branch as they are there. Only reads: nothing is
+ * written, neither objects nor an index.
+ */
+export async function uncommittedIn(
+  place: WorktreePlace,
+  gitDir: string,
+  env: Record<string, string>,
+  { start, made }: WorktreeState,
+  tip: string,
+): Promise<string[]> {
+  const hasOwnIndex = (await namesIn(place.stateFolder)).includes('index');
+  const indexFile = hasOwnIndex ? place.indexFile : join(gitDir, 'index');
+  const git = worktreeGit({ ...place, indexFile }, gitDir, env, []);
+  const litter = (await litterPatterns(place.directory)).map((pattern) => `--exclude=${pattern}`);
+  const known = made ?? [];
+  const others = splitNames(await git.run(['ls-files', '-z', '--others', '--exclude-standard', ...litter])).filter(
+    (path) => !known.some((one) => path === one || (one.endsWith('/') && path.startsWith(one))),
+  );
+  if (others.length > 0) return others;
+  const commits = (await git.text(['rev-list', `--max-count=${MOST_COMMITS}`, tip, `^${start}`])).split('\n');
+  let changed: string[] = [];
+  for (const commit of commits.filter(Boolean)) {
+    changed = splitNames(await git.run(['diff', '--no-ext-diff', '--name-only', '-z', commit]));
+    if (changed.length === 0) return [];
+  }
+  return changed;
+}
+
+/** The commit that a branch is at, or null. */
+export async function tipOf(git: Git, branch: string): Promise<string | null> {
+  try {
+    return await git.text(['rev-parse', '--verify', '--quiet', `refs/heads/${branch}^{commit}`]);
+  } catch (error) {
+    if (codeOf(error) !== 'git-failed') throw error;
+    return null;
+  }
+}

@@ -1,0 +1,117 @@
+import { basename, dirname, join } from 'node:path';
+import { type CleanEntry, type CleanOptions, discardCommand } from './entry.ts';
+import { isImplemented, itemNamed, namesIn, tipOf, uncommittedIn, workedOnBy } from './items.ts';
+import type { Git } from '../../git/git.ts';
+import { removeFolder } from '../../git/worktree/folder.ts';
+import { BEING_MADE, lockReason } from '../../git/worktree/opening.ts';
+import { removePins } from '../../git/worktree/pins.ts';
+import { placeIn, realFolder, type WorktreePlace, worktreeStates } from '../../git/worktree/place.ts';
+import { registrations } from '../../git/worktree/registration.ts';
+import { removeWorktree } from '../../git/worktree/removal.ts';
+import { readWorktreeState } from '../../git/worktree/state.ts';
+
+const MOST_NAMED = 3;
+
+/** What is to be done with a worktree, or with what is left of one. */
+export interface WorktreeVerdict {
+  entry: CleanEntry;
+  keep: boolean;
+  /** For its removal. */
+  place: WorktreePlace;
+  branch: string | null;
+  gitDir: string | null;
+}
+
+type JudgeOptions = Pick<CleanOptions, 'paths' | 'git' | 'env' | 'place'>;
+
+/** `isWanted`: by the name of the worktree. */
+export async function judgeWorktrees(
+  options: JudgeOptions,
+  isWanted: (name: string) => boolean = () => true,
+): Promise<WorktreeVerdict[]> {
+  const verdicts: WorktreeVerdict[] = [];
+  for (const one of await worktreesIn(options)) if (isWanted(one.place.name)) verdicts.push(await judge(options, one));
+  return verdicts;
+}
+
+/** The worktree or what is left of it, with its pins and our notes. */
+export async function removeJudged(
+  { git, gitQueue }: Pick<CleanOptions, 'git' | 'gitQueue'>,
+  { place, branch, gitDir }: WorktreeVerdict,
+): Promise<void> {
+  if (gitDir !== null) await removeWorktree({ repository: git, place, branch, lockFile: gitQueue });
+  await removePins(git, place.name);
+  await removeFolder(place.stateFolder);
+}
+
+interface FoundWorktree {
+  place: WorktreePlace;
+  /** Git's own folder for it. */
+  gitDir: string | null;
+  isThere: boolean;
+}
+
+async function worktreesIn({ paths, git }: JudgeOptions): Promise<FoundWorktree[]> {
+  const commonDir = await git.text(['rev-parse', '--path-format=absolute', '--git-common-dir']);
+  const folder = await realFolder(paths.worktrees);
+  const known = (await registrations(commonDir)).filter(({ directory }) => dirname(directory) === folder);
+  const there = new Set(await namesIn(folder));
+  const names = new Set([
+    ...there,
+    ...(await namesIn(worktreeStates(dirname(folder)))),
+    ...known.map(({ directory }) => basename(directory)),
+  ]);
+  return [...names].sort().map((name) => {
+    const place = placeIn(commonDir, join(folder, name));
+    const gitDir = known.find(({ directory }) => directory === place.directory)?.gitDir ?? null;
+    return { place, gitDir, isThere: there.has(name) };
+  });
+}
+
+async function judge(
+  { paths, git, env, place: flags }: JudgeOptions,
+  { place, gitDir, isThere }: FoundWorktree,
+): Promise<WorktreeVerdict> {
+  const { directory, name } = place;
+  const state = await readWorktreeState(place);
+  const branch = state?.branch ?? null;
+  const verdict = (keep: boolean, why: string, discard: string | null = null): WorktreeVerdict => ({
+    entry: { kind: 'worktree', name, path: directory, why, discard },
+    keep,
+    place,
+    branch,
+    gitDir,
+  });
+  const item = itemNamed(name);
+  if (item === null || (isThere && state === null && gitDir === null)) return verdict(true, 'no worktree of ours');
+  const pid = workedOnBy(paths, item);
+  if (pid !== null) return verdict(true, `process ${pid} is working on it`);
+  const discard = item.workflow === 'implement' ? discardCommand(item.id, flags) : null;
+  if (!isThere) {
+    const hasCheckpoint = (await namesIn(dirname(paths.checkpoint(item.workflow, item.id)))).includes(`${name}.db`);
+    return hasCheckpoint
+      ? verdict(true, 'the folder is gone, but its item can go on: only git’s record of it is left', discard)
+      : verdict(false, 'the folder is gone, and nothing refers to it');
+  }
+  if (gitDir === null || state === null) return verdict(true, 'git has no complete record of it', discard);
+  const reason = await lockReason(gitDir);
+  if (reason !== null && reason !== BEING_MADE) return verdict(true, `locked${reason ? `: ${reason}` : ''}`);
+  const tip = (await tipOf(git, state.branch)) ?? state.head;
+  if (!(await isImplemented(paths, git, item.id, { start: state.start, tip })))
+    return verdict(true, `${state.branch} is not implemented yet`, discard);
+  const changed = await uncommittedIn(place, gitDir, env, state, tip);
+  if (changed.length > 0) return verdict(true, `not committed: ${listed(changed)}`, discard);
+  return verdict(false, `implemented on ${state.branch}, and everything in it is committed`);
+}
+
+function listed(paths: readonly string[]): string {
+  const more = paths.length - MOST_NAMED;
+  return `${paths.slice(0, MOST_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/** Pins that no worktree and no checkpoint need, by the name of the worktree they were for. */
+export async function orphanedPins(git: Git, needed: ReadonlySet<string>): Promise<string[]> {
+  const refs = (await git.text(['for-each-ref', '--format=%(refname)', 'refs/agentos/'])).split('\n').filter(Boolean);
+  const names = new Set(refs.map((ref) => ref.split('/')[2] ?? ''));
+  return [...names].filter((name) => !needed.has(name)).sort();
+}

@@ -1,0 +1,139 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { acquireLock } from '../process/lock.ts';
+import { systemClock } from '../core/clock.ts';
+import { AgentosError } from '../core/errors.ts';
+import type { ItemId } from '../core/ids.ts';
+import { type Paths, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
+import { type Decision, type DecisionKind, decisionOf } from '../documents/decision.ts';
+import { bodyHash, readFrontMatter } from '../documents/lld/front-matter.ts';
+import { openSqliteJournal } from '../journal/sqlite.ts';
+import { createBriefSource } from '../source/briefs.ts';
+import { createDirectorySource } from '../source/directory.ts';
+import { versionName } from '../workflow/lineage.ts';
+import { writeFileAtomic } from '../process/atomic-file.ts';
+import { createGit } from '../git/git.ts';
+import { personOf } from '../git/person.ts';
+import type { Project } from './project.ts';
+import { lastRunOf } from './run-history.ts';
+import { keepLld, outgrownIssue } from './keep-lld.ts';
+import { type WaitingItem, waitingItem } from './waiting-item.ts';
+
+export interface Word {
+  kind: DecisionKind;
+  reason: string | null;
+  change: string | null;
+}
+
+export interface Decided {
+  workflow: WorkflowName;
+  decision: Decision;
+  /** The file that tells of it, relative to the repository. */
+  lineage: string;
+  /** It takes the place of an earlier one, which no run has used. */
+  replaces: boolean;
+  /** The LLD that counts for the new text of its issue, relative to the repository: nothing has to run. */
+  kept: string | null;
+}
+
+/**
+ * Records a person's decision on an item that waits. Nothing is written unless it is taken: the item waits for it, no run
+ * is at it, and it fits what was asked. A decision that no run has used yet is replaced; the lineage keeps both.
+ */
+export async function decide(project: Project, id: ItemId, word: Word): Promise<Decided> {
+  const { paths } = project;
+  const found = waitingItem(paths, id);
+  if (found === null) {
+    refuseIfLocked(paths, id);
+    const issue = word.kind === 'approve' ? await outgrownIssue(project, id) : null;
+    if (issue === null) throw await notWaiting(paths, id);
+    if (word.reason === null)
+      throw new AgentosError({ code: 'decision-refused', id, workflow: 'lld', why: 'kept', detail: '' });
+    const asked = `Issue ${id} says something else than when its LLD was approved.`;
+    const decision = await decisionFor(project, { id, title: issue.title, reason: asked }, word);
+    const { lineage, path } = await keepLld(project, id, decision);
+    return { workflow: 'lld', decision, lineage, replaces: false, kept: path };
+  }
+  const { workflow } = found;
+  const lock = acquireLock(paths.lock(workflow, id), { workflow, id }, new Date().toISOString());
+  try {
+    // A run may have gone on between the look and the lock.
+    const waiting = waitingItem(paths, id);
+    if (waiting?.workflow !== workflow) throw await notWaiting(paths, id);
+    await refuseUnfit(paths, waiting, word);
+    const { question, decided } = waiting;
+    const decision = await decisionFor(project, question, word);
+    if (decided.length > 0) decision.replaced = decided;
+    const lineage = `${question.folder}/${versionName(question.number + decided.length, 'verdict')}`;
+    // The journal first: by it the decision is taken, and a run writes the file if we could not.
+    if (!settle(paths, waiting, decision)) throw await notWaiting(paths, id);
+    await writeFileAtomic(join(paths.repository, lineage), decision.document);
+    return { workflow, decision, lineage, replaces: decided.length > 0, kept: null };
+  } finally {
+    lock.release();
+  }
+}
+
+function settle(paths: Paths, { workflow, id, step }: WaitingItem, decision: Decision): boolean {
+  const journal = openSqliteJournal(paths.checkpoint(workflow, id), { clock: systemClock });
+  try {
+    return journal.settle(step, decision);
+  } finally {
+    journal.close();
+  }
+}
+
+async function decisionFor(
+  { paths, childEnv, mask }: Project,
+  { id, title, reason }: Pick<WaitingItem['question'], 'id' | 'title' | 'reason'>,
+  word: Word,
+): Promise<Decision> {
+  const masked = (text: string | null): string | null => (text === null ? null : mask(text));
+  return decisionOf({
+    kind: word.kind,
+    reason: masked(word.reason),
+    change: masked(word.change),
+    by: await personOf(createGit(paths.repository, childEnv)),
+    at: new Date().toISOString(),
+    id,
+    title,
+    asked: reason,
+  });
+}
+
+async function refuseUnfit(paths: Paths, { workflow, id, question }: WaitingItem, word: Word): Promise<void> {
+  const refuse = (why: 'changed' | 'checks' | 'questions' | 'recorded', detail: string): never => {
+    throw new AgentosError({ code: 'decision-refused', id, workflow, why, detail });
+  };
+  if ((await inputHash(paths, workflow, id)) !== question.input) refuse('changed', '');
+  if (word.kind === 'revise' && question.canRevise === false) refuse('recorded', '');
+  if (word.kind !== 'approve') return;
+  if (question.obstacle !== null) refuse('checks', question.obstacle);
+  if (question.openQuestions.length > 0 && word.reason === null)
+    refuse('questions', question.openQuestions.join(' / '));
+}
+
+/** Of what the item is made from, as it is now. */
+async function inputHash(paths: Paths, workflow: WorkflowName, id: ItemId): Promise<string> {
+  switch (workflow) {
+    case 'issue':
+      return (await createBriefSource(paths.briefs).read(id)).hash;
+    case 'lld':
+      return (await createDirectorySource(paths.issues).read(id)).hash;
+    case 'implement':
+      return bodyHash(readFrontMatter(await readFile(paths.lld(id), 'utf8').catch(() => '')).body);
+  }
+}
+
+/** Who is at it says more than that it does not wait. */
+function refuseIfLocked(paths: Paths, id: ItemId): void {
+  for (const workflow of WORKFLOWS) {
+    if (!existsSync(paths.checkpoint(workflow, id))) continue;
+    acquireLock(paths.lock(workflow, id), { workflow, id }, new Date().toISOString()).release();
+  }
+}
+
+async function notWaiting(paths: Paths, id: ItemId): Promise<AgentosError> {
+  return new AgentosError({ code: 'not-waiting', id, last: await lastRunOf(paths, id) });
+}

@@ -1,0 +1,134 @@
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { codeOf } from '../core/errors.ts';
+import type { ItemId } from '../core/ids.ts';
+import { shownPath, WORKFLOWS } from '../core/paths.ts';
+import type { ItemDetail, Stage, Standing } from '../core/standing.ts';
+import { wordingOf } from '../core/wording.ts';
+import { readLldHashes } from '../source/lld-hashes.ts';
+import { branchesBelow } from '../git/branch-files.ts';
+import { createGit } from '../git/git.ts';
+import { type Implementation, implementationsOf } from '../workflow/implementations.ts';
+import { type ItemHistory, itemHistories } from './item-history.ts';
+import type { Project } from './project.ts';
+import type { CollectedItem } from './batch.ts';
+import { lldBatch } from './lld-batch.ts';
+import { DEPENDS_ON } from './sequel.ts';
+import { askedOf, type WaitingItem, waitingItem } from './waiting-item.ts';
+
+/** Each takes milliseconds; of more items that wait, what their last run said has to do. */
+const MOST_JOURNALS = 100;
+
+/** Every issue, and every LLD whose issue is gone, in natural order. Looks, and writes nothing. */
+export async function standings(project: Project): Promise<Standing[]> {
+  const issues = await lldBatch.collect(project, 'all').catch((error: unknown) => {
+    if (codeOf(error) === 'source-missing') return [];
+    throw error;
+  });
+  const known = new Set<string>(issues.map(({ id }) => id));
+  const llds = await readLldHashes(lldFolder(project));
+  const alone = [...llds.keys()].filter((id) => !known.has(id)).map(withoutIssue);
+  return standingsOf(project, [...issues, ...alone], llds);
+}
+
+/**
+ * One of them, with all there is to know; null: there is neither an issue nor an LLD of this id. `place`: flags for a line
+ * to copy that say where.
+ */
+export async function detailOf(project: Project, id: ItemId, place: readonly string[]): Promise<ItemDetail | null> {
+  const { paths, childEnv } = project;
+  const collected = await lldBatch.collect(project, [id]).catch((error: unknown) => {
+    const code = codeOf(error);
+    if (code !== 'source-missing' && code !== 'issue-missing') throw error;
+    return existsSync(paths.lld(id)) ? [withoutIssue(id)] : [];
+  });
+  const [standing] = await standingsOf(project, collected, await readLldHashes(lldFolder(project)));
+  if (standing === undefined) return null;
+  const waiting = standing.waitsFor === 'person' || standing.waitsFor === 'run' ? waitingItem(paths, id) : null;
+  const ifThere = (path: string): string | null => (existsSync(path) ? shownPath(paths.repository, path) : null);
+  const [unfinished] = await branchesBelow(createGit(paths.repository, childEnv), `agentos/${id}-`);
+  return {
+    ...standing,
+    branch: standing.branch ?? unfinished?.name ?? null,
+    lld: ifThere(paths.lld(id)),
+    lineage: ifThere(paths.lineage(id)),
+    question: waiting && askedOf(paths, waiting, place),
+  };
+}
+
+function lldFolder({ paths }: Project): string {
+  return dirname(paths.lld('x' as ItemId));
+}
+
+/** An approved LLD stands on its own. */
+function withoutIssue(id: ItemId): CollectedItem {
+  return { id, title: `LLD-${id}`, state: 'done', error: null, chars: 0 };
+}
+
+async function standingsOf(
+  { paths, childEnv }: Project,
+  items: readonly CollectedItem[],
+  llds: ReadonlyMap<string, string | null>,
+): Promise<Standing[]> {
+  const designed = items.filter(({ state }) => state === 'done').map(({ id }) => id);
+  const [histories, implementations, checkpoints, worktrees] = await Promise.all([
+    itemHistories(paths),
+    designed.length === 0 ? null : implementationsOf(createGit(paths.repository, childEnv), paths, designed),
+    namesIn(dirname(paths.checkpoint('lld', 'x' as ItemId))),
+    namesIn(paths.worktrees),
+  ]);
+  let journals = 0;
+  return items.map((item) => {
+    const { id, title, error, replaces } = item;
+    const history = histories.get(id);
+    const found = (implementations?.get(id) ?? []).filter(({ lldHash }) => lldHash === llds.get(id));
+    const state = stageOf(item, found, history);
+    const isOpen = state === 'issue' || state === 'lld';
+    const hasJournal = WORKFLOWS.some((workflow) => checkpoints.has(`${workflow}-${id}.db`));
+    const isAsked = isOpen && hasJournal && history?.last.status === 'discuss' && journals++ < MOST_JOURNALS;
+    const wait = isOpen ? waitOf(history, hasJournal, isAsked ? waitingItem(paths, id) : null) : NOTHING;
+    const changed = replaces === undefined ? null : `the issue changed since ${replaces.path} was approved`;
+    return {
+      id,
+      title,
+      state,
+      waitsFor: wait.waitsFor,
+      reason: error === null ? (changed ?? wait.reason) : wordingOf(error.problem).message,
+      costUsd: history?.costUsd ?? 0,
+      runs: history?.runs ?? 0,
+      branch: found.find(({ ref }) => ref !== 'HEAD')?.ref.replace(/^refs\/(?:heads|remotes\/[^/]+)\//, '') ?? null,
+      worktree: worktrees.has(`implement-${id}`) ? shownPath(paths.repository, paths.worktree('implement', id)) : null,
+      isUnderWay: history?.isUnderWay ?? false,
+      lastRun: history?.last ?? null,
+    };
+  });
+}
+
+function stageOf({ state }: CollectedItem, found: readonly Implementation[], history: ItemHistory | undefined): Stage {
+  if (state === 'dropped' || state === 'unreadable') return state;
+  if (found.some(({ ref }) => ref === 'HEAD')) return 'merged';
+  if (found.length > 0) return 'branch';
+  // Of an implementation that is not to be done, only the run that took the decision tells without a look at the lineage.
+  if (history?.last.status === 'skipped' && history.last.reason?.startsWith('dropped by ')) return 'dropped';
+  return state === 'done' ? 'lld' : 'issue';
+}
+
+type Wait = Pick<Standing, 'waitsFor' | 'reason'>;
+
+const NOTHING: Wait = { waitsFor: null, reason: null };
+
+function waitOf(history: ItemHistory | undefined, hasJournal: boolean, waiting: WaitingItem | null): Wait {
+  if (history === undefined) return NOTHING;
+  if (history.isUnderWay) return { waitsFor: history.needsQuota ? 'quota' : null, reason: null };
+  const { status, reason } = history.last;
+  if (status === 'paused') return { waitsFor: 'quota', reason };
+  if (status === 'cancelled' && reason?.startsWith(DEPENDS_ON)) return { waitsFor: 'item', reason };
+  if (status !== 'discuss') return { waitsFor: null, reason };
+  if (!hasJournal) return { waitsFor: 'model', reason };
+  return (waiting?.decided.length ?? 0) > 0 ? { waitsFor: 'run', reason: null } : { waitsFor: 'person', reason };
+}
+
+async function namesIn(folder: string): Promise<ReadonlySet<string>> {
+  return new Set(await readdir(folder).catch(() => []));
+}

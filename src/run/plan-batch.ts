@@ -1,0 +1,160 @@
+import { readdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { type ItemId, isItemId } from '../core/ids.ts';
+import type { WorkflowName } from '../core/paths.ts';
+import { cycleNote, type Plan, type PlannedItem } from '../core/plan.ts';
+import { scheduleOf } from '../core/schedule.ts';
+import { wordingOf } from '../core/wording.ts';
+import { inspectJournal } from '../journal/inspect.ts';
+import { requireSettings } from '../models/require-models.ts';
+import { createGit } from '../git/git.ts';
+import type { Project } from './project.ts';
+import { loadPrompts } from '../prompts/overrides.ts';
+import { headCommit } from '../git/repository.ts';
+import { type Batch, type CollectedItem, type Pipeline, rolesOf } from './batch.ts';
+import { plannedCost } from './plan-cost.ts';
+import { isOpen, stagesAhead } from './stages.ts';
+
+export interface PlanOptions {
+  project: Project;
+  pipeline: Pipeline;
+  ids: readonly ItemId[] | 'all';
+  parallel: number;
+  /** Only the plan is wanted: then it also says what will probably be paid. */
+  isDryRun: boolean;
+}
+
+interface Staged {
+  item: CollectedItem;
+  stage: Batch;
+}
+
+/** What `--all` passes over. */
+const LEFT_OUT: ReadonlySet<CollectedItem['state']> = new Set(['done', 'dropped', 'not-ready'] as const);
+
+/** Looks, and writes nothing: what there is to do, in which order, and from where each item goes on. */
+export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: PlanOptions): Promise<Plan> {
+  const { paths, childEnv, config } = project;
+  const collected = await collect(project, pipeline, ids);
+  const notes = collected.flatMap(({ item }) =>
+    ids === 'all' && item.state === 'not-ready' && item.error !== null ? [noteOf(item)] : [],
+  );
+  const chosen = ids === 'all' ? collected.filter(({ item }) => !LEFT_OUT.has(item.state)) : collected;
+  for (const stage of pipeline.stages) {
+    const items = chosen.filter((entry) => entry.stage === stage).map(({ item }) => item);
+    await stage.refuse?.(project, items);
+  }
+  await headCommit(createGit(paths.repository, childEnv));
+  await loadPrompts(paths.prompts);
+  const checkpoints = new Map<WorkflowName, Set<string>>();
+  for (const { workflow } of pipeline.stages)
+    checkpoints.set(workflow, new Set(await checkpointsOf(project, workflow)));
+  const planned = chosen.map(({ item, stage }) =>
+    planItem(item, project, stage.workflow, checkpoints.get(stage.workflow) ?? new Set()),
+  );
+  const open = planned.filter(isOpen);
+  const priced = chosen
+    .filter(({ item }) => item.state === 'pending')
+    .map(({ item, stage }) => ({ item, ahead: pipeline.stages.slice(pipeline.stages.indexOf(stage)) }));
+  requireSettings(config, project.env, rolesOf(stagesAhead(pipeline, open)));
+  const { order, groups, cycles, shared } = scheduleOf(open);
+  for (const item of open) item.exclusive = [...new Set([...item.files, ...(shared.get(item.id) ?? [])])];
+  const byId = new Map<string, PlannedItem>(open.map((item) => [item.id, item]));
+  const inOrder = order.flatMap((id) => byId.get(id) ?? []).values();
+  return {
+    workflow: pipeline.name,
+    items: planned.map((item) => (isOpen(item) ? (inOrder.next().value ?? item) : item)),
+    parallel,
+    models: Object.fromEntries(rolesOf(pipeline.stages).map((role) => [role, config.models[role]])),
+    ...(await plannedCost(project, priced, isDryRun)),
+    groups,
+    notes: [
+      ...notes,
+      ...cycles.map(cycleNote),
+      ...(await missingFoundations(project, pipeline, open, collected)),
+      ...(open.length === 0 ? [] : await obstacles(project, pipeline)),
+    ],
+  };
+}
+
+async function obstacles(project: Project, { stages }: Pipeline): Promise<string[]> {
+  return (await Promise.all(stages.map(async (stage) => (await stage.obstacles?.(project)) ?? []))).flat();
+}
+
+/** Each item with the first stage that it has not done yet. */
+async function collect(project: Project, { stages }: Pipeline, ids: readonly ItemId[] | 'all'): Promise<Staged[]> {
+  const [first, ...later] = stages;
+  let staged: Staged[] = (await first.collect(project, ids)).map((item) => ({ item, stage: first }));
+  for (const stage of later) {
+    const passed = staged.filter(({ item }) => item.state === 'done').map(({ item }) => item.id);
+    const next = new Map((await stage.collect(project, passed)).map((item) => [item.id, item]));
+    staged = staged.map((entry) => {
+      const item = entry.item.state === 'done' ? next.get(entry.item.id) : undefined;
+      return item === undefined ? entry : { item, stage };
+    });
+  }
+  return staged;
+}
+
+function noteOf({ id, error }: CollectedItem): string {
+  const words = error && wordingOf(error.problem);
+  return `${id} is left out. ${words?.message ?? ''} ${words?.hint ?? ''}`.trimEnd();
+}
+
+/** Listed once: asking for each of ten thousand items would cost more than all the rest. */
+async function checkpointsOf({ paths }: Project, workflow: WorkflowName): Promise<string[]> {
+  const folder = dirname(paths.checkpoint(workflow, 'x' as ItemId));
+  return readdir(folder).catch(() => []);
+}
+
+function planItem(
+  item: CollectedItem,
+  { paths }: Project,
+  workflow: WorkflowName,
+  checkpoints: ReadonlySet<string>,
+): PlannedItem {
+  const { id, title, error, files = [], after = [], replaces = null } = item;
+  const plain = {
+    id,
+    title,
+    workflow,
+    error,
+    files,
+    after,
+    exclusive: files,
+    replaces,
+    fromStep: null,
+    reusedSteps: 0,
+  };
+  if (item.state !== 'pending') return { ...plain, state: item.state };
+  if (!checkpoints.has(`${workflow}-${id}.db`)) return { ...plain, state: 'new' };
+  const view = inspectJournal(paths.checkpoint(workflow, id));
+  if (view === null || view.steps.length === 0) return { ...plain, state: 'new' };
+  const fromStep = view.inFlight.at(-1) ?? `after ${view.steps.at(-1)?.name ?? 'the start'}`;
+  return { ...plain, state: 'resumed', fromStep, reusedSteps: view.steps.length };
+}
+
+/** What an item builds on and nobody has built: it begins without it, and that should be known. */
+async function missingFoundations(
+  project: Project,
+  { stages }: Pipeline,
+  open: readonly PlannedItem[],
+  collected: readonly Staged[],
+): Promise<string[]> {
+  const last = stages.at(-1) ?? stages[0];
+  const planned = new Set<string>(open.map(({ id }) => id));
+  const done = new Set<string>(collected.filter(({ item }) => item.state === 'done').map(({ item }) => item.id));
+  const isDone = async (id: string): Promise<boolean> => {
+    if (done.has(id)) return true;
+    const found = isItemId(id) ? await last.collect(project, [id]).catch(() => []) : [];
+    return found[0]?.state === 'done';
+  };
+  const notes: string[] = [];
+  for (const { id, after } of open) {
+    for (const other of after.filter((each) => !planned.has(each))) {
+      if (!(await isDone(other)))
+        notes.push(`${id} builds on ${other}, which is not implemented: it begins without it.`);
+    }
+  }
+  return notes;
+}

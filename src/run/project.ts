@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { type Config, type ConfigFlags, resolveConfig } from '../core/config.ts';
+import type { ConfigFile } from '../core/config-schema.ts';
+import { AgentosError, systemCode } from '../core/errors.ts';
+import { withoutSecrets } from '../core/keys.ts';
+import { createMask } from '../core/mask.ts';
+import { baseDirectory, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
+import { withLoopbackDirect } from '../core/proxy.ts';
+import { createDesignCache, type DesignCache } from '../workflow/design-cache.ts';
+import { findRepository } from '../git/repository.ts';
+import { userId } from '../process/work-folder.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface ProjectOptions {
+  cwd: string;
+  env: Environment;
+  repo?: string | undefined;
+  baseDir?: string | undefined;
+  config?: string | undefined;
+  flags: ConfigFlags;
+}
+
+/** The repository that is worked on, with its settled configuration. Opening it reads and never writes. */
+export interface Project {
+  paths: Paths;
+  config: Config;
+  /** The file that was read, or null. */
+  configFile: string | null;
+  /** Our own environment, keys included. */
+  env: Environment;
+  /** What programs that we start may see of it. */
+  childEnv: Record<string, string>;
+  /** What designs change and build on. */
+  designs: DesignCache;
+  mask: (text: string) => string;
+}
+
+export async function openProject({ cwd, env, repo, baseDir, config: named, flags }: ProjectOptions): Promise<Project> {
+  const repository = await findRepository(resolve(cwd, repo ?? '.'), withoutSecrets(env, [], []));
+  const { file, content } = await readConfig(repository, named === undefined ? null : resolve(cwd, named));
+  const config = resolveConfig(flags, content, env);
+  const base = baseDirectory(repository, baseDir ?? (env['AGENTOS_HOME'] || null), cwd);
+  const paths = pathsOf(repository, base, workDirectory(base, userId()));
+  return {
+    paths,
+    config,
+    configFile: file,
+    env,
+    childEnv: withLoopbackDirect(withoutSecrets(env, config.keys, config.passEnvironment)),
+    designs: createDesignCache(paths.designs),
+    mask: createMask(config.keys.map((key) => key.secret)),
+  };
+}
+
+async function readConfig(
+  repository: string,
+  named: string | null,
+): Promise<{ file: string | null; content: ConfigFile }> {
+  const file = named ?? join(repository, 'agentos.yaml');
+  try {
+    const text = await readFile(file, 'utf8');
+    // Most repositories have none, and what reads it is the most that a short command would load.
+    const { parseConfigFile } = await import('../core/config-file.ts');
+    return { file, content: parseConfigFile(text, named ?? 'agentos.yaml') };
+  } catch (error) {
+    if (error instanceof AgentosError) throw error;
+    if (named === null && systemCode(error) === 'ENOENT') return { file: null, content: {} };
+    throw new AgentosError(
+      { code: 'config-unreadable', file, reason: systemCode(error) ?? String(error) },
+      { cause: error },
+    );
+  }
+}

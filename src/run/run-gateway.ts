@@ -1,0 +1,207 @@
+import { systemClock } from '../core/clock.ts';
+import type { Config, Role } from '../core/config.ts';
+import type { ItemEvent, RunEvent } from '../core/events.ts';
+import { VENDORS, type VendorKey, type VendorName } from '../core/keys.ts';
+import { specOf, vendorOf } from '../core/model-spec.ts';
+import { Secret } from '../core/secret.ts';
+import type { GatewayEvent } from '../gateway/events.ts';
+import type { KeyView, Pool, PoolEvent } from '../pool/port.ts';
+import type { Gateway } from '../gateway/server.ts';
+import { noteCall, type TraceRequest } from '../gateway/traced-call.ts';
+import { trustCertificates } from '../models/vendor-agents.ts';
+import { writeFileAtomic } from '../process/atomic-file.ts';
+import type { Project } from './project.ts';
+
+export interface RunGatewayOptions {
+  project: Project;
+  /** Who takes part in the run. */
+  roles: readonly Role[];
+  emitRun: (event: RunEvent) => void;
+  emitItem: (id: string, event: ItemEvent) => void;
+  /** Whether more items may be started has to be looked at again. */
+  onChange: () => void;
+  traceRequest: TraceRequest;
+}
+
+/** What a worker may know: where to ask and its own token, never a key. */
+export interface ItemAccess {
+  token: string;
+  endpoints: Partial<Record<VendorName, string>>;
+}
+
+/** The credential pool and its server for one run. */
+export interface RunGateway {
+  access(id: string): ItemAccess;
+  /** The item's requests wait for quota: silence is not idleness. */
+  isWaiting(id: string): boolean;
+  /** Every vendor that the run needs has something left, and nobody waits for it: one more worker would only wait too. */
+  hasQuota(): boolean;
+  /** An attempt ended in an orderly way, or the item did: its answers are in the journal or not wanted. */
+  forget(id: string): void;
+  /** What earlier runs paid for an item that is resumed; it counts for the item, not for the run. */
+  addEarlier(id: string, paidUsd: number): void;
+  /** An item's event: what it takes from its checkpoint was paid for, too. */
+  heard(id: string, event: ItemEvent): void;
+  end(id: string): void;
+  close(): Promise<void>;
+}
+
+/** Silence before headers and between keep-alives must be well inside what the callers' own watch allows. */
+const LONGEST_SILENCE_MS = 10_000;
+
+/** Null where no role is played by a vendor's model: then there is nothing to pass on. */
+export async function openRunGateway(options: RunGatewayOptions): Promise<RunGateway | null> {
+  const { project, roles, emitRun, emitItem, onChange } = options;
+  const { config, paths } = project;
+  const vendors = vendorsOf(config, roles);
+  if (vendors.length === 0) return null;
+  const [{ createCredentialPool }, { startGateway }] = await Promise.all([
+    import('../pool/pool.ts'),
+    import('../gateway/server.ts'),
+  ]);
+  const exhausted = new Set<VendorName>();
+  const waiting = new Map<string, number>();
+  const tokens = new Map<string, string>();
+  /** Of what earlier runs paid, what no step from the checkpoint has accounted for yet. */
+  const earlier = new Map<string, number>();
+  const attempts = new Map<string, number>();
+
+  const onPool = (event: PoolEvent): void => {
+    if (event.type === 'exhausted') exhausted.add(event.vendor);
+    if (event.type === 'resumed') exhausted.delete(event.vendor);
+    emitRun(poolEvent(event));
+    if (event.type === 'resumed') onChange();
+  };
+  const onGateway = (event: GatewayEvent): void => {
+    const { item } = event;
+    const change = event.type === 'gateway-waiting' ? 1 : event.type === 'gateway-resumed' ? -1 : 0;
+    if (change !== 0) waiting.set(item, Math.max(0, (waiting.get(item) ?? 0) + change));
+    const told = itemEvent(event);
+    if (told !== null) emitItem(item, told);
+    if (event.type !== 'gateway-call') return;
+    noteCall(event);
+    onChange();
+  };
+
+  const pool: Pool = createCredentialPool({
+    keys: keysOf(config, vendors),
+    limits: { vendors: config.limits },
+    clock: systemClock,
+    random: Math.random,
+    onEvent: onPool,
+    longestWaitMs: config.bounds.maxQuotaWaitMs,
+  });
+  const distrust = trustCertificates(project.env);
+  if (distrust !== null) emitRun({ type: 'warning', text: distrust });
+  const silenceMs = Math.max(50, Math.min(LONGEST_SILENCE_MS, config.bounds.idleTimeoutMs / 3));
+  const gateway: Gateway = await startGateway({
+    pool,
+    upstreams: config.endpoints,
+    env: project.env,
+    prices: config.prices,
+    budget: config.bounds,
+    clock: systemClock,
+    onEvent: onGateway,
+    traceRequest: options.traceRequest,
+    bounds: {
+      earlyHeadersMs: silenceMs,
+      keepAliveMs: silenceMs,
+      idleMs: config.bounds.idleTimeoutMs,
+      maxWaitMs: config.bounds.maxQuotaWaitMs,
+      // Trying again is the attempts' business: in two places the bounds would multiply.
+      maxOverloadRetries: 0,
+    },
+  });
+  const deadlineOf = (): number =>
+    systemClock.now() + Math.min(config.bounds.timeoutMs, config.bounds.globalTimeoutMs ?? config.bounds.timeoutMs);
+
+  return {
+    access(id) {
+      const token = tokens.get(id) ?? gateway.issueToken({ workflow: id, item: id, deadlineMs: deadlineOf() });
+      tokens.set(id, token);
+      return { token, endpoints: Object.fromEntries(vendors.map((vendor) => [vendor, gateway.endpointOf(vendor)])) };
+    },
+    isWaiting: (id) => (waiting.get(id) ?? 0) > 0,
+    hasQuota: () => exhausted.size === 0 && vendors.every((vendor) => pool.counts(vendor).waiting === 0),
+    forget: (id) => gateway.forget(id),
+    addEarlier(id, paidUsd) {
+      gateway.addSpent(id, paidUsd);
+      earlier.set(id, paidUsd);
+    },
+    heard(id, event) {
+      if (event.type === 'item-started') attempts.set(id, event.attempt);
+      // What a later attempt takes from the checkpoint was paid in this run, and counted then.
+      if (event.type !== 'step-finished' || !event.replayed || (attempts.get(id) ?? 1) > 1) return;
+      const counted = earlier.get(id) ?? 0;
+      const costUsd = event.costUsd ?? 0;
+      earlier.set(id, Math.max(0, counted - costUsd));
+      gateway.addSpent(id, Math.max(0, costUsd - counted));
+    },
+    end(id) {
+      const token = tokens.get(id);
+      if (token !== undefined) gateway.revoke(token);
+      tokens.delete(id);
+      waiting.delete(id);
+      gateway.forget(id);
+    },
+    async close() {
+      await gateway.close();
+      const record = { at: new Date().toISOString(), keys: pool.view().map(dated) };
+      // For `agentos keys` afterwards; a full disk must not cost the run its end.
+      await writeFileAtomic(paths.keys, `${JSON.stringify(record, null, 2)}\n`).catch(() => undefined);
+    },
+  };
+}
+
+/** The clock of this process means nothing to the next one. */
+function dated(key: KeyView): KeyView {
+  const { untilMs } = key;
+  return { ...key, untilMs: untilMs === null ? null : untilMs - systemClock.now() + systemClock.dateMs() };
+}
+
+function vendorsOf(config: Config, roles: readonly Role[]): VendorName[] {
+  const used = new Set(roles.map((role) => vendorOf(specOf(role, config.models[role]))));
+  return VENDORS.filter((vendor) => used.has(vendor));
+}
+
+/** A compatible server on this machine often asks for no key; the pool needs one to lease all the same. */
+function keysOf(config: Config, vendors: readonly VendorName[]): VendorKey[] {
+  const keys = config.keys.filter((key) => vendors.includes(key.vendor));
+  const keyless = vendors.includes('openai-compatible') && !keys.some((key) => key.vendor === 'openai-compatible');
+  return keyless ? [...keys, { id: 'no-key', vendor: 'openai-compatible', secret: new Secret('none') }] : keys;
+}
+
+function poolEvent(event: PoolEvent): RunEvent {
+  const inMs = (atMs: number): number => Math.max(0, atMs - systemClock.now());
+  switch (event.type) {
+    case 'key-cooling':
+      return { type: 'key-cooling', keyId: event.keyId, forMs: inMs(event.untilMs), why: event.why };
+    case 'exhausted':
+      return {
+        type: 'pool-exhausted',
+        vendor: event.vendor,
+        reason: event.reason,
+        forMs: event.earliestMs === null ? null : inMs(event.earliestMs),
+      };
+    case 'resumed':
+      return { type: 'pool-resumed', vendor: event.vendor, reason: event.reason };
+    case 'key-dead':
+    case 'groups-merged':
+      return event;
+  }
+}
+
+function itemEvent(event: GatewayEvent): ItemEvent | null {
+  switch (event.type) {
+    case 'gateway-waiting':
+      return { type: 'quota-waiting', vendor: event.vendor, reason: event.reason, forMs: event.forMs };
+    case 'gateway-resumed':
+      return { type: 'quota-resumed', vendor: event.vendor, reason: event.reason, waitedMs: event.waitedMs };
+    case 'gateway-answer-reused':
+      return { type: 'answer-reused', step: event.step };
+    case 'gateway-call': {
+      const { vendor, model, keyId, status, attempts, waitedMs, durationMs, costUsd, usage } = event;
+      return { type: 'gateway-call', vendor, model, keyId, status, attempts, waitedMs, durationMs, costUsd, usage };
+    }
+  }
+}

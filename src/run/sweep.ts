@@ -1,0 +1,73 @@
+import { rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { acquireLock } from '../process/lock.ts';
+import type { ItemId } from '../core/ids.ts';
+import type { WorkflowName } from '../core/paths.ts';
+import type { Plan } from '../core/plan.ts';
+import { removeCheckpoint } from './clean/checkpoint.ts';
+import { itemNamed, type NamedItem, namesIn, workedOnBy } from './clean/items.ts';
+import { createGit } from '../git/git.ts';
+import type { Project } from './project.ts';
+import { unfinishedFiles } from '../process/unfinished-files.ts';
+import { pipelineNamed } from './pipelines.ts';
+import { isOpen } from './stages.ts';
+
+/**
+ * Removes what runs that were killed left behind and nobody will ask for again: files on their way to their place, locks,
+ * checkpoints of items that are done, and worktrees of such items. What can't be removed stays; a run doesn't fail for it.
+ */
+export async function sweep(project: Project, plan: Plan): Promise<void> {
+  const { paths } = project;
+  for (const path of await unfinishedFiles(paths)) await rm(path, { force: true }).catch(() => undefined);
+  for (const item of await itemsIn(dirname(paths.lock('lld', 'x' as ItemId)), '.lock'))
+    if (workedOnBy(paths, item) === null) await underLock(project, item, async () => undefined);
+  const open = new Set(plan.items.filter(isOpen).map(({ workflow, id }) => `${workflow}-${id}`));
+  const others = (await itemsIn(dirname(paths.checkpoint('lld', 'x' as ItemId)), '.db')).filter(
+    ({ workflow, id }) => !open.has(`${workflow}-${id}`),
+  );
+  for (const workflow of new Set(others.map((item) => item.workflow))) {
+    const ids = others.filter((item) => item.workflow === workflow).map(({ id }) => id);
+    for (const id of await doneOf(project, workflow, ids))
+      await underLock(project, { workflow, id }, () => removeCheckpoint(paths.checkpoint(workflow, id)));
+  }
+  await sweepWorktrees(project, open).catch(() => undefined);
+}
+
+async function sweepWorktrees(project: Project, open: ReadonlySet<string>): Promise<void> {
+  const { paths, childEnv } = project;
+  // Most repositories have none, and are spared the call of git.
+  const isLinked = await stat(join(paths.repository, '.git')).then((found) => !found.isDirectory());
+  const known = await namesIn(join(paths.repository, '.git', 'worktrees'));
+  if (!isLinked && known.length === 0 && (await namesIn(join(paths.work, 'worktree-state'))).length === 0) return;
+  const { judgeWorktrees, removeJudged } = await import('./clean/worktrees.ts');
+  const git = createGit(paths.repository, childEnv);
+  for (const verdict of await judgeWorktrees({ paths, git, env: childEnv, place: [] }, (name) => !open.has(name))) {
+    const item = itemNamed(verdict.place.name);
+    if (item === null || verdict.keep) continue;
+    await underLock(project, item, () => removeJudged({ git, gitQueue: paths.gitQueue }, verdict));
+  }
+}
+
+async function itemsIn(folder: string, suffix: string): Promise<NamedItem[]> {
+  const names = (await namesIn(folder)).filter((name) => name.endsWith(suffix));
+  return names.map((name) => itemNamed(basename(name, suffix))).filter((item) => item !== null);
+}
+
+async function doneOf(project: Project, workflow: WorkflowName, ids: readonly ItemId[]): Promise<ItemId[]> {
+  const [stage] = pipelineNamed(workflow).stages;
+  // One whose issue is gone is an error for all of them.
+  const found = await stage
+    .collect(project, ids)
+    .catch(async () => (await Promise.all(ids.map((id) => stage.collect(project, [id]).catch(() => [])))).flat());
+  return found.filter(({ state }) => state === 'done').map(({ id }) => id);
+}
+
+/** Not at all while another run has it. */
+async function underLock({ paths }: Project, { workflow, id }: NamedItem, work: () => Promise<void>): Promise<void> {
+  try {
+    const lock = acquireLock(paths.lock(workflow, id), { workflow, id }, new Date().toISOString());
+    await work().finally(() => lock.release());
+  } catch {
+    // Another run is at it, or the disk is read-only.
+  }
+}
