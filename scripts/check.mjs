@@ -1,4 +1,4 @@
-// One command that checks all: types, lint with the import rules, format, unused code.
+// One command that checks all: types, lint, format, unused code, which folder imports which.
 import { spawnSync } from 'node:child_process';
 
 const checks = [
@@ -6,6 +6,7 @@ const checks = [
   ['lint', 'oxlint', ['--type-aware', '--deny-warnings', '.']],
   ['format', 'biome', ['check', '--error-on-warnings', '.']],
   ['unused code', 'knip', []],
+  ['boundaries', process.execPath, ['scripts/boundaries.mjs']],
 ];
 
 let failed = false;

@@ -10,11 +10,11 @@ export { AgentosError, type ErrorCode, type ErrorRecord, type Problem, type Retr
 export type { ItemEvent, ItemStatus } from './core/events.ts';
 export { type VendorKey, type VendorName } from './core/keys.ts';
 export { Secret } from './core/secret.ts';
-export { CredentialCoordinator, type Reservation } from './library/credential-coordinator.ts';
 export type { Journal, StepContext, StepKey, StepRecord, StepResult } from './journal/port.ts';
 export type { BatchEvent, BatchItem, BatchOptions } from './library/batch-options.ts';
 export type { BatchItemError, BatchItemResult, BatchResult } from './library/batch-result.ts';
 export { type BatchTask, type BatchTaskContext, PermanentError } from './library/batch-task.ts';
+export { CredentialCoordinator, type Reservation } from './library/credential-coordinator.ts';
 export { runBatch } from './library/run-batch.ts';
 export { workerScript } from './library/worker-script.ts';
 export { type Attachment, OutputPrefixer, type OutputPrefixerOptions } from './output/prefixer.ts';

@@ -2,8 +2,8 @@ import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../core/errors.ts';
 import { withoutSecrets } from '../core/keys.ts';
-import { isSecret } from '../prompts/context/context.ts';
 import { createGit } from '../git/git.ts';
+import { isSecret } from '../prompts/context/context.ts';
 import { isProtected } from './worktree-path.ts';
 
 /** Where there is no git to ask, at most this many files and folders are looked at. */

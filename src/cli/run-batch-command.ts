@@ -4,16 +4,17 @@ import { EXIT } from '../core/exit-code.ts';
 import { isItemId } from '../core/ids.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Summary } from '../core/summary.ts';
+import { createGit } from '../git/git.ts';
+import { checkoutOf } from '../git/repository.ts';
 import type { Guide } from '../output/next-steps.ts';
 import { createPeople } from '../output/people.ts';
 import { printPlan } from '../output/plan.ts';
 import { printSummary } from '../output/summary.ts';
 import type { Pipeline } from '../run/batch.ts';
 import { planBatch } from '../run/plan-batch.ts';
-import { runPlan } from '../run/run-plan.ts';
-import { createGit } from '../git/git.ts';
 import type { Project } from '../run/project.ts';
-import { checkoutOf } from '../git/repository.ts';
+import { runPlan } from '../run/run-plan.ts';
+import { sweep } from '../run/sweep.ts';
 import type { BatchRequest } from './batch-flags.ts';
 import { watchInterrupts } from './interrupt.ts';
 import { placeFlagsOf, projectOf } from './place-flags.ts';
@@ -44,6 +45,7 @@ export async function runBatchCommand(
     if (asked > workers) people.terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);
     if (request.dryRun) return showPlan(plan, request.json ? printJson : (shown) => printPlan(people.terminal, shown));
     if (plan.items.length === 0) {
+      await sweep(project, plan);
       for (const note of plan.notes) people.terminal.line(note);
       people.terminal.line(`Nothing to do: ${pipeline.stages.at(-1)?.nothingToDo}.`);
       if (request.json) printJson(emptySummary(plan));

@@ -1,6 +1,6 @@
-import { spawnWorker, type WorkerProcess, type WorkerSettings } from '../worker/spawn.ts';
-import { endLeftovers } from '../process/tagged-processes.ts';
 import { signalTree } from '../process/process-tree.ts';
+import { endLeftovers } from '../process/tagged-processes.ts';
+import { spawnWorker, type WorkerProcess, type WorkerSettings } from '../worker/spawn.ts';
 import type { Undertaker } from './undertaker.ts';
 
 /** A worker that has grown past this is replaced after its item: a leak must not add up over a long batch. */

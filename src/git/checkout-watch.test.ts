@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import { benchAt, gitIn, type WorktreeBench, worktreeBench } from '../../test/support/worktree.ts';
 import { bodyHash, writeFrontMatter } from '../documents/lld/front-matter.ts';
 import { ownHolder } from '../process/lock-holder.ts';
-import { lookOutside, type OutsideView } from './checkout-watch.ts';
 import { changesOutside, type OutsideChanges } from '../workflow/checkout-changes.ts';
+import { lookOutside, type OutsideView } from './checkout-watch.ts';
 
 function look(bench: WorktreeBench, except: string[] = []): Promise<OutsideView> {
   return lookOutside({ repository: bench.root, base: bench.base, worktree: bench.directory, git: bench.user, except });

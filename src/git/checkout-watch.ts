@@ -2,11 +2,11 @@ import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { sha256 } from '../core/hash.ts';
-import type { Git } from './git.ts';
-import { litterPatterns } from './ignore-patterns.ts';
 import { isHolderAlive, readHolder } from '../process/lock-holder.ts';
 import { STATE_ENTRIES } from '../process/state-folder.ts';
 import { isUnfinished } from '../process/unfinished-files.ts';
+import type { Git } from './git.ts';
+import { litterPatterns } from './ignore-patterns.ts';
 
 export interface OutsideOptions {
   /** The user's checkout. */

@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import type { ItemId } from '../core/ids.ts';
+import type { ModelReply } from '../models/port.ts';
 import { tagged } from '../prompts/tags.ts';
 import { createDirectorySource } from '../source/directory.ts';
-import type { ModelReply } from '../models/port.ts';
 import { createOfflineProvider } from './provider.ts';
 import { isRecordedIssue } from './tour.ts';
 
-const REPOSITORY = fileURLToPath(new URL('../../../examples/demo/repository', import.meta.url));
+const REPOSITORY = fileURLToPath(new URL('../../examples/demo/repository', import.meta.url));
 
 async function shown(id: string): Promise<string> {
   const { title, body } = await createDirectorySource(join(REPOSITORY, 'issues')).read(id as ItemId);

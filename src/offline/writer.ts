@@ -1,9 +1,9 @@
+import type { WriteRequest, Writer } from '../agent/port.ts';
 import { AgentosError } from '../core/errors.ts';
 import { NO_USAGE } from '../core/money.ts';
 import { untagged } from '../prompts/tags.ts';
-import { recordedCode } from './recorded-code.ts';
-import type { WriteRequest, Writer } from '../agent/port.ts';
 import { playBack } from './play-back.ts';
+import { recordedCode } from './recorded-code.ts';
 
 const SPEC = 'offline';
 

@@ -1,10 +1,10 @@
 import type { AgentosError } from '../core/errors.ts';
 import { readRetryHintMs } from '../models/retry-after.ts';
 import { vendorFailure } from '../models/vendor-failure.ts';
+import type { PoolKey } from './key.ts';
 import { errorMessage } from './limits/error-message.ts';
 import { readLimits } from './limits/read.ts';
 import type { AnswerLimits } from './limits/reading.ts';
-import type { PoolKey } from './key.ts';
 import type { VendorAnswer } from './port.ts';
 
 /**

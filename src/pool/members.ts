@@ -1,8 +1,8 @@
 import { AgentosError } from '../core/errors.ts';
 import { keyVariables, type VendorKey, type VendorName } from '../core/keys.ts';
+import { PoolKey } from './key.ts';
 import type { Dimension } from './limits/reading.ts';
 import type { Measure } from './limits/refill-rate.ts';
-import { PoolKey } from './key.ts';
 import { QuotaGroup } from './quota-group.ts';
 import type { RateLimits } from './quota-group-lane.ts';
 

@@ -7,9 +7,9 @@ import type { PoolKey } from './key.ts';
 import { type LeaseOwner, type Outing, PoolLease } from './lease.ts';
 import { PoolLine, type Waiter } from './line.ts';
 import { type MemberOptions, PoolMembers } from './members.ts';
+import type { KeyView, Lease, LeaseRequest, Outlook, Pool, PoolEvent, Ruling, VendorAnswer } from './port.ts';
 import { waitRefusal } from './refusal.ts';
 import { PoolSettlement } from './settlement.ts';
-import type { KeyView, Lease, LeaseRequest, Outlook, Pool, PoolEvent, Ruling, VendorAnswer } from './port.ts';
 
 export interface PoolOptions extends MemberOptions {
   clock: Clock;

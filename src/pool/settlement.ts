@@ -1,11 +1,11 @@
 import type { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
-import type { AnswerLimits, Dimension } from './limits/reading.ts';
+import { type Meaning, readAnswer } from './answer.ts';
 import type { ProviderBreaker } from './breaker.ts';
 import type { PoolKey } from './key.ts';
 import type { Outing } from './lease.ts';
+import type { AnswerLimits, Dimension } from './limits/reading.ts';
 import type { PoolMembers } from './members.ts';
-import { type Meaning, readAnswer } from './answer.ts';
 import type { PoolEvent, Ruling, VendorAnswer } from './port.ts';
 import type { QuotaGroup } from './quota-group.ts';
 

@@ -7,8 +7,8 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { eventually, isAlive } from '../../test/support/processes.ts';
 import { runTaggedProgram } from '../agent/programs/tagged-program.ts';
-import { processStat } from './process-state.ts';
 import { endStrays } from './other-processes.ts';
+import { processStat } from './process-state.ts';
 
 const hasProc = existsSync('/proc/self/stat');
 /** Gives a program a terminal of its own. */

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { codeOf } from '../core/errors.ts';
 import { createPrompts, PROMPT_NAMES } from './prompts.ts';
 
-const FOLDER = fileURLToPath(new URL('./prompts/', import.meta.url));
+const FOLDER = fileURLToPath(new URL('./', import.meta.url));
 const WORDED = PROMPT_NAMES.filter((name) => !name.endsWith('-template'));
 
 test.each(WORDED)('%s uses only what it is given, and may be brought by a repository as it stands', (name) => {

@@ -4,8 +4,8 @@ import { review } from '../../test/support/models.ts';
 import type { GateEvidence } from '../core/gate.ts';
 import { emptyLedger, recordReview } from '../documents/ledger.ts';
 import { readLld } from '../documents/lld/document.ts';
-import { createPrompts } from './prompts.ts';
 import { readReview } from '../documents/review/reader.ts';
+import { createPrompts } from './prompts.ts';
 import { againTask, codeReviewParts, codeTask, findingFailures, testsTask, type WritingTask } from './writing-tasks.ts';
 
 const prompts = createPrompts(new Map());

@@ -1,23 +1,23 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { acquireLock } from '../process/lock.ts';
 import { systemClock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import { type Paths, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
 import { type Decision, type DecisionKind, decisionOf } from '../documents/decision.ts';
 import { bodyHash, readFrontMatter } from '../documents/lld/front-matter.ts';
+import { createGit } from '../git/git.ts';
+import { personOf } from '../git/person.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
+import { writeFileAtomic } from '../process/atomic-file.ts';
+import { acquireLock } from '../process/lock.ts';
 import { createBriefSource } from '../source/briefs.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import { versionName } from '../workflow/lineage.ts';
-import { writeFileAtomic } from '../process/atomic-file.ts';
-import { createGit } from '../git/git.ts';
-import { personOf } from '../git/person.ts';
+import { keepLld, outgrownIssue } from './keep-lld.ts';
 import type { Project } from './project.ts';
 import { lastRunOf } from './run-history.ts';
-import { keepLld, outgrownIssue } from './keep-lld.ts';
 import { type WaitingItem, waitingItem } from './waiting-item.ts';
 
 export interface Word {

@@ -1,17 +1,17 @@
 import { readFile } from 'node:fs/promises';
+import { missingAgent } from '../agent/programs/missing-agent.ts';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import { implementDemand } from '../core/expected-cost.ts';
 import { wordingOf } from '../core/wording.ts';
-import { requireModels } from '../models/require-models.ts';
-import { createDirectorySource } from '../source/directory.ts';
-import { implementBacklog } from './implement-backlog.ts';
 import { createGit } from '../git/git.ts';
-import { implementationsOf } from '../workflow/implementations.ts';
-import type { Project } from './project.ts';
 import { commitFiles } from '../git/repository.ts';
 import { branchesNear, branchNameOf } from '../git/worktree/branch.ts';
-import { missingAgent } from '../agent/programs/missing-agent.ts';
+import { requireModels } from '../models/require-models.ts';
+import { createDirectorySource } from '../source/directory.ts';
+import { implementationsOf } from '../workflow/implementations.ts';
 import type { Batch, CollectedItem } from './batch.ts';
+import { implementBacklog } from './implement-backlog.ts';
+import type { Project } from './project.ts';
 
 export const implementBatch: Batch = {
   workflow: 'implement',

@@ -2,8 +2,9 @@ import { documentDemand } from '../core/expected-cost.ts';
 import { requireModels } from '../models/require-models.ts';
 import { createBriefSource } from '../source/briefs.ts';
 import { readKnownIssues } from '../source/known-work.ts';
-import { issueBacklog, issuesOf } from './issue-backlog.ts';
+import { issuesOf } from '../workflow/issue-file.ts';
 import type { Batch } from './batch.ts';
+import { issueBacklog } from './issue-backlog.ts';
 
 export const issueBatch: Batch = {
   workflow: 'issue',

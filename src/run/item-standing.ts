@@ -6,14 +6,14 @@ import type { ItemId } from '../core/ids.ts';
 import { shownPath, WORKFLOWS } from '../core/paths.ts';
 import type { ItemDetail, Stage, Standing } from '../core/standing.ts';
 import { wordingOf } from '../core/wording.ts';
-import { readLldHashes } from '../source/lld-hashes.ts';
 import { branchesBelow } from '../git/branch-files.ts';
 import { createGit } from '../git/git.ts';
+import { readLldHashes } from '../source/lld-hashes.ts';
 import { type Implementation, implementationsOf } from '../workflow/implementations.ts';
-import { type ItemHistory, itemHistories } from './item-history.ts';
-import type { Project } from './project.ts';
 import type { CollectedItem } from './batch.ts';
+import { type ItemHistory, itemHistories } from './item-history.ts';
 import { lldBatch } from './lld-batch.ts';
+import type { Project } from './project.ts';
 import { DEPENDS_ON } from './sequel.ts';
 import { askedOf, type WaitingItem, waitingItem } from './waiting-item.ts';
 

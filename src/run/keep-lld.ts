@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { acquireLock } from '../process/lock.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { Decision } from '../documents/decision.ts';
 import { readFrontMatter, writeFrontMatter } from '../documents/lld/front-matter.ts';
+import { writeFileAtomic } from '../process/atomic-file.ts';
+import { acquireLock } from '../process/lock.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import type { Issue } from '../source/port.ts';
 import { isApprovedForAnother, readLldFile } from '../workflow/approved-lld.ts';
 import { nextVersionNumber, versionName } from '../workflow/lineage.ts';
-import { writeFileAtomic } from '../process/atomic-file.ts';
 import type { Project } from './project.ts';
 
 /** The issue as it is now, where its LLD was approved for another text of it; else null. */

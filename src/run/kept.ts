@@ -4,8 +4,8 @@ import type { ItemEnd } from '../coordinator/coordinator.ts';
 import type { ItemId } from '../core/ids.ts';
 import { shellWord } from '../core/shell-word.ts';
 import type { Kept } from '../core/summary.ts';
-import { discardCommand } from './clean/entry.ts';
 import { isHolderAlive, readHolder } from '../process/lock-holder.ts';
+import { discardCommand } from './clean/entry.ts';
 import type { Project } from './project.ts';
 
 const PLACE = new Set(['--repo', '--base-dir', '--config']);

@@ -4,8 +4,8 @@ import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import type { Issue, IssueSource } from '../source/port.ts';
 import { isApprovedFor, isApprovedForAnother, type LldFile, readLldFile } from '../workflow/approved-lld.ts';
-import { type BacklogItem, readBacklog } from './backlog.ts';
 import { droppedItems } from '../workflow/dropped.ts';
+import { type BacklogItem, readBacklog } from './backlog.ts';
 
 /**
  * An issue is done when an approved LLD answers what it says now, unless a person dropped it. `differenceOf`: what it says

@@ -1,8 +1,8 @@
 import { documentDemand } from '../core/expected-cost.ts';
 import { requireModels } from '../models/require-models.ts';
 import { createDirectorySource } from '../source/directory.ts';
-import { lldBacklog } from './lld-backlog.ts';
 import type { Batch } from './batch.ts';
+import { lldBacklog } from './lld-backlog.ts';
 
 export const lldBatch: Batch = {
   workflow: 'lld',

@@ -5,14 +5,14 @@ import type { WorkflowName } from '../core/paths.ts';
 import { cycleNote, type Plan, type PlannedItem } from '../core/plan.ts';
 import { scheduleOf } from '../core/schedule.ts';
 import { wordingOf } from '../core/wording.ts';
+import { createGit } from '../git/git.ts';
+import { headCommit } from '../git/repository.ts';
 import { inspectJournal } from '../journal/inspect.ts';
 import { requireSettings } from '../models/require-models.ts';
-import { createGit } from '../git/git.ts';
-import type { Project } from './project.ts';
 import { loadPrompts } from '../prompts/overrides.ts';
-import { headCommit } from '../git/repository.ts';
 import { type Batch, type CollectedItem, type Pipeline, rolesOf } from './batch.ts';
 import { plannedCost } from './plan-cost.ts';
+import type { Project } from './project.ts';
 import { isOpen, stagesAhead } from './stages.ts';
 
 export interface PlanOptions {

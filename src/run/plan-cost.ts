@@ -2,10 +2,10 @@ import type { Role } from '../core/config.ts';
 import { meteringOf, mostCostUsd, usualCostUsd } from '../core/expected-cost.ts';
 import type { PlannedCost } from '../core/plan.ts';
 import { createGit } from '../git/git.ts';
-import type { Project } from './project.ts';
 import { openCommit } from '../git/repository.ts';
 import { type Batch, type CollectedItem, rolesOf } from './batch.ts';
 import type { PastCosts } from './past-costs.ts';
+import type { Project } from './project.ts';
 
 /** An item that is to be worked on, with all the stages that are ahead of it. */
 interface PricedItem {

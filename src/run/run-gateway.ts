@@ -5,10 +5,10 @@ import { VENDORS, type VendorKey, type VendorName } from '../core/keys.ts';
 import { specOf, vendorOf } from '../core/model-spec.ts';
 import { Secret } from '../core/secret.ts';
 import type { GatewayEvent } from '../gateway/events.ts';
-import type { KeyView, Pool, PoolEvent } from '../pool/port.ts';
 import type { Gateway } from '../gateway/server.ts';
 import { noteCall, type TraceRequest } from '../gateway/traced-call.ts';
 import { trustCertificates } from '../models/vendor-agents.ts';
+import type { KeyView, Pool, PoolEvent } from '../pool/port.ts';
 import { writeFileAtomic } from '../process/atomic-file.ts';
 import type { Project } from './project.ts';
 

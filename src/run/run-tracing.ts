@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { secretsIn } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
+import { packageRoot } from '../process/package-root.ts';
 import { openRunTrace, type RunTrace } from '../telemetry/run-trace.ts';
 import { readTraceSettings } from '../telemetry/settings.ts';
-import { packageRoot } from '../process/package-root.ts';
 import type { RunOptions } from './run-plan.ts';
 
 /** The run as a trace; without an endpoint there is none, and it costs nothing. */

@@ -4,9 +4,9 @@ import type { ItemId } from '../core/ids.ts';
 import { labelOf, type WorkflowName } from '../core/paths.ts';
 import type { Plan, PlannedItem } from '../core/plan.ts';
 import type { TaskResult } from '../worker/protocol.ts';
-import type { Project } from './project.ts';
 import type { Batch, Pipeline } from './batch.ts';
 import { itemInput } from './item-input.ts';
+import type { Project } from './project.ts';
 import type { ItemAccess } from './run-gateway.ts';
 
 /** One stage of one item: what the coordinator knows as an item. */

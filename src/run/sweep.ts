@@ -1,20 +1,21 @@
 import { rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { acquireLock } from '../process/lock.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import type { Plan } from '../core/plan.ts';
+import { createGit } from '../git/git.ts';
+import { removeFolder } from '../git/worktree/folder.ts';
+import { acquireLock } from '../process/lock.ts';
+import { unfinishedFiles } from '../process/unfinished-files.ts';
 import { removeCheckpoint } from './clean/checkpoint.ts';
 import { itemNamed, type NamedItem, namesIn, workedOnBy } from './clean/items.ts';
-import { createGit } from '../git/git.ts';
-import type { Project } from './project.ts';
-import { unfinishedFiles } from '../process/unfinished-files.ts';
 import { pipelineNamed } from './pipelines.ts';
+import type { Project } from './project.ts';
 import { isOpen } from './stages.ts';
 
 /**
  * Removes what runs that were killed left behind and nobody will ask for again: files on their way to their place, locks,
- * checkpoints of items that are done, and worktrees of such items. What can't be removed stays; a run doesn't fail for it.
+ * checkpoints and worktrees of items that are done, and homes without a worktree. What can't be removed stays; a run doesn't fail for it.
  */
 export async function sweep(project: Project, plan: Plan): Promise<void> {
   const { paths } = project;
@@ -31,6 +32,12 @@ export async function sweep(project: Project, plan: Plan): Promise<void> {
       await underLock(project, { workflow, id }, () => removeCheckpoint(paths.checkpoint(workflow, id)));
   }
   await sweepWorktrees(project, open).catch(() => undefined);
+  const worktrees = new Set(await namesIn(paths.worktrees));
+  for (const item of await itemsIn(paths.homes, '')) {
+    const name = `${item.workflow}-${item.id}`;
+    if (!open.has(name) && !worktrees.has(name))
+      await underLock(project, item, () => removeFolder(paths.home(item.workflow, item.id)));
+  }
 }
 
 async function sweepWorktrees(project: Project, open: ReadonlySet<string>): Promise<void> {

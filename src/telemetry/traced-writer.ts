@@ -1,5 +1,5 @@
-import { isAgent, parseWriterSpec } from '../core/model-spec.ts';
 import type { Writer } from '../agent/port.ts';
+import { isAgent, parseWriterSpec } from '../core/model-spec.ts';
 import { askedAttributes, questionContent, replyContent } from './gen-ai.ts';
 import { traced, wantsContent } from './tracer.ts';
 

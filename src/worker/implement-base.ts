@@ -6,13 +6,13 @@ import { checkLld, type LldFinding } from '../documents/lld/checks.ts';
 import { readLld } from '../documents/lld/document.ts';
 import type { LldFile } from '../documents/lld/files-table.ts';
 import { readFrontMatter } from '../documents/lld/front-matter.ts';
+import type { Git } from '../git/git.ts';
+import { openCommit } from '../git/repository.ts';
+import type { Foundation } from '../git/stacked-base.ts';
 import { findTests } from '../testing/detect.ts';
 import type { ProjectFiles } from '../testing/project-files.ts';
 import { runnerOfFiles } from '../testing/runner-of-files.ts';
-import type { Git } from '../git/git.ts';
 import { implementationsOf } from '../workflow/implementations.ts';
-import { openCommit } from '../git/repository.ts';
-import type { Foundation } from '../git/stacked-base.ts';
 
 /** The local branches of the items that this one builds on; one that is merged and deleted is in the base already. */
 export async function foundationsOf(git: Git, paths: Paths, ids: readonly string[]): Promise<Foundation[]> {

@@ -4,14 +4,14 @@ import type { ImplementSettings } from '../core/config.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
-import { traced } from '../telemetry/tracer.ts';
-import type { PreparedWorktree } from '../workflow/implement.ts';
-import { writeFileAtomic } from '../process/atomic-file.ts';
 import { copyIgnored } from '../git/copy-ignored.ts';
 import type { Git } from '../git/git.ts';
-import { detectSetup, runSetup } from '../process/setup.ts';
-import { openWorktree, type Worktree } from '../git/worktree/worktree.ts';
 import { branchNameOf } from '../git/worktree/branch.ts';
+import { openWorktree, type Worktree } from '../git/worktree/worktree.ts';
+import { writeFileAtomic } from '../process/atomic-file.ts';
+import { detectSetup, runSetup } from '../process/setup.ts';
+import { traced } from '../telemetry/tracer.ts';
+import type { PreparedWorktree } from '../workflow/implement.ts';
 
 export interface WorkspaceOptions {
   git: Git;

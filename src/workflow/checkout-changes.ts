@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bodyHash, readFrontMatter } from '../documents/lld/front-matter.ts';
-import { isHolderAlive, readHolder } from '../process/lock-holder.ts';
 import { DESIGN, nameOf, type OutsideKind, type OutsideView } from '../git/checkout-watch.ts';
+import { isHolderAlive, readHolder } from '../process/lock-holder.ts';
 
 export interface OutsideChanges {
   /** All of them, sorted. */

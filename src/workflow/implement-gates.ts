@@ -5,6 +5,7 @@ import type { CoverageFacts, FrozenFile, ScenarioTests } from '../documents/impl
 import { coverageTargetOf } from '../documents/lld/coverage-target.ts';
 import type { LldDocument } from '../documents/lld/document.ts';
 import { namesScenario } from '../documents/lld/scenarios.ts';
+import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
 import type { TestCase, TestSuite } from '../testing/port.ts';
 import type { Baseline } from '../verification/baseline.ts';
 import { type CoverageTarget, coverageGate } from '../verification/coverage.ts';
@@ -13,7 +14,6 @@ import { newTests } from '../verification/new-tests.ts';
 import { reverseGate } from '../verification/reverse.ts';
 import { isForGuards } from '../verification/scenario-tests.ts';
 import { testKey } from '../verification/test-key.ts';
-import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
 import { FROZEN, frozenEvidence, hashesOf, type Undone } from './frozen-tests.ts';
 import type { Guards } from './implement-guards.ts';
 import { seeRed, selection } from './implement-red.ts';

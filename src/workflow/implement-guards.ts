@@ -1,9 +1,9 @@
-import { guardsParts } from '../prompts/writing-tasks.ts';
 import type { LldDocument } from '../documents/lld/document.ts';
 import { guardsIn } from '../documents/lld/guards.ts';
 import { isGuard, namesScenario } from '../documents/lld/scenarios.ts';
 import { readReview, unusableReview } from '../documents/review/reader.ts';
 import { isGuardFinding } from '../documents/review/review.ts';
+import { guardsParts } from '../prompts/writing-tasks.ts';
 import type { TestCase } from '../testing/port.ts';
 import { testTitle } from '../verification/test-key.ts';
 import type { ImplementDependencies } from './implement.ts';

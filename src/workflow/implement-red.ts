@@ -1,12 +1,12 @@
 import type { GateEvidence } from '../core/gate.ts';
 import type { LldDocument } from '../documents/lld/document.ts';
 import { namesScenario } from '../documents/lld/scenarios.ts';
+import type { Worktree } from '../git/worktree/worktree.ts';
 import { isRead, type TestCase, type TestRun } from '../testing/port.ts';
 import type { Baseline } from '../verification/baseline.ts';
 import { newTests } from '../verification/new-tests.ts';
 import { redGate } from '../verification/red.ts';
 import { isForGuards, scenarioGate } from '../verification/scenario-tests.ts';
-import type { Worktree } from '../git/worktree/worktree.ts';
 import type { Guards } from './implement-guards.ts';
 import type { TestRuns } from './implement-tests.ts';
 

@@ -1,9 +1,9 @@
 import type { Decision } from '../documents/decision.ts';
-import { codeReviewParts, findingFailures } from '../prompts/writing-tasks.ts';
 import type { Ledger } from '../documents/ledger.ts';
 import type { LldDocument } from '../documents/lld/document.ts';
 import { unusableReview } from '../documents/review/reader.ts';
 import type { Worktree } from '../git/worktree/worktree.ts';
+import { codeReviewParts, findingFailures } from '../prompts/writing-tasks.ts';
 import { type CodeReviewInput, codeReviewLoop } from './code-review-loop.ts';
 import type { AskPerson, LoopEnding } from './discussing.ts';
 import type { ImplementDependencies } from './implement.ts';

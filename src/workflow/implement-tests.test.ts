@@ -4,8 +4,8 @@ import { testFolder } from '../../test/support/folder.ts';
 import { testJournal } from '../../test/support/test-journal.ts';
 import { systemClock } from '../core/clock.ts';
 import { codeOf } from '../core/errors.ts';
-import type { TestOutcome, TestRun } from '../testing/port.ts';
 import type { Worktree } from '../git/worktree/worktree.ts';
+import type { TestOutcome, TestRun } from '../testing/port.ts';
 import { createDurable } from './durable.ts';
 import { createTestRuns, type TestRuns } from './implement-tests.ts';
 

@@ -1,8 +1,8 @@
 import { AgentosError } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
+import type { Worktree } from '../git/worktree/worktree.ts';
 import { isRead, type TestRun, type TestSuite } from '../testing/port.ts';
 import { countsOfRun, whyNothingRan } from '../verification/test-key.ts';
-import type { Worktree } from '../git/worktree/worktree.ts';
 import type { Durable } from './durable.ts';
 import type { OutsideWatch } from './outside-watch.ts';
 

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
+import type { WriteReply, Writer, WritingPhase } from '../agent/port.ts';
 import { boundedLines } from '../core/bounded-lines.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import { sha256 } from '../core/hash.ts';
 import type { Usage } from '../core/money.ts';
+import type { Worktree } from '../git/worktree/worktree.ts';
 import type { Journal } from '../journal/port.ts';
 import { writeFileAtomic } from '../process/atomic-file.ts';
-import type { Worktree } from '../git/worktree/worktree.ts';
-import type { WriteReply, Writer, WritingPhase } from '../agent/port.ts';
 import type { Durable } from './durable.ts';
 import type { OutsideWatch } from './outside-watch.ts';
 

@@ -1,3 +1,4 @@
+import type { ItemId } from '../core/ids.ts';
 import { bodyHash, readFrontMatter, writeFrontMatter } from '../documents/lld/front-matter.ts';
 import type { Issue } from '../source/port.ts';
 import type { ApprovedBy } from './approved-lld.ts';

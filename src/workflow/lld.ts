@@ -3,10 +3,10 @@ import { formatCoverage } from '../documents/coverage.ts';
 import { checkLld } from '../documents/lld/checks.ts';
 import { withReviewLog } from '../documents/lld/review-log.ts';
 import { withStatus } from '../documents/lld/status.ts';
-import type { Issue } from '../source/port.ts';
 import { writeFileAtomic } from '../process/atomic-file.ts';
-import { rememberDesign } from './design-cache.ts';
+import type { Issue } from '../source/port.ts';
 import { approvedLld, editedLld, readLldFile } from './approved-lld.ts';
+import { rememberDesign } from './design-cache.ts';
 import { approvedDocument, type DocumentDependencies, type DocumentResult } from './document.ts';
 import { lldSubject } from './lld-questions.ts';
 

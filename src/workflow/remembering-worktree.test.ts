@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type WorktreeBench, worktreeBench } from '../../test/support/worktree.ts';
@@ -54,6 +54,25 @@ test('another tree than the one of the snapshot is restored, and then that one a
   await worktree.restore(second);
   expect(asked).toEqual(['restore', 'restore']);
   expect(existsSync(join(bench.directory, 'new.txt'))).toBe(true);
+});
+
+test('a folder that was deleted since the snapshot is restored, unless what the set-up made went with it', async () => {
+  const { bench, worktree, asked, write } = await watched();
+  await write('new.txt', 'written\n');
+  const tree = await worktree.snapshot();
+  await rm(bench.directory, { recursive: true });
+  await worktree.restore(tree);
+  expect(asked).toEqual(['restore']);
+  expect(await readFile(join(bench.directory, 'new.txt'), 'utf8')).toBe('written\n');
+
+  await write('made.txt', 'by the set-up\n');
+  expect(await worktree.ignoreMadeBySetup()).toContain('made.txt');
+  await rm(bench.directory, { recursive: true });
+  await mkdir(bench.directory);
+  await expect(worktree.restore(tree)).rejects.toMatchObject({
+    problem: { code: 'worktree-unusable', reason: 'It was deleted while the item was under way.' },
+    retry: 'transient',
+  });
 });
 
 test('where there are submodules it is always restored: what is changed in them is no part of a snapshot', async () => {

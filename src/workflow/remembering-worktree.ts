@@ -21,7 +21,7 @@ export function rememberingWorktree(worktree: Worktree, fresh: string | null = n
     async restore(tree) {
       const isThere = there === tree;
       there = null;
-      if (!isThere) await worktree.restore(tree);
+      if (!isThere || (await worktree.isReplaced())) await worktree.restore(tree);
     },
     changes(from, to) {
       const key = `${from} ${to}`;

@@ -4,10 +4,10 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { createAgentWriter } from '../../src/agent/programs/writer.ts';
 import { AgentosError } from '../../src/core/errors.ts';
 import { type AgentSpec, parseWriterSpec } from '../../src/core/model-spec.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { createAgentWriter } from '../../src/agent/programs/writer.ts';
 import {
   AGENTS_UNDER_TEST,
   type AgentUnderTest,

@@ -2,8 +2,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { GatewayEvent } from '../../src/gateway/events.ts';
-import { createCredentialPool } from '../../src/pool/pool.ts';
 import { type Gateway, startGateway } from '../../src/gateway/server.ts';
+import { createCredentialPool } from '../../src/pool/pool.ts';
 import { startVendor, type Vendor, type VendorOptions } from '../support/vendor/index.ts';
 import { post } from '../support/vendor/requests.ts';
 

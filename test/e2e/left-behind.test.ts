@@ -93,6 +93,13 @@ test('what is left of a worktree whose files are gone is removed by the next run
   git('worktree', 'add', '--quiet', '-b', 'mine', '../mine');
   await rm(join(root, '..', 'mine'), { recursive: true });
   expect((await agentos(['lld', '1', ...models.flags], options)).code).toBe(0);
+  // Also where there is nothing to do, of a run that was killed after its last commit.
+  const { pid } = spawnSync('true');
+  await repository.write('.agentos/locks/implement-7.lock', JSON.stringify({ pid, processStart: '1', since: 'then' }));
+  await repository.write(`.agentos/homes/${name}/.gitconfig`, '');
+  expect((await agentos(['lld', '--all', ...models.flags], options)).stdout).toMatch(/^Nothing to do/m);
+  expect(await repository.list('.agentos/locks')).toEqual([]);
+  expect(await repository.list('.agentos/homes')).toEqual([]);
   expect(await repository.list('.git/worktrees')).toEqual(['mine']);
   expect(git('for-each-ref', 'refs/agentos')).toBe('');
   expect(git('branch', '--list', 'agentos/7-done')).toContain('agentos/7-done');

@@ -1,6 +1,9 @@
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { BuiltInOptions } from '../../src/agent/loop.ts';
+import { createBuiltInWriter } from '../../src/agent/loop.ts';
+import type { WriteReply, WriteRequest } from '../../src/agent/port.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { AgentosError, type Problem, type RetryClass } from '../../src/core/errors.ts';
 import { parseModelSpec, type VendorSpec } from '../../src/core/model-spec.ts';
@@ -8,9 +11,6 @@ import type { Usage } from '../../src/core/money.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Journal } from '../../src/journal/port.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
-import type { BuiltInOptions } from '../../src/agent/loop.ts';
-import { createBuiltInWriter } from '../../src/agent/loop.ts';
-import type { WriteReply, WriteRequest } from '../../src/agent/port.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { type Answer, startVendor, type Vendor, type VendorOptions } from '../support/vendor/index.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
+import type { WriteReply, Writer } from '../../src/agent/port.ts';
 import { AgentosError } from '../../src/core/errors.ts';
 import type { Journal } from '../../src/journal/port.ts';
-import type { WriteReply, Writer } from '../../src/agent/port.ts';
 
 export interface Writing {
   reply: Promise<WriteReply>;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { endLeftovers } from '../../process/tagged-processes.ts';
+import { endStrays } from '../../process/other-processes.ts';
 import { processStat } from '../../process/process-state.ts';
 import { type ProgramEnd, type ProgramOptions, runProgram } from '../../process/program.ts';
-import { endStrays } from '../../process/other-processes.ts';
+import { endLeftovers } from '../../process/tagged-processes.ts';
 
 /**
  * A program whose every descendant carries a value of its own in this variable. What is left of them when it ends is ended

@@ -9,12 +9,12 @@ import { detailOf } from '../../models/detail.ts';
 import { makeFolder } from '../../process/make-folder.ts';
 import type { ProgramEnd } from '../../process/program.ts';
 import type { WriteReply, WriteRequest, Writer } from '../port.ts';
-import { runTaggedProgram } from './tagged-program.ts';
 import type { Agent, AgentStart, EventReader } from './agent.ts';
 import { AGENTS } from './agents.ts';
 import { findProgram } from './find-program.ts';
 import { createJsonLines } from './json-lines.ts';
 import { createAccountReader, usedBetween } from './read-account.ts';
+import { runTaggedProgram } from './tagged-program.ts';
 import { newRefusal, watchGateway } from './watch-gateway.ts';
 
 export interface AgentWriterOptions extends CallLimits {

@@ -6,10 +6,10 @@ import { withoutSecrets } from '../../core/keys.ts';
 import { type BaseTree, checkLld } from '../../documents/lld/checks.ts';
 import { isLld } from '../../documents/lld/is-lld.ts';
 import { isReview, isTrustworthy, readReview } from '../../documents/review/reader.ts';
-import { type CheckEntry, printCheck } from '../../output/check.ts';
-import { createTerminal } from '../../output/terminal.ts';
 import { createGit } from '../../git/git.ts';
 import { findRepository, headCommit, openCommit } from '../../git/repository.ts';
+import { type CheckEntry, printCheck } from '../../output/check.ts';
+import { createTerminal } from '../../output/terminal.ts';
 
 type TreeOf = (file: string) => Promise<BaseTree | null>;
 

@@ -1,18 +1,18 @@
 import { z } from 'zod';
-import { acquireLock } from '../../process/lock.ts';
 import { AgentosError, codeOf } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import type { ItemId } from '../../core/ids.ts';
 import type { WorkflowName } from '../../core/paths.ts';
+import { createGit } from '../../git/git.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
-import { issueBatch } from '../../run/issue-batch.ts';
-import { createDirectorySource } from '../../source/directory.ts';
-import { isHashOf } from '../../source/port.ts';
+import { acquireLock } from '../../process/lock.ts';
+import { tidyWorkFolder } from '../../process/work-folder.ts';
 import { clean } from '../../run/clean/clean.ts';
 import { discard } from '../../run/clean/discard.ts';
 import type { CleanEntry } from '../../run/clean/entry.ts';
-import { createGit } from '../../git/git.ts';
-import { tidyWorkFolder } from '../../process/work-folder.ts';
+import { issueBatch } from '../../run/issue-batch.ts';
+import { createDirectorySource } from '../../source/directory.ts';
+import { isHashOf } from '../../source/port.ts';
 import { readItemId } from '../item-id.ts';
 import { placeFlagsOf, projectOf } from '../place-flags.ts';
 

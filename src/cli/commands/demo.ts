@@ -4,19 +4,18 @@ import { EXIT } from '../../core/exit-code.ts';
 import { withoutSecrets } from '../../core/keys.ts';
 import { shellWord } from '../../core/shell-word.ts';
 import type { Summary } from '../../core/summary.ts';
+import { branchesBelow } from '../../git/branch-files.ts';
+import { createGit } from '../../git/git.ts';
 import { createPeople } from '../../output/people.ts';
 import { printSummary } from '../../output/summary.ts';
 import { createTerminal, paint } from '../../output/terminal.ts';
+import { packageRoot } from '../../process/package-root.ts';
 import { type Pipeline, pipelineOf } from '../../run/batch.ts';
 import { implementBatch } from '../../run/implement-batch.ts';
 import { lldBatch } from '../../run/lld-batch.ts';
 import { planBatch } from '../../run/plan-batch.ts';
-import { type Interruption, runPlan } from '../../run/run-plan.ts';
-import { branchesBelow } from '../../git/branch-files.ts';
-import { createGit } from '../../git/git.ts';
-import { packageRoot } from '../../process/package-root.ts';
 import { openProject, type Project } from '../../run/project.ts';
-import { makeSampleRepository, noteSampleRepository } from './sample-repository.ts';
+import { type Interruption, runPlan } from '../../run/run-plan.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { version } from '../version.ts';
 import {
@@ -28,6 +27,7 @@ import {
   type RecordedEnd,
   wentAsRecorded,
 } from './demo-tour.ts';
+import { makeSampleRepository, noteSampleRepository } from './sample-repository.ts';
 
 export async function demoCommand({ dir }: { dir: string }): Promise<number> {
   const directory = resolve(dir);

@@ -3,13 +3,13 @@ import { EXIT } from '../../core/exit-code.ts';
 import { VENDORS } from '../../core/keys.ts';
 import { proxyVariables } from '../../core/proxy.ts';
 import { wordingOf } from '../../core/wording.ts';
-import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { vendorBaseUrl } from '../../models/base-url.ts';
 import { tryKey } from '../../models/try-key.ts';
 import { createVendorAgents, trustCertificates } from '../../models/vendor-agents.ts';
-import { type Examined, examine } from './examination.ts';
+import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import type { Project } from '../../run/project.ts';
 import { type PlaceFlags, projectOf } from '../place-flags.ts';
+import { type Examined, examine } from './examination.ts';
 import { examineImplementing } from './examine-implementing.ts';
 
 const MARKS = { ok: ['green', 'ok  '], warn: ['yellow', 'note'], bad: ['red', 'BAD '] } as const;

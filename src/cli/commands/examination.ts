@@ -6,9 +6,9 @@ import { isItemId } from '../../core/ids.ts';
 import { keyVariables, withoutSecrets } from '../../core/keys.ts';
 import { specOf, vendorOf } from '../../core/model-spec.ts';
 import { createGit } from '../../git/git.ts';
-import { openProject, type Project, type ProjectOptions } from '../../run/project.ts';
-import { loadPrompts } from '../../prompts/overrides.ts';
 import { headCommit } from '../../git/repository.ts';
+import { loadPrompts } from '../../prompts/overrides.ts';
+import { openProject, type Project, type ProjectOptions } from '../../run/project.ts';
 
 export interface Examined {
   name: string;

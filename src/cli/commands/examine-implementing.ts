@@ -1,12 +1,12 @@
+import { missingAgent } from '../../agent/programs/missing-agent.ts';
 import { toErrorRecord } from '../../core/errors.ts';
 import { wordingOf } from '../../core/wording.ts';
+import { runProgram } from '../../process/program.ts';
+import { detectSetup } from '../../process/setup.ts';
+import type { Project } from '../../run/project.ts';
 import { detectTests } from '../../testing/detect.ts';
 import { isAssignment, shellCommands } from '../../testing/shell-script.ts';
 import type { Examined } from './examination.ts';
-import { runProgram } from '../../process/program.ts';
-import type { Project } from '../../run/project.ts';
-import { detectSetup } from '../../process/setup.ts';
-import { missingAgent } from '../../agent/programs/missing-agent.ts';
 
 const LOOK_TIMEOUT_MS = 10_000;
 

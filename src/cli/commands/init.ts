@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { withoutSecrets } from '../../core/keys.ts';
-import { writeFileAtomic } from '../../process/atomic-file.ts';
 import { findRepository } from '../../git/repository.ts';
+import { writeFileAtomic } from '../../process/atomic-file.ts';
 import { version } from '../version.ts';
 import template from './init-template.md';
 

@@ -1,8 +1,8 @@
 import { EXIT } from '../../core/exit-code.ts';
 import { localTime } from '../../core/local-time.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
-import { type KnownKey, knownKeys } from './known-keys.ts';
 import { type PlaceFlags, projectOf } from '../place-flags.ts';
+import { type KnownKey, knownKeys } from './known-keys.ts';
 
 export async function keysCommand(flags: PlaceFlags & { json?: boolean }): Promise<number> {
   const { paths, config, mask } = await projectOf(flags);

@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git } from '../git.ts';
-import { splitNames } from './private-index.ts';
 import type { WorktreePlace } from './place.ts';
+import { splitNames } from './private-index.ts';
 
 const IGNORED = ['ls-files', '-z', '--others', '--ignored', '--exclude-standard'];
 

@@ -1,8 +1,8 @@
 import { lstat, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemCode } from '../../core/errors.ts';
-import type { Git } from '../git.ts';
 import { makeFolder } from '../../process/make-folder.ts';
+import type { Git } from '../git.ts';
 import { type BranchRef, freeBranch, unusable } from './branch.ts';
 import type { WorktreePlace } from './place.ts';
 import { registrationOf, repairRegistration } from './registration.ts';

@@ -3,8 +3,8 @@ import { systemCode } from '../../core/errors.ts';
 import type { Git } from '../git.ts';
 import { makeWritable } from './folder.ts';
 import { LONG_MS } from './git.ts';
-import { filesInRepositories, otherFiles } from './private-index.ts';
 import type { WorktreePlace } from './place.ts';
+import { filesInRepositories, otherFiles } from './private-index.ts';
 
 /** A folder can hide what is in it with an ignore file of its own; that is deleted first, then what it hid. */
 const MOST_ROUNDS = 10;

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 import { gitIn, ofTheUser, type WorktreeBench, worktreeBench } from '../../../test/support/worktree.ts';
 import { codeOf } from '../../core/errors.ts';
 import { createGit } from '../git.ts';
-import { requireIdentity, type Worktree } from './worktree.ts';
 import { branchNameOf } from './branch.ts';
+import { requireIdentity, type Worktree } from './worktree.ts';
 
 async function put(worktree: Worktree, path: string, text: string): Promise<void> {
   await mkdir(dirname(join(worktree.directory, path)), { recursive: true });

@@ -1,4 +1,4 @@
-import { access, rm } from 'node:fs/promises';
+import { access, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError, codeOf } from '../../core/errors.ts';
@@ -9,11 +9,11 @@ import { branchesNear, isAncestor } from './branch.ts';
 import { makeWritable } from './folder.ts';
 import { type GitSetting, LONG_MS, worktreeGit } from './git.ts';
 import { ignoredFiles, removeIgnored } from './ignored.ts';
-import { captureIndex, indexStamp, otherFiles, readable, rebuildIndex, shareIndex } from './private-index.ts';
 import { lfsSettings } from './lfs.ts';
 import { type Claim, claimWorktree, NO_HOOKS } from './opening.ts';
 import { openPins, type Pins } from './pins.ts';
 import { placeOf, type WorktreePlace } from './place.ts';
+import { captureIndex, indexStamp, otherFiles, readable, rebuildIndex, shareIndex } from './private-index.ts';
 import { repairRegistration } from './registration.ts';
 import { removeWorktree } from './removal.ts';
 import { restoreTree } from './restore.ts';
@@ -54,6 +54,8 @@ export interface Worktree {
   snapshot(): Promise<string>;
   /** Makes the folder equal to a tree; what is ignored, litter or made by the set-up stays. */
   restore(tree: string): Promise<void>;
+  /** Whether the folder was deleted since it was last restored; there may be another one of its name. */
+  isReplaced(): Promise<boolean>;
   treeOf(commit: string): Promise<string>;
   changes(from: string, to: string): Promise<TreeChange[]>;
   /** `tree` with these paths as they are in `source`, and without those that are not there. */
@@ -132,7 +134,15 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
   const moved = isMoved ? { start: commit, head, made: null, ignored: [] } : {};
   const ready = { ...state, ...moved, ready: true };
   await writeWorktreeState(place, ready);
-  const worktree = createWorktree(options, place, { ...claim, state: ready }, settings, pins, startTree);
+  const worktree = createWorktree(
+    options,
+    place,
+    { ...claim, state: ready },
+    settings,
+    pins,
+    startTree,
+    await folderStamp(place.directory),
+  );
   return {
     worktree,
     isNew,
@@ -165,6 +175,18 @@ async function checkOut(git: Git, place: WorktreePlace, commit: string): Promise
   }
 }
 
+/** Which folder it is: another one of its name is not the one that we set up. */
+async function folderStamp(directory: string): Promise<string | null> {
+  const found = await stat(directory).catch(() => null);
+  return found && `${found.ino} ${found.birthtimeMs}`;
+}
+
+/** The next attempt makes it again and resumes from the last stored step. */
+function lost(path: string): AgentosError {
+  const reason = 'It was deleted while the item was under way.';
+  return new AgentosError({ code: 'worktree-unusable', path, reason }, { retry: 'transient' });
+}
+
 function createWorktree(
   options: WorktreeOptions,
   place: WorktreePlace,
@@ -172,12 +194,14 @@ function createWorktree(
   settings: readonly GitSetting[],
   pins: Pins,
   startTree: string,
+  firstStamp: string | null,
 ): Worktree {
   const { repository, lockFile, env } = options;
   const { branch } = claim.state;
   let { gitDir, state } = claim;
   /** What we last brought the private index to; another file in its place holds something else. */
   let indexed: { tree: string; stamp: string | null } | null = null;
+  let stamp = firstStamp;
   const trees = new Map([[options.start, startTree]]);
   const reads = createBlobReader();
 
@@ -186,6 +210,8 @@ function createWorktree(
   const nowHolds = async (tree: string): Promise<void> => {
     indexed = { tree, stamp: await indexStamp(place) };
   };
+
+  const isReplaced = async (): Promise<boolean> => (await folderStamp(place.directory)) !== stamp;
 
   const note = async (change: Partial<WorktreeState>): Promise<void> => {
     state = { ...state, ...change };
@@ -230,7 +256,11 @@ function createWorktree(
       await nowHolds(tree);
       return pinned(git, tree);
     },
+    isReplaced,
     async restore(tree) {
+      // What the set-up made was in it too.
+      const isLost = (await isReplaced()) && (state.made ?? []).length + state.ignored.length > 0;
+      if (isLost) throw lost(place.directory);
       const git = await ours();
       const restore = (isIndexed: boolean): Promise<void> =>
         restoreTree(git, place, { tree, isIndexed }, state.made ?? []);
@@ -241,6 +271,7 @@ function createWorktree(
         await restore(false);
       });
       await nowHolds(tree);
+      stamp = await folderStamp(place.directory);
       await submodules(options, { gitDir }, place, settings, true);
     },
     treeOf,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { isSecret, namedPaths, repositoryContext } from './context.ts';
 import type { BaseCommit } from '../../git/repository.ts';
+import { isSecret, namedPaths, repositoryContext } from './context.ts';
 
 interface FakeCommit extends BaseCommit {
   /** What was asked for: a file that no model may see must not even be read. */

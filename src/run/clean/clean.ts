@@ -1,16 +1,16 @@
 import { rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Paths } from '../../core/paths.ts';
+import { inGitQueue } from '../../git/queue.ts';
+import { removeFolder } from '../../git/worktree/folder.ts';
+import { removePins } from '../../git/worktree/pins.ts';
+import { isHolderAlive, readHolder } from '../../process/lock-holder.ts';
+import { unfinishedFiles } from '../../process/unfinished-files.ts';
 import { removeCheckpoint } from './checkpoint.ts';
 import { type CleanEntry, type Cleaned, type CleanOptions, discardCommand } from './entry.ts';
 import { isDone, itemNamed, type NamedItem, namesIn, workedOnBy } from './items.ts';
 import { judgeRuns } from './runs.ts';
 import { judgeWorktrees, orphanedPins, removeJudged, type WorktreeVerdict } from './worktrees.ts';
-import { inGitQueue } from '../../git/queue.ts';
-import { isHolderAlive, readHolder } from '../../process/lock-holder.ts';
-import { unfinishedFiles } from '../../process/unfinished-files.ts';
-import { removeFolder } from '../../git/worktree/folder.ts';
-import { removePins } from '../../git/worktree/pins.ts';
 
 const HALF_WRITTEN_MS = 60_000;
 const TAKE_OVER_MS = 5_000;

@@ -3,13 +3,13 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { gitIn, ofTheUser, type WorktreeBench, worktreeBench } from '../../../test/support/worktree.ts';
-import { acquireLock } from '../../process/lock.ts';
 import { parseItemId } from '../../core/ids.ts';
 import { type Paths, pathsOf } from '../../core/paths.ts';
 import { writeFrontMatter } from '../../documents/lld/front-matter.ts';
+import type { Worktree } from '../../git/worktree/worktree.ts';
+import { acquireLock } from '../../process/lock.ts';
 import { discard } from './discard.ts';
 import type { Cleaned } from './entry.ts';
-import type { Worktree } from '../../git/worktree/worktree.ts';
 
 const ID = parseItemId('42');
 const BRANCH = 'agentos/42-title';

@@ -2,9 +2,6 @@ import { basename, dirname } from 'node:path';
 import { AgentosError } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { shellWord } from '../../core/shell-word.ts';
-import { removeCheckpoint } from './checkpoint.ts';
-import type { CleanEntry, Cleaned, CleanOptions } from './entry.ts';
-import { isImplemented, namesIn, tipOf, workedOnBy } from './items.ts';
 import type { Git } from '../../git/git.ts';
 import { removeStaleGitLocks } from '../../git/stale-locks.ts';
 import { branchesNear, unusable } from '../../git/worktree/branch.ts';
@@ -15,6 +12,9 @@ import { placeOf, type WorktreePlace } from '../../git/worktree/place.ts';
 import { registrationOf } from '../../git/worktree/registration.ts';
 import { removeWorktree } from '../../git/worktree/removal.ts';
 import { readWorktreeState, type WorktreeState } from '../../git/worktree/state.ts';
+import { removeCheckpoint } from './checkpoint.ts';
+import type { CleanEntry, Cleaned, CleanOptions } from './entry.ts';
+import { isImplemented, namesIn, tipOf, workedOnBy } from './items.ts';
 
 export interface DiscardOptions extends Pick<CleanOptions, 'paths' | 'git' | 'dryRun' | 'gitQueue'> {
   /** Takes the lock of an implementation; throws `item-locked` when a run is at it. */

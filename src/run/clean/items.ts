@@ -6,15 +6,15 @@ import { type Paths, WORKFLOWS, type WorkflowName } from '../../core/paths.ts';
 import { readReportStatus } from '../../documents/implementation/report-status.ts';
 import { bodyHash, readFrontMatter } from '../../documents/lld/front-matter.ts';
 import { readAt } from '../../git/branch-files.ts';
-import type { CleanOptions } from './entry.ts';
 import type { Git } from '../../git/git.ts';
-import { implementationsOf } from '../../workflow/implementations.ts';
 import { litterPatterns } from '../../git/ignore-patterns.ts';
-import { isHolderAlive, readHolder } from '../../process/lock-holder.ts';
 import { worktreeGit } from '../../git/worktree/git.ts';
-import { splitNames } from '../../git/worktree/private-index.ts';
 import type { WorktreePlace } from '../../git/worktree/place.ts';
+import { splitNames } from '../../git/worktree/private-index.ts';
 import type { WorktreeState } from '../../git/worktree/state.ts';
+import { isHolderAlive, readHolder } from '../../process/lock-holder.ts';
+import { implementationsOf } from '../../workflow/implementations.ts';
+import type { CleanOptions } from './entry.ts';
 
 export interface NamedItem {
   workflow: WorkflowName;

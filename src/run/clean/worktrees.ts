@@ -1,6 +1,4 @@
 import { basename, dirname, join } from 'node:path';
-import { type CleanEntry, type CleanOptions, discardCommand } from './entry.ts';
-import { isImplemented, itemNamed, namesIn, tipOf, uncommittedIn, workedOnBy } from './items.ts';
 import type { Git } from '../../git/git.ts';
 import { removeFolder } from '../../git/worktree/folder.ts';
 import { BEING_MADE, lockReason } from '../../git/worktree/opening.ts';
@@ -9,6 +7,8 @@ import { placeIn, realFolder, type WorktreePlace, worktreeStates } from '../../g
 import { registrations } from '../../git/worktree/registration.ts';
 import { removeWorktree } from '../../git/worktree/removal.ts';
 import { readWorktreeState } from '../../git/worktree/state.ts';
+import { type CleanEntry, type CleanOptions, discardCommand } from './entry.ts';
+import { isImplemented, itemNamed, namesIn, tipOf, uncommittedIn, workedOnBy } from './items.ts';
 
 const MOST_NAMED = 3;
 
