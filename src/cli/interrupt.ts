@@ -8,13 +8,14 @@ const LAST_MOMENT_MS = 3_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * A signal ends the program with its own exit code, from the first moment on. Whoever watches for interrupts meanwhile
- * decides instead.
+ * A signal ends the program with its own exit code, from the first moment on; while a run watches for interrupts, the run
+ * decides.
  */
 export function endOnSignals(): void {
   for (const signal of SIGNALS) {
     process.on(signal, () => {
-      if (process.listenerCount(signal) === 1) process.exit(exitCodeFor(signal));
+      // A command that has ended has its exit code: a late signal can't change what was done.
+      if (process.listenerCount(signal) === 1) process.exit(process.exitCode ?? exitCodeFor(signal));
     });
   }
 }
