@@ -1,14 +1,15 @@
 /** What programs can use; everything else may change at any time. */
 export {
+  type CoordinatedEnd as ItemEnd,
   type CoordinatedItem,
   type CoordinatorOptions,
-  type ItemEnd,
   ParallelCoordinator,
 } from './coordinator/coordinator.ts';
-export { MAX_PARALLEL } from './coordinator/limits.ts';
 export { AgentosError, type ErrorCode, type ErrorRecord, type Problem, type RetryClass } from './core/errors.ts';
-export type { ItemEvent, ItemStatus } from './core/events.ts';
+export type { ItemEvent } from './core/events.ts';
+export type { ItemStatus } from './core/item.ts';
 export { type VendorKey, type VendorName } from './core/keys.ts';
+export { MAX_PARALLEL } from './core/plan.ts';
 export { Secret } from './core/secret.ts';
 export type { Journal, StepContext, StepKey, StepRecord, StepResult } from './journal/port.ts';
 export type { BatchEvent, BatchItem, BatchOptions } from './library/batch-options.ts';

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os';
-import { MAX_PARALLEL } from '../coordinator/limits.ts';
 import type { ConfigFlags } from '../core/config.ts';
 import { durationFlag } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
+import { MAX_PARALLEL } from '../core/plan.ts';
 import { flagWords } from '../core/shell-word.ts';
 import type { Until } from '../run/pipelines.ts';
 import { readItemId } from './item-id.ts';

@@ -7,13 +7,13 @@ import type { Summary } from '../core/summary.ts';
 import { createGit } from '../git/git.ts';
 import { checkoutOf } from '../git/repository.ts';
 import type { Guide } from '../output/next-steps.ts';
-import { createPeople } from '../output/people.ts';
 import { printPlan } from '../output/plan.ts';
+import { createRunOutput } from '../output/run-output.ts';
 import { printSummary } from '../output/summary.ts';
-import type { Pipeline } from '../run/batch.ts';
+import type { Pipeline } from '../run/pipeline.ts';
 import { planBatch } from '../run/plan-batch.ts';
 import type { Project } from '../run/project.ts';
-import { runPlan } from '../run/run-plan.ts';
+import { runPlan } from '../run/run.ts';
 import { sweep } from '../run/sweep.ts';
 import type { BatchRequest } from './batch-flags.ts';
 import { watchInterrupts } from './interrupt.ts';
@@ -31,7 +31,7 @@ export async function runBatchCommand(
   const { workers, asked } = request.parallel;
   await refuseSwappedOrder(pipeline, project, request);
   const plan = await planBatch({ project, pipeline, ids: request.ids, parallel: workers, isDryRun: request.dryRun });
-  const people = createPeople({
+  const output = createRunOutput({
     stream: request.json ? process.stderr : process.stdout,
     env: process.env,
     secrets: project.config.keys.map((key) => key.secret),
@@ -42,12 +42,12 @@ export async function runBatchCommand(
     process.stdout.write(`${project.mask(JSON.stringify(value))}\n`);
   };
   try {
-    if (asked > workers) people.terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);
-    if (request.dryRun) return showPlan(plan, request.json ? printJson : (shown) => printPlan(people.terminal, shown));
+    if (asked > workers) output.terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);
+    if (request.dryRun) return showPlan(plan, request.json ? printJson : (shown) => printPlan(output.terminal, shown));
     if (plan.items.length === 0) {
       await sweep(project, plan);
-      for (const note of plan.notes) people.terminal.line(note);
-      people.terminal.line(`Nothing to do: ${pipeline.stages.at(-1)?.nothingToDo}.`);
+      for (const note of plan.notes) output.terminal.line(note);
+      output.terminal.line(`Nothing to do: ${pipeline.stages.at(-1)?.nothingToDo}.`);
       if (request.json) printJson(emptySummary(plan));
       return EXIT.ok;
     }
@@ -72,25 +72,25 @@ export async function runBatchCommand(
         resumes,
         retryFlags: request.retryFlags,
         interrupt,
-        subscribers: [noteStart, people.subscriber, ...(request.json ? [printJson] : [])],
-        prefixer: people.prefixer,
+        subscribers: [noteStart, output.subscriber, ...(request.json ? [printJson] : [])],
+        prefixer: output.prefixer,
         version,
       });
-      people.close();
-      printSummary(people.terminal, summary, await guideOf(project, request, summary));
+      output.close();
+      printSummary(output.terminal, summary, await guideOf(project, request, summary));
       if (request.json) printJson(summary);
       return summary.exitCode;
     } catch (error) {
       // What goes wrong from then on is a failure of the run, not of the command line.
       if (!isStarted) throw error;
-      people.close();
+      output.close();
       printProblem(toErrorRecord(error).problem);
       return EXIT.failed;
     } finally {
       interrupt.dispose();
     }
   } finally {
-    people.close();
+    output.close();
   }
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ItemStatus } from '../core/events.ts';
+import type { ItemStatus } from '../core/item.ts';
 import { Backlog, PATIENCE, type Queued } from './backlog.ts';
 
 interface Rules {
@@ -182,16 +182,47 @@ describe('after', () => {
     expect(order).toEqual(['1', '3', '2', '0']);
   });
 
-  test('a cycle that a late item closes is broken when nothing else is left', () => {
-    const backlog = backlogOf(item('0'), item('1', { after: '0 late' }));
+  test('a cycle that a late item closes is broken and reported', () => {
+    const cycles: (readonly string[])[] = [];
+    const backlog = new Backlog<Queued>((ids) => cycles.push(ids));
+    backlog.add([item('0'), item('1', { after: '0 late' })]);
     startAll(backlog);
     backlog.add([item('late', { after: '1' }), item('other')]);
+    expect(cycles).toEqual([['1', 'late']]);
     backlog.end('0', 'succeeded');
-    expect(startAll(backlog)).toEqual(['other']);
-    backlog.end('other', 'succeeded');
-    expect(startAll(backlog)).toEqual(['1']);
+    expect(startAll(backlog)).toEqual(['1', 'other']);
     backlog.end('1', 'succeeded');
     expect(startAll(backlog)).toEqual(['late']);
+  });
+});
+
+describe('announced items', () => {
+  const first = (id: string): Queued => ({ ...item(`${id}-first`), announces: `${id}-second` });
+
+  test('what comes after an announced item waits for it, though it has not joined', () => {
+    const backlog = backlogOf(first('a'), item('b-second', { after: 'a-second' }));
+    expect(startAll(backlog)).toEqual(['a-first']);
+    backlog.end('a-first', 'succeeded');
+    backlog.add([item('a-second')], { ahead: true });
+    expect(startAll(backlog)).toEqual(['a-second']);
+    backlog.end('a-second', 'succeeded');
+    expect(startAll(backlog)).toEqual(['b-second']);
+  });
+
+  test('what comes after one that will not join can never start', () => {
+    const backlog = backlogOf(first('a'), item('b-second', { after: 'a-second' }));
+    expect(startAll(backlog)).toEqual(['a-first']);
+    backlog.end('a-first', 'discuss');
+    backlog.end('a-second', 'discuss');
+    expect(hopeless(backlog)).toEqual(['b-second: a-second discuss']);
+  });
+
+  test('an item that can never start takes what it announced with it', () => {
+    const second = { ...item('b-first', { after: 'a-first' }), announces: 'b-second' };
+    const backlog = backlogOf(first('a'), second, item('c', { after: 'b-second' }));
+    expect(startAll(backlog)).toEqual(['a-first']);
+    backlog.end('a-first', 'failed');
+    expect(hopeless(backlog)).toEqual(['b-first: a-first failed', 'c: b-second cancelled']);
   });
 });
 

@@ -1,14 +1,16 @@
 import { withoutCycles } from '../core/dependency-cycles.ts';
 import { AgentosError } from '../core/errors.ts';
-import type { ItemStatus } from '../core/events.ts';
+import { endedWell, type ItemStatus } from '../core/item.ts';
 
 /** What decides when an item may start. */
 export interface Queued {
   id: string;
   /** No two items that share one of these are under way at the same time. */
   exclusive?: readonly string[];
-  /** Ids of items that have to have ended well first; an id that nobody has (yet) holds nothing up. */
+  /** Ids of items that have to have ended well first; an id that is neither here nor announced holds nothing up. */
   after?: readonly string[];
+  /** The id of an item that is expected to join when this one has ended: others can already come after it. */
+  announces?: string;
 }
 
 /** An item that can never start, and why. */
@@ -20,8 +22,6 @@ export interface Hopeless<Item> {
 
 /** So often may others with a key of its own go before an item; then they wait for it. */
 export const PATIENCE = 10;
-
-const ENDED_WELL: ReadonlySet<ItemStatus> = new Set<ItemStatus>(['succeeded', 'skipped']);
 
 interface Place<Item> {
   item: Item;
@@ -36,9 +36,9 @@ interface Place<Item> {
  *   waiting → under way → ended
  *      └────→ hopeless            something that it comes after ended, but not well
  *
- * The first one that can start does, in the order in which they came, those that go ahead before the others. Who can't is passed over and holds up nobody,
- * except that after some time those who want the same key don't get it before it: otherwise an item with many keys
- * would never find all of them free at once.
+ * The first one that can start does, in the order in which they came, those that were added ahead before the others. One
+ * that can't start is passed over and holds up no other, except that after some time others don't get a key that it wants:
+ * otherwise an item with many keys would never find all of them free at once.
  */
 export class Backlog<Item extends Queued> {
   readonly #waiting = new Map<string, Place<Item>>();
@@ -47,9 +47,17 @@ export class Backlog<Item extends Queued> {
   readonly #underWay = new Map<string, readonly string[]>();
   readonly #held = new Set<string>();
   readonly #ended = new Map<string, ItemStatus>();
+  /** Ids that are expected to join. */
+  readonly #announced = new Set<string>();
   /** For each id those that wait for it, or would if it were there. */
   readonly #followers = new Map<string, string[]>();
   readonly #hopeless: Hopeless<Item>[] = [];
+  readonly #onCycle: (ids: readonly string[]) => void;
+
+  /** `onCycle`: items that joined at different times come after each other; in the order in which they run. */
+  constructor(onCycle: (ids: readonly string[]) => void = () => undefined) {
+    this.#onCycle = onCycle;
+  }
 
   /** How many could still start. */
   get size(): number {
@@ -61,6 +69,8 @@ export class Backlog<Item extends Queued> {
     const places = items.map((item) => this.#place(item));
     if (ahead) for (const { id } of items) this.#ahead.add(id);
     this.#breakCycles(places);
+    const closesCycle = ({ item, after }: Place<Item>): boolean => after.length > 0 && this.#followers.has(item.id);
+    if (places.some(closesCycle)) this.#breakCycles([...this.#waiting.values()], this.#onCycle);
     for (const { item, after } of places) {
       const bad = after.find((id) => this.#endedBadly(id));
       if (bad !== undefined) this.#giveUp(item.id, bad);
@@ -72,14 +82,15 @@ export class Backlog<Item extends Queued> {
     const found = this.#firstFree();
     if (found !== null || this.#underWay.size > 0 || this.#waiting.size === 0) return found;
     // Nothing is under way and nothing can start: items that came at different times wait for each other.
-    this.#breakCycles([...this.#waiting.values()]);
+    this.#breakCycles([...this.#waiting.values()], this.#onCycle);
     return this.#firstFree();
   }
 
-  /** An item that was under way has ended. */
+  /** An item that was under way has ended, or one that was announced will not join. */
   end(id: string, status: ItemStatus): void {
     for (const key of this.#underWay.get(id) ?? []) this.#held.delete(key);
     this.#underWay.delete(id);
+    this.#announced.delete(id);
     this.#ended.set(id, status);
     if (!this.#endedBadly(id)) return;
     for (const follower of this.#followers.get(id) ?? []) this.#giveUp(follower, id);
@@ -95,6 +106,7 @@ export class Backlog<Item extends Queued> {
     const items = [...this.#waiting.values()].map(({ item }) => item);
     this.#waiting.clear();
     this.#ahead.clear();
+    this.#announced.clear();
     for (const { id } of items) this.#ended.set(id, 'cancelled');
     return items;
   }
@@ -106,6 +118,8 @@ export class Backlog<Item extends Queued> {
     }
     const place = { item, keys: exclusive, after, overtaken: 0 };
     this.#waiting.set(id, place);
+    this.#announced.delete(id);
+    if (item.announces !== undefined) this.#announced.add(item.announces);
     for (const other of after) {
       const followers = this.#followers.get(other);
       if (followers) followers.push(id);
@@ -150,7 +164,7 @@ export class Backlog<Item extends Queued> {
   }
 
   #mayBegin({ after }: Place<Item>): boolean {
-    return after.every((id) => !this.#waiting.has(id) && !this.#underWay.has(id));
+    return after.every((id) => !this.#waiting.has(id) && !this.#underWay.has(id) && !this.#announced.has(id));
   }
 
   /** With all that wait for it, and for those. */
@@ -164,18 +178,25 @@ export class Backlog<Item extends Queued> {
       this.#leave(id);
       this.#ended.set(id, 'cancelled');
       this.#hopeless.push({ item: place.item, on, status });
-      for (const follower of this.#followers.get(id) ?? []) lost.push({ id: follower, on: id });
+      const { announces } = place.item;
+      if (announces !== undefined) {
+        this.#announced.delete(announces);
+        this.#ended.set(announces, 'cancelled');
+      }
+      for (const gone of announces === undefined ? [id] : [id, announces])
+        for (const follower of this.#followers.get(gone) ?? []) lost.push({ id: follower, on: gone });
     }
   }
 
-  #breakCycles(places: readonly Place<Item>[]): void {
+  #breakCycles(places: readonly Place<Item>[], onCycle?: (ids: readonly string[]) => void): void {
     const tied = places.filter(({ after }) => after.length > 0);
-    const { after } = withoutCycles(tied.map((place) => ({ id: place.item.id, after: place.after })));
+    const { after, cycles } = withoutCycles(tied.map((place) => ({ id: place.item.id, after: place.after })));
     for (const place of tied) place.after = after.get(place.item.id) ?? [];
+    for (const cycle of cycles) onCycle?.(cycle);
   }
 
   #endedBadly(id: string): boolean {
     const status = this.#ended.get(id);
-    return status !== undefined && !ENDED_WELL.has(status);
+    return status !== undefined && !endedWell(status);
   }
 }

@@ -5,7 +5,12 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Behaviour } from '../../test/support/coordinated-task.ts';
 import { AgentosError } from '../core/errors.ts';
-import { type CoordinatedItem, type CoordinatorOptions, type ItemEnd, ParallelCoordinator } from './coordinator.ts';
+import {
+  type CoordinatedEnd,
+  type CoordinatedItem,
+  type CoordinatorOptions,
+  ParallelCoordinator,
+} from './coordinator.ts';
 
 const TASKS = new URL('../../test/support/coordinated-task.ts', import.meta.url).href;
 
@@ -65,7 +70,7 @@ async function place(options: Partial<CoordinatorOptions> = {}): Promise<Place> 
   };
 }
 
-const statuses = (ends: readonly ItemEnd[]): string[] => ends.map(({ id, status }) => `${id} ${status}`);
+const statuses = (ends: readonly CoordinatedEnd[]): string[] => ends.map(({ id, status }) => `${id} ${status}`);
 
 test('an item with a task of its own gets that one, in a worker that was warmed for the other', async () => {
   const { coordinator, item } = await place({ parallel: 1 });
@@ -165,7 +170,7 @@ test('the run does not end while something joins, even when a subscriber pokes i
 test('a halt and a stop hold for what joins', async () => {
   const halted = await place({ parallel: 1, haltAfter: 1 });
   const join = (at: Place) => ({
-    next: ({ id }: ItemEnd) => (id.length < 2 ? [at.item({ id: `${id}+`, after: [] })] : []),
+    next: ({ id }: CoordinatedEnd) => (id.length < 2 ? [at.item({ id: `${id}+`, after: [] })] : []),
   });
   const afterHalt = await halted.coordinator.run([halted.item({ id: '1', ends: 'failed' })], join(halted));
   expect(afterHalt).toMatchObject([

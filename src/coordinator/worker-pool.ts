@@ -1,7 +1,7 @@
 import { signalTree } from '../process/process-tree.ts';
 import { endLeftovers } from '../process/tagged-processes.ts';
 import { spawnWorker, type WorkerProcess, type WorkerSettings } from '../worker/spawn.ts';
-import type { Undertaker } from './undertaker.ts';
+import type { OrphanGuard } from './orphan-guard.ts';
 
 /** A worker that has grown past this is replaced after its item: a leak must not add up over a long batch. */
 const LARGEST_RSS_BYTES = 300 * 1024 * 1024;
@@ -29,7 +29,7 @@ export interface WorkerPool {
   close(): Promise<void>;
 }
 
-export function createWorkerPool(settings: WorkerSettings, runTag: string, undertaker: Undertaker): WorkerPool {
+export function createWorkerPool(settings: WorkerSettings, runTag: string, orphanGuard: OrphanGuard): WorkerPool {
   const all = new Map<WorkerProcess, Set<number>>();
   const warm: WorkerProcess[] = [];
   let count = 0;
@@ -38,7 +38,7 @@ export function createWorkerPool(settings: WorkerSettings, runTag: string, under
     count += 1;
     const worker = spawnWorker(settings, `${runTag}-${count}.`);
     all.set(worker, new Set());
-    if (worker.pid !== undefined) undertaker.add(worker.pid);
+    if (worker.pid !== undefined) orphanGuard.add(worker.pid);
     void worker.gone.then(() => {
       const index = warm.indexOf(worker);
       if (index >= 0) warm.splice(index, 1);
@@ -55,8 +55,8 @@ export function createWorkerPool(settings: WorkerSettings, runTag: string, under
     signalGroups(worker, 'SIGKILL');
     await worker.gone;
     await endLeftovers(worker.tag);
-    for (const leader of all.get(worker) ?? []) undertaker.remove(leader);
-    if (worker.pid !== undefined) undertaker.remove(worker.pid);
+    for (const leader of all.get(worker) ?? []) orphanGuard.remove(leader);
+    if (worker.pid !== undefined) orphanGuard.remove(worker.pid);
     all.delete(worker);
   };
 
@@ -73,10 +73,10 @@ export function createWorkerPool(settings: WorkerSettings, runTag: string, under
     noteGroup(worker, leader, ended) {
       if (ended) {
         all.get(worker)?.delete(leader);
-        undertaker.remove(leader);
+        orphanGuard.remove(leader);
       } else {
         all.get(worker)?.add(leader);
-        undertaker.add(leader);
+        orphanGuard.add(leader);
       }
     },
     signalAll(signal) {

@@ -1,26 +1,9 @@
 import type { ErrorRecord } from './errors.ts';
 import type { GateCounts, GateEvidence } from './gate.ts';
+import type { ItemEnd } from './item.ts';
 import type { Usage } from './money.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
 import type { PlannedGroup } from './planned-group.ts';
-
-/**
- * How an item ended. `succeeded`, `skipped` and `discuss` are not failures; `cancelled` and `paused` go on with the next
- * run; the others are failures that keep everything they had.
- */
-export const ITEM_STATUSES = [
-  'succeeded',
-  'skipped',
-  'discuss',
-  'failed',
-  'timed-out',
-  'over-budget',
-  'stalled',
-  'crashed',
-  'paused',
-  'cancelled',
-] as const;
-export type ItemStatus = (typeof ITEM_STATUSES)[number];
 
 /**
  * What a request waits for. quota: a vendor refused one for lack of it, and names or implies a time; pace: the known rate
@@ -56,18 +39,14 @@ export type ItemEvent =
   | { type: 'output-line'; stream: 'stdout' | 'stderr'; line: string; of?: 'tests' | 'set-up' }
   | { type: 'notice'; text: string }
   | { type: 'item-retrying'; attempt: number; delayMs: number; error: ErrorRecord }
-  | {
-      type: 'item-finished';
-      status: ItemStatus;
-      durationMs: number;
-      attempts: number;
-      reason: string | null;
-      error: ErrorRecord | null;
-      /** Files, relative to the repository, and branches; what it came to first. */
-      outputs: string[];
-      /** Of a pipeline: only this stage has ended, and the item goes on with that workflow. */
-      goesOnWith?: WorkflowName;
-    };
+  | ItemFinished;
+
+/** `outputs`: files relative to the repository, and branches. */
+export interface ItemFinished extends ItemEnd {
+  type: 'item-finished';
+  /** Of a pipeline: only this stage has ended, and the item continues with that workflow. */
+  goesOnWith?: WorkflowName;
+}
 
 export interface ModelAnswered {
   type: 'model-answered';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { ItemStatus } from './events.ts';
 import { exitCodeOf, isFailure } from './exit-code.ts';
+import type { ItemStatus } from './item.ts';
 
 const cases: [ItemStatus[], number][] = [
   [[], 0],

@@ -1,4 +1,4 @@
-import type { ItemStatus } from './events.ts';
+import type { ItemStatus } from './item.ts';
 
 export const EXIT = { ok: 0, failed: 1, usage: 2, discuss: 3, paused: 75, interrupted: 130, terminated: 143 } as const;
 

@@ -3,6 +3,9 @@ import type { ItemId } from './ids.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
 import type { PlannedGroup } from './planned-group.ts';
 
+/** More workers than this starve each other, whatever was asked for. */
+export const MAX_PARALLEL = 10;
+
 /** What is to be done, before anything is: all that `--dry-run` shows, and what a run begins with. */
 export interface Plan extends PlannedCost {
   workflow: PipelineName;

@@ -1,8 +1,9 @@
-import type { ErrorRecord } from './errors.ts';
-import type { AgentosEvent, ItemStatus } from './events.ts';
-import { addUsage, NO_USAGE, type Usage } from './money.ts';
+import type { ItemEnd, ItemStatus } from './item.ts';
+import type { Usage } from './money.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
 import type { Change } from './retry.ts';
+import type { FinishedStep, ItemState } from './run-state.ts';
+import { wordingOf } from './wording.ts';
 
 export interface ItemSummary {
   id: string;
@@ -12,7 +13,7 @@ export interface ItemSummary {
   status: ItemStatus;
   reason: string | null;
   attempts: number;
-  steps: { name: string; replayed: boolean; durationMs: number }[];
+  steps: FinishedStep[];
   durationMs: number;
   usage: Usage;
   /** What this run paid; null when a price was not known. */
@@ -54,62 +55,36 @@ export interface Summary {
   items: ItemSummary[];
 }
 
-/** Adds up the events of one item as they come; what was paid counts even if the item fails afterwards. */
-export interface ItemTally {
-  add(event: AgentosEvent): void;
-  steps: ItemSummary['steps'];
-  usage: Usage;
-  costUsd: number | null;
-  title: string;
-}
-
-export function createTally(title: string): ItemTally {
-  const tally: ItemTally = {
-    steps: [],
-    usage: NO_USAGE,
-    costUsd: 0,
+/** `summary.json` of an item: the last stage that it reached tells how it ended. */
+export function summaryOf(
+  { id, title, workflow, ends, steps, usage, costUsd }: ItemState,
+  { kept, question }: Pick<ItemSummary, 'kept' | 'question'>,
+): ItemSummary {
+  const last = ends.at(-1);
+  if (last === undefined || workflow === null) throw new TypeError('an item without an end');
+  const { status, reason, error } = last;
+  const words = error && wordingOf(error.problem);
+  const sum = (of: (end: ItemEnd) => number): number => ends.reduce((total, end) => total + of(end), 0);
+  return {
+    id,
+    workflow,
     title,
-    add(event) {
-      if (event.type === 'step-finished') {
-        tally.steps.push({ name: event.step, replayed: event.replayed, durationMs: event.durationMs });
-      } else if (event.type === 'model-answered') {
-        tally.usage = addUsage(tally.usage, event.usage);
-        // What nobody meters, such as a command, must not hide what is known of the rest.
-        const paidUsd = event.costUsd ?? (event.metered ? null : 0);
-        tally.costUsd = tally.costUsd === null || paidUsd === null ? null : tally.costUsd + paidUsd;
-      } else if (event.type === 'item-started') {
-        tally.title = event.title;
-      }
-    },
+    status,
+    reason,
+    attempts: sum((end) => end.attempts),
+    steps,
+    durationMs: sum((end) => end.durationMs),
+    usage,
+    costUsd,
+    error: error && words ? { code: error.problem.code, message: words.message, hint: words.hint } : null,
+    outputs: ends.toReversed().flatMap((end) => end.outputs),
+    kept,
+    question,
   };
-  return tally;
 }
 
 export function countsOf(items: readonly ItemSummary[]): Record<string, number> {
   const counts: Record<string, number> = { total: items.length };
   for (const { status } of items) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
-}
-
-/** How an item that ended with an error counts. */
-export function statusOfError({ problem, retry }: ErrorRecord): ItemStatus {
-  switch (problem.code) {
-    case 'item-timeout':
-    case 'run-timeout':
-      return 'timed-out';
-    case 'over-budget':
-      return 'over-budget';
-    case 'call-idle':
-    case 'item-stalled':
-      return 'stalled';
-    case 'worker-crashed':
-      return 'crashed';
-    case 'interrupted':
-    case 'halted':
-      return 'cancelled';
-    case 'provider-quota':
-      return retry === 'quota' ? 'paused' : 'failed';
-    default:
-      return 'failed';
-  }
 }

@@ -1,6 +1,6 @@
-import type { ItemEnd } from '../coordinator/coordinator.ts';
+import type { CoordinatedEnd } from '../coordinator/coordinator.ts';
 import type { ErrorCode, ErrorRecord } from '../core/errors.ts';
-import type { ItemStatus } from '../core/events.ts';
+import type { ItemStatus } from '../core/item.ts';
 import { wordingOf } from '../core/wording.ts';
 
 /** Why an item failed: the code to match on, words for people, and the facts. */
@@ -31,7 +31,7 @@ export interface BatchResult<Result = unknown> {
   parallel: number;
 }
 
-export function itemResultOf(end: ItemEnd, result: unknown): BatchItemResult {
+export function itemResultOf(end: CoordinatedEnd, result: unknown): BatchItemResult {
   const { id, status, attempts, durationMs, reason, error } = end;
   return {
     id,

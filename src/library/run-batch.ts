@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
-import { type ItemEnd, ParallelCoordinator } from '../coordinator/coordinator.ts';
+import { type CoordinatedEnd, ParallelCoordinator } from '../coordinator/coordinator.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import { parseItemId } from '../core/ids.ts';
@@ -68,7 +68,7 @@ async function workOff(
   settled: SettledOptions,
   paths: BatchPaths,
   { onEvent, output, secrets, signal }: BatchOptions,
-): Promise<ItemEnd[]> {
+): Promise<CoordinatedEnd[]> {
   if (open.length === 0) return [];
   // Loaded here, because a task that imports us for one class should not pay in every worker for what locks need.
   const { acquireLock } = await import('../process/lock.ts');

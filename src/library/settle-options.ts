@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { MAX_PARALLEL } from '../coordinator/limits.ts';
 import { LONGEST_MS } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
 import { type ItemId, isItemId, parseItemId } from '../core/ids.ts';
+import { MAX_PARALLEL } from '../core/plan.ts';
 import type { ExportReference } from '../worker/protocol.ts';
 import type { BatchItem, BatchOptions } from './batch-options.ts';
 

@@ -1,5 +1,5 @@
-import type { ItemStatus } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';
+import type { ItemStatus } from '../core/item.ts';
 import { clockTime, shortMoney, waitWords } from './live-figures.ts';
 import { isRoomy, type Part, type Screen } from './live-row.ts';
 import type { ProgressView } from './progress.ts';

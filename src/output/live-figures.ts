@@ -1,6 +1,6 @@
 import type { WaitReason } from '../core/events.ts';
 import { localClock } from '../core/local-time.ts';
-import type { Wait } from './progress.ts';
+import type { Wait } from '../core/run-state.ts';
 
 /** `0:42`, `4:05`, `1:02:03`: of a width that changes seldom, unlike words for a duration. */
 export function clockTime(ms: number): string {

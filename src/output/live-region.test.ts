@@ -2,7 +2,6 @@ import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AgentosEvent } from '../core/events.ts';
 import { createLiveRegion, type LiveRegion, wantsLiveRegion } from './live-region.ts';
-import { createProgress } from './progress.ts';
 
 const HIDDEN = '\u001B[?25l';
 const SHOWN = '\u001B[?25h';
@@ -28,7 +27,7 @@ function open(): { stream: TestTerminal; region: LiveRegion; start: () => void }
   const stream = new TestTerminal();
   const mask = (text: string): string => text.replaceAll('s3cr3t', '********');
   const env = { LANG: 'C.UTF-8', NO_COLOR: '1' };
-  const region = createLiveRegion({ stream, env, now: Date.now, progress: createProgress(mask), mask });
+  const region = createLiveRegion({ stream, env, now: Date.now, mask });
   const at = new Date().toISOString();
   const events: AgentosEvent[] = [
     { at, type: 'run-started', runId: 'r', workflow: 'lld', items: ['42'], parallel: 1, models: {}, groups: [] },

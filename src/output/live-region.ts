@@ -1,8 +1,9 @@
 import type { Writable } from 'node:stream';
 import { systemCode } from '../core/errors.ts';
 import type { Subscriber } from '../core/events.ts';
+import { foldEvent, newRunState } from '../core/run-state.ts';
 import { renderRows } from './live-rows.ts';
-import type { Progress } from './progress.ts';
+import { progressOf } from './progress.ts';
 import { type Terminal, wantsColour } from './terminal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -19,7 +20,6 @@ interface LiveRegionOptions {
   stream: TerminalStream;
   env: Environment;
   now: () => number;
-  progress: Progress;
   mask: (text: string) => string;
 }
 
@@ -60,9 +60,10 @@ export function wantsLiveRegion(
  * the rows into more, or has not: it keeps the cursor with its text. The first row is empty where there is room, for
  * the echo of keys. Log lines may wrap as they like, since they are never counted.
  */
-export function createLiveRegion({ stream, env, now, progress, mask }: LiveRegionOptions): LiveRegion {
+export function createLiveRegion({ stream, env, now, mask }: LiveRegionOptions): LiveRegion {
   const colour = wantsColour(env, stream.isTTY === true);
   const unicode = showsUnicode(env);
+  const run = newRunState();
   let state: 'open' | 'closed' | 'gone' = 'open';
   let pending = '';
   let drawn: string[] = [];
@@ -74,7 +75,12 @@ export function createLiveRegion({ stream, env, now, progress, mask }: LiveRegio
     const columns = stream.columns || 80;
     const rows = stream.rows || 24;
     // The last column stays free: with a character in it, terminals disagree where the cursor is.
-    const region = renderRows(progress.view(now()), { columns: Math.max(1, columns - 1), rows, colour, unicode });
+    const region = renderRows(progressOf(run, now(), mask), {
+      columns: Math.max(1, columns - 1),
+      rows,
+      colour,
+      unicode,
+    });
     return region.length > 0 && rows >= SPACIOUS_ROWS ? ['', ...region] : region;
   };
 
@@ -159,7 +165,7 @@ export function createLiveRegion({ stream, env, now, progress, mask }: LiveRegio
       else schedule();
     },
     subscriber(event) {
-      progress.add(event);
+      foldEvent(run, event);
       schedule();
     },
     close,

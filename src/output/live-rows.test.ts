@@ -2,10 +2,10 @@ import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { WaitReason } from '../core/events.ts';
+import type { Wait } from '../core/run-state.ts';
 import { renderRows } from './live-rows.ts';
 import { displayWidth } from './live-width.ts';
-import type { ProgressView, Wait, WorkerView } from './progress.ts';
-import type { KeyView } from './progress-keys.ts';
+import type { KeyView, ProgressView, WorkerView } from './progress.ts';
 
 const NOW_MS = new Date(2026, 10, 3, 14, 0).getTime();
 const SCREEN = { columns: 80, rows: 24, colour: false, unicode: true };

@@ -1,6 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import type { AgentosEvent, ItemEvent, ItemStatus, WaitReason } from '../core/events.ts';
-import { createProgress, type Progress } from './progress.ts';
+import type { AgentosEvent, ItemEvent, WaitReason } from '../core/events.ts';
+import type { ItemStatus } from '../core/item.ts';
+import { foldEvent, newRunState } from '../core/run-state.ts';
+import { type ProgressView, progressOf } from './progress.ts';
+
+interface Progress {
+  add(event: AgentosEvent): void;
+  view(nowMs: number): ProgressView;
+}
+
+function createProgress(mask: (text: string) => string): Progress {
+  const state = newRunState();
+  return { add: (event) => foldEvent(state, event), view: (nowMs) => progressOf(state, nowMs, mask) };
+}
 
 const START_MS = Date.parse('2026-01-01T00:00:00Z');
 

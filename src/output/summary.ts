@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { formatDuration } from '../core/duration.ts';
-import { ITEM_STATUSES } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';
+import { ITEM_STATUSES } from '../core/item.ts';
 import type { ItemSummary, Summary } from '../core/summary.ts';
 import { type Guide, nextLines } from './next-steps.ts';
 import { paint, type Terminal } from './terminal.ts';

@@ -1,10 +1,14 @@
 import { documentDemand } from '../core/expected-cost.ts';
+import type { ItemId } from '../core/ids.ts';
+import type { Paths } from '../core/paths.ts';
 import { requireModels } from '../models/require-models.ts';
 import { createBriefSource } from '../source/briefs.ts';
 import { readKnownIssues } from '../source/known-work.ts';
-import { issuesOf } from '../workflow/issue-file.ts';
-import type { Batch } from './batch.ts';
-import { issueBacklog } from './issue-backlog.ts';
+import { type IssueSource, isHashOf } from '../source/port.ts';
+import { droppedItems } from '../workflow/dropped.ts';
+import { type IssueOrigin, issuesOf } from '../workflow/issue-file.ts';
+import { type BacklogItem, readBacklog } from './backlog.ts';
+import type { Batch } from './pipeline.ts';
 
 export const issueBatch: Batch = {
   workflow: 'issue',
@@ -24,3 +28,19 @@ export const issueBatch: Batch = {
   },
   nothingToDo: 'every brief has an issue for what it says now',
 };
+
+/**
+ * A brief is done when an issue was written from what it says now, whatever a person made of that issue since; unless a
+ * person dropped it.
+ */
+export async function issueBacklog(
+  briefs: IssueSource,
+  issues: readonly IssueOrigin[],
+  paths: Paths,
+  ids: readonly ItemId[] | 'all',
+): Promise<BacklogItem[]> {
+  return readBacklog(briefs, ids, {
+    done: (brief) => issuesOf(brief.id, issues).some(({ fields }) => isHashOf(fields['briefHash'], brief)),
+    dropped: await droppedItems(paths, 'issue'),
+  });
+}

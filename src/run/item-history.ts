@@ -1,6 +1,7 @@
 import type { LastRun } from '../core/errors.ts';
 import type { Paths } from '../core/paths.ts';
-import { readJson, readRun, runIds, summarySchema } from './run-history.ts';
+import { readSummary, runIds } from './record.ts';
+import { readRun } from './run-history.ts';
 
 /** What all runs that are kept have to say of an item. */
 export interface ItemHistory {
@@ -32,10 +33,10 @@ export async function itemHistories(paths: Paths): Promise<Map<string, ItemHisto
 type ItemInRun = LastRun & { id: string; costUsd: number | null; isUnderWay: boolean; needsQuota: boolean };
 
 async function itemsOfRun(paths: Paths, runId: string): Promise<ItemInRun[]> {
-  const summary = summarySchema.safeParse(await readJson(paths.run(runId).summary));
-  if (summary.success && summary.data.workflow !== undefined) {
-    const { workflow } = summary.data;
-    const started = summary.data.items.filter(
+  const summary = await readSummary(paths, runId);
+  if (summary?.workflow !== undefined) {
+    const { workflow } = summary;
+    const started = summary.items.filter(
       // One that its run never came to says nothing new.
       ({ status, attempts, reason }) => status !== 'cancelled' || attempts !== 0 || typeof reason === 'string',
     );

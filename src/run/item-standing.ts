@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { codeOf } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
+import { DEPENDS_ON } from '../core/item.ts';
 import { shownPath, WORKFLOWS } from '../core/paths.ts';
 import type { ItemDetail, Stage, Standing } from '../core/standing.ts';
 import { wordingOf } from '../core/wording.ts';
@@ -10,11 +11,10 @@ import { branchesBelow } from '../git/branch-files.ts';
 import { createGit } from '../git/git.ts';
 import { readLldHashes } from '../source/lld-hashes.ts';
 import { type Implementation, implementationsOf } from '../workflow/implementations.ts';
-import type { CollectedItem } from './batch.ts';
 import { type ItemHistory, itemHistories } from './item-history.ts';
 import { lldBatch } from './lld-batch.ts';
+import type { CollectedItem } from './pipeline.ts';
 import type { Project } from './project.ts';
-import { DEPENDS_ON } from './sequel.ts';
 import { askedOf, type WaitingItem, waitingItem } from './waiting-item.ts';
 
 /** Each takes milliseconds; of more items that wait, what their last run said has to do. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
-import type { ItemEnd } from '../coordinator/coordinator.ts';
 import type { ItemId } from '../core/ids.ts';
+import type { ItemEnd } from '../core/item.ts';
 import { shellWord } from '../core/shell-word.ts';
 import type { Kept } from '../core/summary.ts';
 import { isHolderAlive, readHolder } from '../process/lock-holder.ts';

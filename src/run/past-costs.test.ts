@@ -24,7 +24,14 @@ async function place(runs: (object | string)[][], models: Record<string, string>
     await mkdir(join(run.events, '..'), { recursive: true });
     await writeFile(
       run.record,
-      JSON.stringify({ models, items: [{ id: '9', state: index === 0 ? 'new' : 'resumed' }] }),
+      JSON.stringify({
+        runId: 'r',
+        workflow: 'lld',
+        startedAt: '',
+        pid: 1,
+        models,
+        items: [{ id: '9', title: 'Nine', state: index === 0 ? 'new' : 'resumed' }],
+      }),
     );
     const lines = events.map((event) => (typeof event === 'string' ? event : JSON.stringify(event)));
     await writeFile(run.events, `${lines.join('\n')}\n`);

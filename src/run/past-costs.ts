@@ -1,10 +1,10 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { z } from 'zod';
 import type { PriceSetting, Role } from '../core/config.ts';
 import { VENDORS } from '../core/keys.ts';
 import { type Paths, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
 import { costUsd, dearestPrice } from '../core/prices.ts';
-import { runIds } from './run-history.ts';
+import { type RunRecord, readEvents, readRecord, runIds } from './record.ts';
 
 /** The newest runs say most; a plan must not read for seconds. */
 const MOST_RUNS = 50;
@@ -20,11 +20,6 @@ export interface PastCosts {
   /** Paid for an item since it was new, whatever came of it; where a price is not known, at the vendor's dearest. */
   paidUsd(id: string): number;
 }
-
-const recordSchema = z.object({
-  models: z.record(z.string(), z.string()),
-  items: z.array(z.object({ id: z.string(), state: z.string() })),
-});
 
 const usageSchema = z.object({
   inputTokens: z.number(),
@@ -61,7 +56,7 @@ const eventSchema = z.union([
 
 type Call = Extract<z.infer<typeof eventSchema>, { type: 'gateway-call' }>;
 
-type PastRun = { events: string } & z.infer<typeof recordSchema>;
+type PastRun = { events: unknown[] } & Pick<RunRecord, 'models' | 'items'>;
 
 /** By role and model; null where a part of it is not known. */
 type RoleCosts = Map<string, number | null>;
@@ -72,9 +67,8 @@ export async function readPastCosts(paths: Paths, prices: Readonly<Record<string
   const paid = new Map<string, number>();
   for (const { events, models, items } of await newestRuns(paths)) {
     for (const { id, state } of items) if (state === 'new') paid.delete(id);
-    for (const line of events.split('\n')) {
-      if (!TYPES.test(line)) continue;
-      const event = eventSchema.safeParse(parseJson(line)).data;
+    for (const found of events) {
+      const event = eventSchema.safeParse(found).data;
       if (event === undefined) continue;
       if (event.type === 'gateway-call') {
         paid.set(event.item, (paid.get(event.item) ?? 0) + chargeOf(event, prices));
@@ -131,17 +125,10 @@ async function newestRuns(paths: Paths): Promise<PastRun[]> {
       () => 0,
     );
     if (bytes > MOST_BYTES) break;
-    const record = recordSchema.safeParse(parseJson(await readFile(run.record, 'utf8').catch(() => '')));
-    const events = await readFile(run.events, 'utf8').catch(() => '');
-    if (record.success) runs.push({ events, ...record.data });
+    const record = await readRecord(paths, runId);
+    if (record === null) continue;
+    const events = await readEvents(paths, runId, (line) => TYPES.test(line));
+    runs.push({ events, models: record.models, items: record.items });
   }
   return runs.reverse();
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

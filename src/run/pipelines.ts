@@ -1,8 +1,8 @@
 import type { PipelineName } from '../core/paths.ts';
-import { type Pipeline, pipelineOf } from './batch.ts';
 import { implementBatch } from './implement-batch.ts';
 import { issueBatch } from './issue-batch.ts';
 import { lldBatch } from './lld-batch.ts';
+import { type Pipeline, pipelineOf } from './pipeline.ts';
 
 /** How far `run` goes. */
 export type Until = 'lld' | 'implement';

@@ -10,10 +10,9 @@ import { headCommit } from '../git/repository.ts';
 import { inspectJournal } from '../journal/inspect.ts';
 import { requireSettings } from '../models/require-models.ts';
 import { loadPrompts } from '../prompts/overrides.ts';
-import { type Batch, type CollectedItem, type Pipeline, rolesOf } from './batch.ts';
+import { type Batch, type CollectedItem, isOpen, type Pipeline, rolesOf, stagesAhead } from './pipeline.ts';
 import { plannedCost } from './plan-cost.ts';
 import type { Project } from './project.ts';
-import { isOpen, stagesAhead } from './stages.ts';
 
 export interface PlanOptions {
   project: Project;

@@ -3,8 +3,8 @@ import { meteringOf, mostCostUsd, usualCostUsd } from '../core/expected-cost.ts'
 import type { PlannedCost } from '../core/plan.ts';
 import { createGit } from '../git/git.ts';
 import { openCommit } from '../git/repository.ts';
-import { type Batch, type CollectedItem, rolesOf } from './batch.ts';
 import type { PastCosts } from './past-costs.ts';
+import { type Batch, type CollectedItem, rolesOf } from './pipeline.ts';
 import type { Project } from './project.ts';
 
 /** An item that is to be worked on, with all the stages that are ahead of it. */

@@ -1,6 +1,6 @@
 import { systemClock } from '../core/clock.ts';
 import type { Config, Role } from '../core/config.ts';
-import type { ItemEvent, RunEvent } from '../core/events.ts';
+import type { ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
 import { VENDORS, type VendorKey, type VendorName } from '../core/keys.ts';
 import { specOf, vendorOf } from '../core/model-spec.ts';
 import { Secret } from '../core/secret.ts';
@@ -18,8 +18,6 @@ export interface RunGatewayOptions {
   roles: readonly Role[];
   emitRun: (event: RunEvent) => void;
   emitItem: (id: string, event: ItemEvent) => void;
-  /** Whether more items may be started has to be looked at again. */
-  onChange: () => void;
   traceRequest: TraceRequest;
 }
 
@@ -36,22 +34,22 @@ export interface RunGateway {
   isWaiting(id: string): boolean;
   /** Every vendor that the run needs has something left, and nobody waits for it: one more worker would only wait too. */
   hasQuota(): boolean;
-  /** An attempt ended in an orderly way, or the item did: its answers are in the journal or not wanted. */
-  forget(id: string): void;
   /** What earlier runs paid for an item that is resumed; it counts for the item, not for the run. */
   addEarlier(id: string, paidUsd: number): void;
-  /** An item's event: what it takes from its checkpoint was paid for, too. */
-  heard(id: string, event: ItemEvent): void;
-  end(id: string): void;
+  /** Follows the items: what they take from their checkpoints was paid for too, and at their end tokens are revoked. */
+  subscriber: Subscriber;
   close(): Promise<void>;
 }
+
+/** Ends of an attempt after which an answer may still be on its way to the gateway. */
+const DIED: ReadonlySet<string> = new Set(['worker-crashed', 'item-stalled']);
 
 /** Silence before headers and between keep-alives must be well inside what the callers' own watch allows. */
 const LONGEST_SILENCE_MS = 10_000;
 
 /** Null where no role is played by a vendor's model: then there is nothing to pass on. */
 export async function openRunGateway(options: RunGatewayOptions): Promise<RunGateway | null> {
-  const { project, roles, emitRun, emitItem, onChange } = options;
+  const { project, roles, emitRun, emitItem } = options;
   const { config, paths } = project;
   const vendors = vendorsOf(config, roles);
   if (vendors.length === 0) return null;
@@ -70,7 +68,6 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     if (event.type === 'exhausted') exhausted.add(event.vendor);
     if (event.type === 'resumed') exhausted.delete(event.vendor);
     emitRun(poolEvent(event));
-    if (event.type === 'resumed') onChange();
   };
   const onGateway = (event: GatewayEvent): void => {
     const { item } = event;
@@ -78,9 +75,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     if (change !== 0) waiting.set(item, Math.max(0, (waiting.get(item) ?? 0) + change));
     const told = itemEvent(event);
     if (told !== null) emitItem(item, told);
-    if (event.type !== 'gateway-call') return;
-    noteCall(event);
-    onChange();
+    if (event.type === 'gateway-call') noteCall(event);
   };
 
   const pool: Pool = createCredentialPool({
@@ -115,6 +110,14 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
   const deadlineOf = (): number =>
     systemClock.now() + Math.min(config.bounds.timeoutMs, config.bounds.globalTimeoutMs ?? config.bounds.timeoutMs);
 
+  const countReplayed = (id: string, costUsd: number): void => {
+    // What a later attempt takes from the checkpoint was paid in this run, and counted then.
+    if ((attempts.get(id) ?? 1) > 1) return;
+    const counted = earlier.get(id) ?? 0;
+    earlier.set(id, Math.max(0, counted - costUsd));
+    gateway.addSpent(id, Math.max(0, costUsd - counted));
+  };
+
   return {
     access(id) {
       const token = tokens.get(id) ?? gateway.issueToken({ workflow: id, item: id, deadlineMs: deadlineOf() });
@@ -123,21 +126,18 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     },
     isWaiting: (id) => (waiting.get(id) ?? 0) > 0,
     hasQuota: () => exhausted.size === 0 && vendors.every((vendor) => pool.counts(vendor).waiting === 0),
-    forget: (id) => gateway.forget(id),
     addEarlier(id, paidUsd) {
       gateway.addSpent(id, paidUsd);
       earlier.set(id, paidUsd);
     },
-    heard(id, event) {
+    subscriber(event) {
+      if (!('item' in event)) return;
+      const id = event.item;
       if (event.type === 'item-started') attempts.set(id, event.attempt);
-      // What a later attempt takes from the checkpoint was paid in this run, and counted then.
-      if (event.type !== 'step-finished' || !event.replayed || (attempts.get(id) ?? 1) > 1) return;
-      const counted = earlier.get(id) ?? 0;
-      const costUsd = event.costUsd ?? 0;
-      earlier.set(id, Math.max(0, counted - costUsd));
-      gateway.addSpent(id, Math.max(0, costUsd - counted));
-    },
-    end(id) {
+      if (event.type === 'step-finished' && event.replayed) countReplayed(id, event.costUsd ?? 0);
+      // A retry asks again, unless its worker died with the answer on its way.
+      if (event.type === 'item-retrying' && !DIED.has(event.error.problem.code)) gateway.forget(id);
+      if (event.type !== 'item-finished') return;
       const token = tokens.get(id);
       if (token !== undefined) gateway.revoke(token);
       tokens.delete(id);

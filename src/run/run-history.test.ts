@@ -5,7 +5,8 @@ import { testFolder } from '../../test/support/folder.ts';
 import { parseItemId } from '../core/ids.ts';
 import { type Paths, pathsOf } from '../core/paths.ts';
 import { itemHistories } from './item-history.ts';
-import { newestLogs, readRun, runIds, runUnderWay } from './run-history.ts';
+import { runIds } from './record.ts';
+import { newestLogs, readRun, runUnderWay } from './run-history.ts';
 
 const ID = parseItemId('42');
 /** No process has it: numbers of processes are below 2^22. */
@@ -44,11 +45,15 @@ async function pathsWith(runs: Record<string, Run | null>): Promise<Paths> {
   return paths;
 }
 
-const begun = { type: 'step-started', item: '42', step: 'draft' };
-const ended = { type: 'item-finished', item: '42', status: 'succeeded' };
+const ofItem = { at: '2026-01-01T00:00:00.000Z', item: '42', workflow: 'lld' };
+const started = { ...ofItem, type: 'item-started', title: 'One', attempt: 1, reusedSteps: 0 };
+const begun = { ...ofItem, type: 'step-started', step: 'draft' };
+const ended = { ...ofItem, type: 'item-finished', status: 'succeeded', attempts: 1, durationMs: 1, outputs: [] };
 
 test('a run goes on while its process lives: one item is at a step, the other waits', async () => {
-  const paths = await pathsWith({ r1: { events: [{ type: 'run-started' }, begun] } });
+  const paths = await pathsWith({
+    r1: { events: [{ type: 'run-started', at: '', items: ['42', '43'] }, started, begun] },
+  });
   expect(await readRun(paths, 'r1')).toMatchObject({
     state: 'running',
     items: [
@@ -60,18 +65,18 @@ test('a run goes on while its process lives: one item is at a step, the other wa
 });
 
 test('a run whose process is gone was interrupted, and a half-written last line is passed over', async () => {
-  const paths = await pathsWith({ r1: { pid: NOBODY, events: [begun, '{"type":"item-fin'] } });
+  const paths = await pathsWith({ r1: { pid: NOBODY, events: [started, begun, '{"type":"item-fin'] } });
   expect(await readRun(paths, 'r1')).toMatchObject({ state: 'interrupted', items: [{ status: 'interrupted' }, {}] });
   expect(await runUnderWay(paths, ID)).toBeNull();
 });
 
 test.runIf(process.platform === 'linux')('a process that began long after the run is another one', async () => {
-  const paths = await pathsWith({ r1: { startedAt: '2020-01-01T00:00:00.000Z', events: [begun] } });
+  const paths = await pathsWith({ r1: { startedAt: '2020-01-01T00:00:00.000Z', events: [started, begun] } });
   expect(await readRun(paths, 'r1')).toMatchObject({ state: 'interrupted' });
 });
 
 test('an item that ended is no longer under way, though its run goes on', async () => {
-  const paths = await pathsWith({ r1: { events: [begun, ended] } });
+  const paths = await pathsWith({ r1: { events: [started, begun, ended] } });
   expect(await readRun(paths, 'r1')).toMatchObject({ state: 'running', items: [{ status: 'succeeded' }, {}] });
   expect(await runUnderWay(paths, ID)).toBeNull();
   expect(await runUnderWay(paths, parseItemId('43'))).toBe('r1');
@@ -79,18 +84,18 @@ test('an item that ended is no longer under way, though its run goes on', async 
 
 test('an item of a pipeline that ended one stage is not done: it is at the next one', async () => {
   const stage = { ...ended, workflow: 'lld', goesOnWith: 'implement' };
-  const paths = await pathsWith({ r1: { events: [{ ...begun, workflow: 'lld' }, stage] } });
+  const paths = await pathsWith({ r1: { events: [started, begun, stage] } });
   expect(await readRun(paths, 'r1')).toMatchObject({
     items: [{ status: 'running', workflow: 'implement', step: null }, {}],
   });
   expect(await runUnderWay(paths, ID)).toBe('r1');
-  const killed = await pathsWith({ r1: { pid: NOBODY, events: [begun, stage] } });
+  const killed = await pathsWith({ r1: { pid: NOBODY, events: [started, begun, stage] } });
   expect(await readRun(killed, 'r1')).toMatchObject({ items: [{ status: 'interrupted' }, {}] });
 });
 
 test('a finished run is told by its summary', async () => {
   const summary = { finishedAt: 'later', items: [{ id: '42', status: 'failed', costUsd: 0.5 }] };
-  const paths = await pathsWith({ r1: { pid: NOBODY, events: [begun], summary } });
+  const paths = await pathsWith({ r1: { pid: NOBODY, events: [started, begun], summary } });
   expect(await readRun(paths, 'r1')).toMatchObject({
     state: 'finished',
     items: [{ status: 'failed', step: 'draft', costUsd: 0.5 }, { status: 'waiting' }],
@@ -139,7 +144,14 @@ test.each([
 });
 
 test('of an item all runs count: the newest says where it is, and what each of them paid is added up', async () => {
-  const answered = (costUsd: number | null): object => ({ type: 'model-answered', item: '42', costUsd });
+  const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  const answered = (costUsd: number | null): object => ({
+    ...ofItem,
+    type: 'model-answered',
+    usage,
+    metered: costUsd !== null,
+    costUsd,
+  });
   const summary = {
     workflow: 'lld',
     exitCode: 1,
@@ -158,7 +170,7 @@ test('of an item all runs count: the newest says where it is, and what each of t
   };
   const paths = await pathsWith({
     r1: { summary },
-    r2: { pid: NOBODY, events: [begun, answered(0.25), answered(null), { ...begun, step: 'review-1' }] },
+    r2: { pid: NOBODY, events: [started, begun, answered(0.25), answered(null), { ...begun, step: 'review-1' }] },
   });
   const histories = await itemHistories(paths);
   expect(histories.get('42')).toMatchObject({
@@ -170,6 +182,6 @@ test('of an item all runs count: the newest says where it is, and what each of t
   // The second run never came to it.
   expect(histories.get('43')).toMatchObject({ last: { runId: 'r1', status: 'discuss', reason: 'who pays?' }, runs: 1 });
   const waiting = { ...begun, type: 'quota-waiting', reason: 'quota' };
-  const running = await pathsWith({ r1: { summary }, r2: { events: [begun, waiting] } });
+  const running = await pathsWith({ r1: { summary }, r2: { events: [started, begun, waiting] } });
   expect((await itemHistories(running)).get('42')).toMatchObject({ isUnderWay: true, needsQuota: true });
 });

@@ -1,49 +1,13 @@
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
-import { z } from 'zod';
+import { readFile } from 'node:fs/promises';
 import type { LastRun } from '../core/errors.ts';
+import type { AgentosEvent } from '../core/events.ts';
 import { EXIT } from '../core/exit-code.ts';
 import type { ItemId } from '../core/ids.ts';
-import { type Paths, PIPELINES, type PipelineName, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
+import { type Paths, type PipelineName, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
+import { type RunState as FoldedRun, foldEvent, newRunState } from '../core/run-state.ts';
 import { isProcessAlive, processStat } from '../process/process-state.ts';
-
-const recordSchema = z.object({
-  runId: z.string(),
-  workflow: z.enum(PIPELINES),
-  startedAt: z.string(),
-  pid: z.int(),
-  processStart: z.string().nullable().optional(),
-  items: z.array(z.object({ id: z.string(), title: z.string(), workflow: z.enum(WORKFLOWS).optional() })),
-});
-
-const eventSchema = z.looseObject({
-  type: z.string(),
-  item: z.string().optional(),
-  workflow: z.enum(WORKFLOWS).optional().catch(undefined),
-  step: z.string().optional(),
-  status: z.string().optional(),
-  reason: z.string().nullish().catch(null),
-  costUsd: z.number().nullish().catch(null),
-  goesOnWith: z.enum(WORKFLOWS).optional().catch(undefined),
-});
-
-/** What is read back of `summary.json`. */
-export const summarySchema = z.looseObject({
-  workflow: z.enum(PIPELINES).optional(),
-  exitCode: z.number().optional(),
-  finishedAt: z.string(),
-  items: z.array(
-    z.looseObject({
-      id: z.string(),
-      status: z.string(),
-      reason: z.string().nullable().optional(),
-      error: z.looseObject({ message: z.string() }).nullable().optional(),
-      costUsd: z.number().nullable().optional(),
-      steps: z.array(z.looseObject({ name: z.string() })).optional(),
-      attempts: z.number().optional(),
-    }),
-  ),
-});
+import { hasSummary, type RunRecord, readEvents, readRecord, readSummary, runIds } from './record.ts';
 
 /**
  * finished: every item ended well; failed: one did not; waiting: one waits for a person; paused: for quota;
@@ -82,55 +46,56 @@ interface PastItem {
   needsQuota: boolean;
 }
 
-/** Run folders, newest first. */
-export async function runIds(paths: Paths): Promise<string[]> {
-  const entries = await readdir(paths.runs, { withFileTypes: true }).catch(() => []);
-  return entries
-    .filter((entry) => entry.isDirectory())
-    .map((entry) => entry.name)
-    .sort()
-    .reverse();
+/** What a run did, from its files alone, so that it works while the run is under way and after it was killed. */
+export async function readRun(paths: Paths, runId: string): Promise<RunHistory | null> {
+  const record = await readRecord(paths, runId);
+  if (record === null) return null;
+  const { workflow, startedAt, pid, processStart, items } = record;
+  const summary = await readSummary(paths, runId);
+  const ends = new Map(summary?.items.map((item) => [item.id, item] as const));
+  const ended = summary && (STATE_BY_EXIT_CODE.get(summary.exitCode ?? EXIT.ok) ?? 'failed');
+  const state = ended ?? ((await isRunning(pid, startedAt, processStart ?? null)) ? 'running' : 'interrupted');
+  const folded = await foldedRun(paths, runId, record);
+  const pastItem = ({ id, title }: RunRecord['items'][number]): PastItem => {
+    const done = ends.get(id);
+    const seen = folded.items.get(id);
+    const last = seen?.ends.at(-1);
+    const isBegun = seen !== undefined && (seen.startedAtMs !== null || seen.ends.length > 0);
+    const unfinished = !isBegun ? 'waiting' : state === 'running' ? 'running' : 'interrupted';
+    return {
+      id,
+      title,
+      workflow: seen?.workflow ?? null,
+      status: done?.status ?? seen?.status ?? unfinished,
+      step: seen?.step ?? null,
+      costUsd: done === undefined ? (seen?.costUsd ?? null) : (done.costUsd ?? null),
+      reason: done?.reason ?? (seen?.status ? (last?.reason ?? null) : null),
+      needsQuota: done === undefined && seen?.wait?.reason === 'quota',
+    };
+  };
+  return { runId, workflow, startedAt, state, items: items.map(pastItem) };
 }
 
-/** What a run did, from its files alone, so that it works while the run goes on and after it was killed. */
-export async function readRun(paths: Paths, runId: string): Promise<RunHistory | null> {
-  const run = paths.run(runId);
-  const record = recordSchema.safeParse(await readJson(run.record));
-  if (!record.success) return null;
-  const { workflow, startedAt, pid, processStart, items } = record.data;
-  const summary = summarySchema.safeParse(await readJson(run.summary));
-  const seen = await readProgress(run.events);
-  const ends = new Map(summary.success ? summary.data.items.map((item) => [item.id, item] as const) : []);
-  const ended = summary.success ? (STATE_BY_EXIT_CODE.get(summary.data.exitCode ?? EXIT.ok) ?? 'failed') : null;
-  const state = ended ?? ((await isRunning(pid, startedAt, processStart ?? null)) ? 'running' : 'interrupted');
-  return {
-    runId,
-    workflow,
-    startedAt,
-    state,
-    items: items.map(({ id, title, workflow: first }) => {
-      const done = ends.get(id);
-      const progress = seen.get(id);
-      const unfinished = progress === undefined ? 'waiting' : state === 'running' ? 'running' : 'interrupted';
-      return {
-        id,
-        title,
-        workflow: progress?.workflow ?? first ?? null,
-        status: done?.status ?? progress?.status ?? unfinished,
-        step: progress?.step ?? null,
-        costUsd: done === undefined ? (progress?.costUsd ?? null) : (done.costUsd ?? null),
-        reason: done?.reason ?? progress?.reason ?? null,
-        needsQuota: done === undefined && (progress?.needsQuota ?? false),
-      };
-    }),
-  };
+/** Most lines are what programs printed. */
+const isFolded = (line: string): boolean => !line.includes('"type":"output-line"');
+
+async function foldedRun(paths: Paths, runId: string, { items }: RunRecord): Promise<FoldedRun> {
+  const run = newRunState(items);
+  for (const event of await readEvents(paths, runId, isFolded)) {
+    try {
+      foldEvent(run, event as AgentosEvent);
+    } catch {
+      // A line of another version, say: the others still count.
+    }
+  }
+  return run;
 }
 
 /** The run that works on an item now, or is going to; null when none does. */
 export async function runUnderWay(paths: Paths, id: ItemId): Promise<string | null> {
   for (const runId of await runIds(paths)) {
     // Most runs have ended; their summary tells without reading their events.
-    if (existsSync(paths.run(runId).summary)) continue;
+    if (hasSummary(paths, runId)) continue;
     const run = await readRun(paths, runId);
     const item = run?.state === 'running' ? run.items.find((candidate) => candidate.id === id) : undefined;
     if (item?.status === 'waiting' || item?.status === 'running') return runId;
@@ -162,62 +127,6 @@ export async function newestLogs(
     if (files.length > 0) return { runId, files };
   }
   return null;
-}
-
-interface ItemProgress {
-  workflow: WorkflowName | undefined;
-  step: string | null;
-  status: string | null;
-  reason: string | null;
-  needsQuota: boolean;
-  costUsd: number | null;
-}
-
-const NOT_STARTED: ItemProgress = {
-  workflow: undefined,
-  step: null,
-  status: null,
-  reason: null,
-  needsQuota: false,
-  costUsd: null,
-};
-
-async function readProgress(file: string): Promise<Map<string, ItemProgress>> {
-  const progress = new Map<string, ItemProgress>();
-  const text = await readFile(file, 'utf8').catch(() => '');
-  for (const line of text.split('\n')) {
-    // Most lines are what programs printed.
-    if (line.includes('"type":"output-line"')) continue;
-    const event = eventSchema.safeParse(parseJson(line));
-    if (!event.success || event.data.item === undefined) continue;
-    const { type, item, step, status, reason, costUsd, goesOnWith } = event.data;
-    const known = progress.get(item) ?? NOT_STARTED;
-    const isEnd = type === 'item-finished' && goesOnWith === undefined;
-    progress.set(item, {
-      workflow: goesOnWith ?? event.data.workflow ?? known.workflow,
-      // What comes next has not begun a step yet.
-      step: goesOnWith === undefined ? (step ?? known.step) : null,
-      status: isEnd ? (status ?? null) : known.status,
-      reason: isEnd ? (reason ?? null) : known.reason,
-      needsQuota: type === 'quota-waiting' ? reason === 'quota' : type !== 'quota-resumed' && known.needsQuota,
-      costUsd: type === 'model-answered' ? (known.costUsd ?? 0) + (costUsd ?? 0) : known.costUsd,
-    });
-  }
-  return progress;
-}
-
-/** Null: it is not there, or not whole. */
-export async function readJson(file: string): Promise<unknown> {
-  return parseJson(await readFile(file, 'utf8').catch(() => ''));
-}
-
-/** A line that a killed process left half-written is passed over. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 /** How far the clock may have been set since the run began. */

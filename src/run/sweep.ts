@@ -9,9 +9,9 @@ import { acquireLock } from '../process/lock.ts';
 import { unfinishedFiles } from '../process/unfinished-files.ts';
 import { removeCheckpoint } from './clean/checkpoint.ts';
 import { itemNamed, type NamedItem, namesIn, workedOnBy } from './clean/items.ts';
+import { isOpen } from './pipeline.ts';
 import { pipelineNamed } from './pipelines.ts';
 import type { Project } from './project.ts';
-import { isOpen } from './stages.ts';
 
 /**
  * Removes what runs that were killed left behind and nobody will ask for again: files on their way to their place, locks,

@@ -1,4 +1,5 @@
-import type { AgentosEvent, ItemStatus } from '../../src/core/events.ts';
+import type { AgentosEvent } from '../../src/core/events.ts';
+import type { ItemStatus } from '../../src/core/item.ts';
 import type { Summary } from '../../src/core/summary.ts';
 import type { Act } from './act.ts';
 import { type Facts, lostFiles } from './facts.ts';

@@ -130,7 +130,7 @@ const mistakes: [args: string[], what: string | RegExp, todo: string | RegExp][]
   [['lld', 'zzz', '--offline'], 'There is no issue zzz', 'agentos lld --all'],
   [['status', 'nope'], 'There is no run nope.', 'agentos status lists the runs'],
   [['status', NASTY], 'There is no run a\\nb\\u001b[31mc.', 'agentos status lists the runs'],
-  [['resume'], 'There is no run to go on with.', 'agentos lld --all starts one'],
+  [['resume'], 'There is no run to resume.', 'agentos lld --all starts one'],
   [['resume', 'nope'], 'There is no run nope.', 'agentos status lists the runs'],
   [['logs', '137'], 'There is no log of 137.', 'agentos status lists what was run.'],
   [['lld', '137', '--repo', '/nonexistent'], '/nonexistent is not inside a git repository.', '--repo <dir>'],

@@ -9,7 +9,7 @@ import { type Paths, pathsOf } from '../../src/core/paths.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
 import type { Provider } from '../../src/models/port.ts';
 import { createPrompts } from '../../src/prompts/prompts.ts';
-import { issueBacklog } from '../../src/run/issue-backlog.ts';
+import { issueBacklog } from '../../src/run/issue-batch.ts';
 import { createBriefSource } from '../../src/source/briefs.ts';
 import { createDirectorySource } from '../../src/source/directory.ts';
 import { readApprovedLlds, readKnownIssues } from '../../src/source/known-work.ts';

@@ -3,7 +3,6 @@ import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { AgentosEvent } from '../../src/core/events.ts';
 import { createLiveRegion } from '../../src/output/live-region.ts';
-import { createProgress } from '../../src/output/progress.ts';
 
 export type Order = { event: AgentosEvent } | { lines: string[] } | { end: 'close' | 'exit' | 'throw' };
 
@@ -12,7 +11,6 @@ const region = createLiveRegion({
   stream: process.stdout,
   env: process.env,
   now: () => Date.now(),
-  progress: createProgress(mask),
   mask,
 });
 

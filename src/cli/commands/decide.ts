@@ -5,7 +5,8 @@ import type { Paths } from '../../core/paths.ts';
 import { describeDecision } from '../../documents/decision.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
 import { decide, type Word } from '../../run/decide.ts';
-import { lastRunOf, runIds } from '../../run/run-history.ts';
+import { runIds } from '../../run/record.ts';
+import { lastRunOf } from '../../run/run-history.ts';
 import { readItemId } from '../item-id.ts';
 import { type PlaceFlags, projectOf } from '../place-flags.ts';
 

@@ -6,16 +6,17 @@ import { shellWord } from '../../core/shell-word.ts';
 import type { Summary } from '../../core/summary.ts';
 import { branchesBelow } from '../../git/branch-files.ts';
 import { createGit } from '../../git/git.ts';
-import { createPeople } from '../../output/people.ts';
+import { createRunOutput } from '../../output/run-output.ts';
 import { printSummary } from '../../output/summary.ts';
 import { createTerminal, paint } from '../../output/terminal.ts';
 import { packageRoot } from '../../process/package-root.ts';
-import { type Pipeline, pipelineOf } from '../../run/batch.ts';
 import { implementBatch } from '../../run/implement-batch.ts';
+import type { Interruption } from '../../run/interrupts.ts';
 import { lldBatch } from '../../run/lld-batch.ts';
+import { type Pipeline, pipelineOf } from '../../run/pipeline.ts';
 import { planBatch } from '../../run/plan-batch.ts';
 import { openProject, type Project } from '../../run/project.ts';
-import { type Interruption, runPlan } from '../../run/run-plan.ts';
+import { runPlan } from '../../run/run.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { version } from '../version.ts';
 import {
@@ -82,7 +83,13 @@ export async function demoCommand({ dir }: { dir: string }): Promise<number> {
 
 async function runTour(project: Project, pipeline: Pipeline, interrupt: Interruption): Promise<Summary> {
   const plan = await planBatch({ project, pipeline, ids: 'all', parallel: 1, isDryRun: false });
-  const people = createPeople({ stream: process.stdout, env: process.env, secrets: [], level: 'normal', live: false });
+  const output = createRunOutput({
+    stream: process.stdout,
+    env: process.env,
+    secrets: [],
+    level: 'normal',
+    live: false,
+  });
   return runPlan({
     project,
     pipeline,
@@ -92,8 +99,8 @@ async function runTour(project: Project, pipeline: Pipeline, interrupt: Interrup
     resumes: null,
     retryFlags: ['--offline'],
     interrupt,
-    subscribers: [people.subscriber],
-    prefixer: people.prefixer,
+    subscribers: [output.subscriber],
+    prefixer: output.prefixer,
     version,
   });
 }

@@ -1,5 +1,5 @@
-import { pipelineOf } from '../../run/batch.ts';
 import { lldBatch } from '../../run/lld-batch.ts';
+import { pipelineOf } from '../../run/pipeline.ts';
 import { parseBatchFlags } from '../batch-flags.ts';
 import { runBatchCommand } from '../run-batch-command.ts';
 

@@ -3,42 +3,20 @@ import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
 import type { Paths } from '../../core/paths.ts';
+import { MAX_PARALLEL } from '../../core/plan.ts';
 import { pipelineNamed } from '../../run/pipelines.ts';
-import { type RunHistory, readJson, readRun, runIds } from '../../run/run-history.ts';
+import { type RunRecord, readRecord, runIds } from '../../run/record.ts';
+import { type RunHistory, readRun } from '../../run/run-history.ts';
 import { type BatchRequest, parseBatchFlags, retryFlagsOf } from '../batch-flags.ts';
 import { projectOf } from '../place-flags.ts';
 import { emptySummary, runBatchCommand } from '../run-batch-command.ts';
-
-const configFlags = z.looseObject({
-  drafter: z.string().optional(),
-  reviewer: z.string().optional(),
-  implementer: z.string().optional(),
-  offline: z.boolean().optional(),
-  maxRounds: z.number().optional(),
-  maxRetries: z.number().optional(),
-  timeoutMs: z.number().optional(),
-  globalTimeoutMs: z.number().optional(),
-  idleTimeoutMs: z.number().optional(),
-  maxCostUsd: z.number().optional(),
-  maxCostPerItemUsd: z.number().optional(),
-});
-
-const recordSchema = z.object({
-  models: z.record(z.string(), z.string()),
-  request: z.object({
-    until: z.enum(['lld', 'implement']).optional(),
-    parallel: z.int(),
-    haltAfter: z.int().nullable(),
-    config: configFlags,
-  }),
-});
 
 const NO_ROLES = { drafter: undefined, reviewer: undefined, implementer: undefined };
 
 /** Ends that need no further run. */
 const DONE = new Set(['succeeded', 'skipped']);
 
-/** Goes on with the items of a run that are not done, with its flags and models unless they are given anew. */
+/** Resumes the items of a run that are not done, with its flags and models unless others are given. */
 export async function resumeCommand(run: string | undefined, rawFlags: unknown): Promise<number> {
   // Ids come from the run, so the flags are read as if one were named.
   const given = parseBatchFlags('resume', ['resume'], rawFlags);
@@ -50,48 +28,40 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
     throw new AgentosError({ code: 'run-unreadable', run, file: paths.run(run).record });
   if (found === null) {
     const hint = 'agentos lld --all starts one.';
-    throw new AgentosError({ code: 'usage', reason: 'There is no run to go on with.', hint });
+    throw new AgentosError({ code: 'usage', reason: 'There is no run to resume.', hint });
   }
   const { history, record } = found;
-  const { runId } = history;
+  const { runId, workflow } = history;
   const ids = history.items.filter((item) => !DONE.has(item.status)).map((item) => parseItemId(item.id));
   if (ids.length === 0) {
     (given.json ? process.stderr : process.stdout).write(`Nothing to do: every item of ${runId} is done.\n`);
-    const { workflow } = history;
     if (given.json)
       process.stdout.write(`${JSON.stringify(emptySummary({ workflow, parallel: given.parallel.workers }))}\n`);
     return EXIT.ok;
   }
-  return runBatchCommand(
-    pipelineNamed(history.workflow, record.request.until),
-    requestOf(given, record, ids, rawFlags),
-    runId,
-  );
+  return runBatchCommand(pipelineNamed(workflow, record.request.until), requestOf(given, record, ids, rawFlags), runId);
 }
 
-interface ReadRun {
-  history: RunHistory;
-  record: z.infer<typeof recordSchema>;
-}
-
-/** A run that was killed in its first moment, or whose folder was deleted under it, has no record to go on with. */
-async function firstReadable(paths: Paths, runIds: readonly string[]): Promise<ReadRun | null> {
+/** A run that was killed in its first moment, or whose folder was deleted under it, has no record to resume. */
+async function firstReadable(
+  paths: Paths,
+  runIds: readonly string[],
+): Promise<{ history: RunHistory; record: RunRecord } | null> {
   for (const runId of runIds) {
-    const history = await readRun(paths, runId);
-    const record = recordSchema.safeParse(await readJson(paths.run(runId).record));
-    if (history !== null && record.success) return { history, record: record.data };
+    const [history, record] = await Promise.all([readRun(paths, runId), readRecord(paths, runId)]);
+    if (history !== null && record !== null) return { history, record };
   }
   return null;
 }
 
 function requestOf(
   given: BatchRequest,
-  { models, request }: ReadRun['record'],
+  { models, request }: RunRecord,
   ids: ItemId[],
   rawFlags: unknown,
 ): BatchRequest {
   const flags = z.looseObject({}).parse(rawFlags);
-  const asked = Math.min(10, request.parallel);
+  const asked = Math.min(MAX_PARALLEL, request.parallel);
   const parallel = 'parallel' in flags ? given.parallel : { workers: asked, asked };
   const haltAfter = 'halt' in flags ? given.haltAfter : request.haltAfter;
   const anew = Object.fromEntries(Object.entries(given.config).filter(([, value]) => value !== undefined));

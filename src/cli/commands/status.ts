@@ -5,7 +5,8 @@ import { localTime } from '../../core/local-time.ts';
 import { printStanding, printStandings } from '../../output/standing.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { detailOf, standings } from '../../run/item-standing.ts';
-import { type RunHistory, readRun, runIds } from '../../run/run-history.ts';
+import { runIds } from '../../run/record.ts';
+import { type RunHistory, readRun } from '../../run/run-history.ts';
 import { readItemId } from '../item-id.ts';
 import { type PlaceFlags, placeFlagsOf, projectOf } from '../place-flags.ts';
 

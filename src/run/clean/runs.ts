@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import type { Paths } from '../../core/paths.ts';
-import { readRun, runIds } from '../run-history.ts';
+import { runIds } from '../record.ts';
+import { readRun } from '../run-history.ts';
 
 const NEWEST = 20;
 const RECENT_MS = 14 * 24 * 3_600_000;

@@ -3,8 +3,8 @@ import { WORKER_TAG } from '../process/tagged-processes.ts';
 
 /*
  * The coordinator can be killed so that it can't clean up, and a worker whose event loop is blocked can't notice. So a
- * small shell holds the other end of a pipe: when the pipe closes without a farewell, it ends every
- * process group it was told of, and every process that carries the run's tag. It is its own session, so that no Ctrl+C
+ * small shell holds the other end of a pipe: when the pipe closes without `bye`, it kills every
+ * process group it knows of, and every process that carries the run's tag. It is its own session, so that no Ctrl+C
  * and no closing terminal reaches it first.
  */
 const SCRIPT = `
@@ -28,15 +28,15 @@ for round in 1 2 3; do
 done
 `;
 
-export interface Undertaker {
+export interface OrphanGuard {
   add(group: number): void;
   remove(group: number): void;
   dismiss(): void;
 }
 
-export function startUndertaker(tag: string): Undertaker {
+export function startOrphanGuard(tag: string): OrphanGuard {
   if (process.platform === 'win32') return { add: () => undefined, remove: () => undefined, dismiss: () => undefined };
-  const child: ChildProcess = spawn('sh', ['-c', SCRIPT, 'agentos-undertaker', tag], {
+  const child: ChildProcess = spawn('sh', ['-c', SCRIPT, 'agentos-orphan-guard', tag], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
     env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },

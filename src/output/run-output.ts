@@ -7,13 +7,12 @@ import { consoleSubscriber } from './console.ts';
 import type { Level } from './item-lines.ts';
 import { createLiveRegion, wantsLiveRegion } from './live-region.ts';
 import { OutputPrefixer, type OutputPrefixerOptions } from './prefixer.ts';
-import { createProgress } from './progress.ts';
 import { sinkOf } from './sink.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface PeopleOptions {
+export interface RunOutputOptions {
   stream: Writable & { isTTY?: boolean; columns?: number; rows?: number };
   env: Environment;
   secrets: readonly Secret[];
@@ -25,7 +24,7 @@ export interface PeopleOptions {
 type OnLine = NonNullable<OutputPrefixerOptions['onLine']>;
 
 /** All that people see of a run: events as lines, what workers print, and on a terminal a live region below. */
-export interface People {
+export interface RunOutput {
   terminal: Terminal;
   subscriber: Subscriber;
   /** For what workers print; each line is also given to `onLine`. */
@@ -34,7 +33,7 @@ export interface People {
   close(): void;
 }
 
-export function createPeople({ stream, env, secrets, level, live }: PeopleOptions): People {
+export function createRunOutput({ stream, env, secrets, level, live }: RunOutputOptions): RunOutput {
   const mask = createMask(secrets);
   const values = secrets.map((secret) => secret.reveal());
   if (!live || !wantsLiveRegion(stream, env, { quiet: level === 'quiet', json: false })) {
@@ -49,7 +48,7 @@ export function createPeople({ stream, env, secrets, level, live }: PeopleOption
   // How long things take must not change when somebody sets the date.
   const originMs = systemClock.dateMs() - systemClock.now() - systemClock.suspendedMs();
   const now = (): number => originMs + systemClock.now() + systemClock.suspendedMs();
-  const region = createLiveRegion({ stream, env, now, progress: createProgress(mask), mask });
+  const region = createLiveRegion({ stream, env, now, mask });
   // Steps are in the region; what scrolls past it is worth keeping.
   const lines = consoleSubscriber(region, level === 'normal' ? 'live' : level);
   return {

@@ -1,10 +1,10 @@
+import type { Readable } from 'node:stream';
 import type { Clock } from '../core/clock.ts';
 import { type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { AttemptTrace } from '../telemetry/span.ts';
 import type { FromWorker, ItemStart, TaskResult } from '../worker/protocol.ts';
 import type { WorkerProcess } from '../worker/spawn.ts';
-import { quiet } from './quiet.ts';
 import type { WorkerPool } from './worker-pool.ts';
 
 /** From the friendly word to the signal: a worker that can listen is gone long before the last of these. */
@@ -138,4 +138,25 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
     pool.giveBack(worker, rssBytes);
   }
   return outcome;
+}
+
+const QUIET_TURNS = 2;
+const MOST_TURNS = 2_000;
+
+/**
+ * Resolves when nothing more comes from streams whose writer has stopped writing. What it wrote is in the pipe already,
+ * so it shows within the next turns of the event loop; two turns without any are the end.
+ */
+async function quiet(streams: readonly Readable[]): Promise<void> {
+  let heard = false;
+  const listen = (): void => {
+    heard = true;
+  };
+  for (const stream of streams) stream.on('data', listen);
+  for (let turn = 0, silent = 0; turn < MOST_TURNS && silent < QUIET_TURNS; turn++) {
+    heard = streams.some((stream) => !stream.destroyed && stream.isPaused() && stream.readableLength > 0);
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    silent = heard ? 0 : silent + 1;
+  }
+  for (const stream of streams) stream.off('data', listen);
 }

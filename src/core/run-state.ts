@@ -1,0 +1,221 @@
+import type { AgentosEvent, WaitReason } from './events.ts';
+import type { ItemEnd, ItemStatus } from './item.ts';
+import { addUsage, NO_USAGE, type Usage } from './money.ts';
+import type { WorkflowName } from './paths.ts';
+
+/** What an item waits for; until when is null where it is not known. */
+export interface Wait {
+  reason: WaitReason;
+  untilMs: number | null;
+}
+
+export interface FinishedStep {
+  name: string;
+  replayed: boolean;
+  durationMs: number;
+}
+
+/** An item of a run, over all its stages. */
+export interface ItemState {
+  id: string;
+  title: string;
+  /** The stage that it is in, or ended in; null: not known yet. */
+  workflow: WorkflowName | null;
+  /** Of each stage that has ended. */
+  ends: (ItemEnd & { workflow: WorkflowName })[];
+  /** The item's own end; null: it has not ended. */
+  status: ItemStatus | null;
+  /** Since when it is in its stage; null: it is not under way. */
+  startedAtMs: number | null;
+  /** The last step of its stage that was started or taken from the checkpoint. */
+  step: string | null;
+  steps: FinishedStep[];
+  wait: Wait | null;
+  /** Whose quota it waits for. */
+  waitsFor: string | null;
+  usage: Usage;
+  /** What this run paid, also if the item fails afterwards; null: a price is not known. */
+  costUsd: number | null;
+}
+
+export interface KeyState {
+  isRejected: boolean;
+  coolingUntilMs: number;
+}
+
+/** All that the events of a run say of it. */
+export interface RunState {
+  items: Map<string, ItemState>;
+  /** One place per worker. An ended item leaves its place to the next one, so that the others keep theirs. */
+  places: (ItemState | null)[];
+  /** How many places were taken at once. */
+  peak: number;
+  /** Items that ended; one that is resumed by the next run is not done. */
+  done: number;
+  counts: Partial<Record<ItemStatus, number>>;
+  /** Of items that were worked on to their end: how long they took says something about the next one. */
+  measured: { items: number; durationMs: number };
+  costUsd: number | null;
+  keys: Map<string, KeyState>;
+  /** Vendors whose keys are all out of quota. */
+  exhausted: Map<string, Wait>;
+  /** An interruption was asked for; nothing new is started. */
+  stopping: boolean;
+}
+
+export function newRunState(
+  items: readonly { id: string; title: string; workflow?: WorkflowName | undefined }[] = [],
+): RunState {
+  return {
+    items: new Map(items.map(({ id, title, workflow }) => [id, newItem(id, title, workflow ?? null)])),
+    places: [],
+    peak: 0,
+    done: 0,
+    counts: {},
+    measured: { items: 0, durationMs: 0 },
+    costUsd: 0,
+    keys: new Map(),
+    exhausted: new Map(),
+    stopping: false,
+  };
+}
+
+function newItem(id: string, title: string, workflow: WorkflowName | null): ItemState {
+  return {
+    id,
+    title,
+    workflow,
+    ends: [],
+    status: null,
+    startedAtMs: null,
+    step: null,
+    steps: [],
+    wait: null,
+    waitsFor: null,
+    usage: NO_USAGE,
+    costUsd: 0,
+  };
+}
+
+/** The one fold of events. It changes `state`, because a run has up to hundreds of thousands of them. */
+export function foldEvent(state: RunState, event: AgentosEvent): void {
+  if ('item' in event) return foldItemEvent(state, event);
+  const atMs = Date.parse(event.at);
+  switch (event.type) {
+    case 'run-started':
+      for (const id of event.items) if (!state.items.has(id)) state.items.set(id, newItem(id, '', null));
+      return;
+    case 'interrupted':
+      state.stopping = true;
+      return;
+    case 'key-cooling':
+      state.keys.set(event.keyId, { isRejected: false, coolingUntilMs: atMs + event.forMs });
+      return;
+    case 'key-dead':
+      state.keys.set(event.keyId, { isRejected: true, coolingUntilMs: 0 });
+      return;
+    case 'pool-exhausted': {
+      const wait = { reason: event.reason, untilMs: event.forMs === null ? null : atMs + event.forMs };
+      state.exhausted.set(event.vendor, wait);
+      for (const item of state.places) if (item?.waitsFor === event.vendor) item.wait = wait;
+      return;
+    }
+    case 'pool-resumed':
+      state.exhausted.delete(event.vendor);
+      return;
+    default:
+  }
+}
+
+type EventOfItem = Extract<AgentosEvent, { item: string }>;
+
+function foldItemEvent(state: RunState, event: EventOfItem): void {
+  const item = state.items.get(event.item) ?? newItem(event.item, '', null);
+  state.items.set(item.id, item);
+  const atMs = Date.parse(event.at);
+  // A worker that was killed may say its last words after the end of its item.
+  const isUnderWay = item.startedAtMs !== null;
+  switch (event.type) {
+    case 'item-started':
+      item.title = event.title;
+      enter(state, item, event.workflow, atMs);
+      Object.assign(item, { step: null, ...RUNNING });
+      return;
+    case 'step-started':
+      if (isUnderWay) Object.assign(item, { step: event.step, ...RUNNING });
+      return;
+    case 'step-finished':
+      item.steps.push({ name: event.step, replayed: event.replayed, durationMs: event.durationMs });
+      if (isUnderWay) item.step = event.step;
+      return;
+    case 'quota-waiting':
+      if (!isUnderWay) return;
+      item.wait = { reason: event.reason, untilMs: event.forMs === null ? null : atMs + event.forMs };
+      item.waitsFor = event.vendor;
+      return;
+    case 'quota-resumed':
+      if (isUnderWay) Object.assign(item, RUNNING);
+      return;
+    case 'gateway-call':
+      if (event.keyId !== null && !state.keys.has(event.keyId))
+        state.keys.set(event.keyId, { isRejected: false, coolingUntilMs: 0 });
+      return;
+    case 'item-retrying':
+      // An attempt can fail before it has reported its start.
+      enter(state, item, event.workflow, atMs);
+      item.wait = { reason: event.error.retry === 'quota' ? 'quota' : 'retry', untilMs: atMs + event.delayMs };
+      item.waitsFor = null;
+      return;
+    case 'model-answered': {
+      // What nobody meters, such as a command, must not hide what is known of the rest.
+      const paidUsd = event.costUsd ?? (event.metered ? null : 0);
+      item.usage = addUsage(item.usage, event.usage);
+      item.costUsd = plus(item.costUsd, paidUsd);
+      state.costUsd = plus(state.costUsd, paidUsd);
+      return;
+    }
+    case 'item-finished':
+      end(state, item, event);
+      return;
+    default:
+  }
+}
+
+const RUNNING = { wait: null, waitsFor: null } as const;
+
+function enter(state: RunState, item: ItemState, workflow: WorkflowName, atMs: number): void {
+  item.workflow = workflow;
+  if (item.startedAtMs !== null) return;
+  item.startedAtMs = atMs;
+  const free = state.places.indexOf(null);
+  state.places[free === -1 ? state.places.length : free] = item;
+  state.peak = Math.max(state.peak, state.places.filter((place) => place !== null).length);
+}
+
+/** An item that ended like this was not worked on to its end: how long it took says nothing about the next one. */
+const UNMEASURED: ReadonlySet<ItemStatus> = new Set<ItemStatus>(['skipped', 'paused', 'cancelled']);
+
+function end(state: RunState, item: ItemState, event: Extract<EventOfItem, { type: 'item-finished' }>): void {
+  const { status, attempts, durationMs, reason, error, outputs, workflow, goesOnWith } = event;
+  item.ends.push({ workflow, status, attempts, durationMs, reason, error, outputs });
+  item.workflow = workflow;
+  item.startedAtMs = null;
+  Object.assign(item, RUNNING);
+  const place = state.places.indexOf(item);
+  if (place >= 0) state.places[place] = null;
+  const isMeasured = attempts > 0 && !UNMEASURED.has(status);
+  if (isMeasured) state.measured.durationMs += durationMs;
+  if (goesOnWith !== undefined) {
+    // Only a stage has ended.
+    Object.assign(item, { workflow: goesOnWith, step: null });
+    return;
+  }
+  item.status = status;
+  if (status !== 'paused' && status !== 'cancelled') state.done += 1;
+  state.counts[status] = (state.counts[status] ?? 0) + 1;
+  if (isMeasured) state.measured.items += 1;
+}
+
+function plus(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? null : a + b;
+}

@@ -1,0 +1,38 @@
+import { isAbsolute, relative } from 'node:path';
+import type { AgentosEvent, ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
+import type { Item } from '../core/item.ts';
+import { foldEvent, type RunState } from '../core/run-state.ts';
+import { type Pipeline, stageAfter } from './pipeline.ts';
+
+/** The one place that events of a run come from: each is stamped, folded into the state, and passed to all subscribers. */
+export interface Emitter {
+  run(event: RunEvent): void;
+  item(item: Item, event: ItemEvent): void;
+  subscribe(...subscribers: Subscriber[]): void;
+}
+
+export function createEmitter(state: RunState, pipeline: Pipeline, repository: string): Emitter {
+  const subscribers: Subscriber[] = [];
+  const publish = (event: AgentosEvent): void => {
+    foldEvent(state, event);
+    for (const subscriber of subscribers) subscriber(event);
+  };
+  const at = (): string => new Date().toISOString();
+  return {
+    run: (event) => publish({ at: at(), ...event }),
+    item({ id, workflow }, event) {
+      // The last words of a worker that was killed can come after its stage was ended.
+      if (state.items.get(id)?.ends.some((end) => end.workflow === workflow)) return;
+      const known = { at: at(), item: id, workflow };
+      if (event.type !== 'item-finished') return publish({ ...known, ...event });
+      const following = event.status === 'succeeded' ? stageAfter(pipeline, workflow) : undefined;
+      publish({
+        ...known,
+        ...event,
+        outputs: event.outputs.map((path) => (isAbsolute(path) ? relative(repository, path) : path)),
+        ...(following && { goesOnWith: following.workflow }),
+      });
+    },
+    subscribe: (...more) => void subscribers.push(...more),
+  };
+}

@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ParallelCoordinator } from '../coordinator/coordinator.ts';
+import { systemClock } from '../core/clock.ts';
+import type { AgentosError } from '../core/errors.ts';
+import type { Emitter } from './emitter.ts';
+
+/** How a person stops a run: once politely, twice at once. */
+export interface Interruption {
+  /** Aborted with an `interrupted` error at the first signal. */
+  polite: AbortSignal;
+  /** Aborted at the second. */
+  now: AbortSignal;
+  by: () => NodeJS.Signals | null;
+  /** What to suspend while the program itself is (Ctrl+Z), and to resume with it. */
+  onStopped: (suspension: Suspension) => void;
+}
+
+export interface Suspension {
+  suspend(): void;
+  resume(): void;
+}
+
+/** A shorter suspension is not worth a line. */
+const NOTABLE_SUSPENSION_MS = 5_000;
+
+/** How long the coordinator may take to end after the second signal; then the run is summed up as it is. */
+const LAST_WORDS_MS = 700;
+
+interface InterruptWatch {
+  /** Resolves some time after the second signal. */
+  killed: Promise<void>;
+  /** The items have ended. */
+  dispose(): void;
+  /** A signal has no effect on the run any more. */
+  settle(): void;
+}
+
+/** Stops the coordinator as signals come, and says so. */
+export function followInterrupts(
+  interrupt: Interruption,
+  coordinator: ParallelCoordinator,
+  emitter: Emitter,
+): InterruptWatch {
+  const onInterrupt = (): void => {
+    emitter.run({ type: 'interrupted', signal: interrupt.by() ?? 'SIGINT' });
+    coordinator.stop(interrupt.polite.reason as AgentosError);
+  };
+  interrupt.polite.addEventListener('abort', onInterrupt, { once: true });
+  const killed = new Promise<void>((resolve) => {
+    const onKill = (): void => {
+      coordinator.kill();
+      void sleep(LAST_WORDS_MS, undefined, { ref: false }).then(resolve);
+    };
+    interrupt.now.addEventListener('abort', onKill, { once: true });
+    if (interrupt.now.aborted) onKill();
+  });
+  if (interrupt.polite.aborted) onInterrupt();
+  interrupt.onStopped(coordinator);
+  const stopWatching = systemClock.onSuspended((forMs) => {
+    if (forMs >= NOTABLE_SUSPENSION_MS) emitter.run({ type: 'suspended', forMs });
+  });
+  return { killed, dispose: stopWatching, settle: () => interrupt.polite.removeEventListener('abort', onInterrupt) };
+}

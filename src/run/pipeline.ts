@@ -1,0 +1,180 @@
+import { readFileSync } from 'node:fs';
+import type { CoordinatedEnd, CoordinatedItem } from '../coordinator/coordinator.ts';
+import type { Config, Role } from '../core/config.ts';
+import type { Demand } from '../core/expected-cost.ts';
+import { fingerprintsOf } from '../core/fingerprint.ts';
+import type { ItemId } from '../core/ids.ts';
+import { type Item, type ItemEnd, itemOfKey, keyOf } from '../core/item.ts';
+import type { PipelineName, WorkflowName } from '../core/paths.ts';
+import type { PlannedItem, Replaced } from '../core/plan.ts';
+import { designFacts } from '../documents/lld/design-facts.ts';
+import type { ItemInput } from '../worker/item-input.ts';
+import type { TaskReference, TaskResult } from '../worker/protocol.ts';
+import type { Project } from './project.ts';
+import type { ItemAccess } from './run-gateway.ts';
+
+/** An item as a batch command collects it. */
+export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error'> {
+  /**
+   * not-ready: nothing can be done with it until a person does something; named, it fails with its error.
+   * dropped: a person decided that it is not to be done; named, it is skipped.
+   */
+  state: 'pending' | 'done' | 'dropped' | 'unreadable' | 'not-ready';
+  /** How much text it brings, for the estimate of its cost. */
+  chars: number;
+  /** Files that it changes: two items that share one don't run at the same time. */
+  files?: readonly string[];
+  /** Items that it builds on. */
+  after?: readonly string[];
+  /** What is in its place and was made for another text. */
+  replaces?: Replaced;
+}
+
+/** What a workflow supplies; everything else about running a batch exists once. */
+export interface Batch {
+  workflow: WorkflowName;
+  task: TaskReference;
+  /** Who takes part. */
+  roles: readonly Role[];
+  /** Exactly these (a missing one is an error), or all there are. */
+  collect(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]>;
+  /** Throws if these items can't be done with the chosen models, whatever else is asked. */
+  refuse?(project: Project, items: readonly CollectedItem[]): Promise<void>;
+  /** Throws if the configuration can't work; returns warnings. */
+  requirements(project: Project): Promise<string[]>;
+  /** What will be in its way, as far as it can be told before anything starts. */
+  obstacles?(project: Project): Promise<string[]>;
+  /** What it asks of its models for one item of this size. */
+  demand(config: Config, chars: number, contextTokens: number): Demand;
+  /** What is said of an item that is done already. */
+  done: { reason: string; outputs: (project: Project, item: Pick<PlannedItem, 'id' | 'title'>) => Promise<string[]> };
+  /** What is said when there is nothing to do at all. */
+  nothingToDo: string;
+}
+
+/** The workflows of a command, one after another for each item; most have one. */
+export interface Pipeline {
+  name: PipelineName;
+  stages: readonly [Batch, ...Batch[]];
+}
+
+export function pipelineOf(batch: Batch): Pipeline {
+  return { name: batch.workflow, stages: [batch] };
+}
+
+/** Each role that takes part in any stage, once. */
+export function rolesOf(stages: readonly Batch[]): Role[] {
+  return [...new Set(stages.flatMap((stage) => stage.roles))];
+}
+
+export function stageOf({ stages }: Pipeline, workflow: WorkflowName): Batch {
+  return stages.find((stage) => stage.workflow === workflow) ?? stages[0];
+}
+
+/** What an item continues with after a workflow, if there is more. */
+export function stageAfter({ stages }: Pipeline, workflow: WorkflowName): Batch | undefined {
+  return stages[stages.findIndex((stage) => stage.workflow === workflow) + 1];
+}
+
+/** The stages that these items still have to pass: no key is needed for what is behind all of them. */
+export function stagesAhead({ stages }: Pipeline, items: readonly PlannedItem[]): Batch[] {
+  const at = new Set(items.map(({ workflow }) => workflow));
+  const first = stages.findIndex(({ workflow }) => at.has(workflow));
+  return first < 0 ? [] : stages.slice(first);
+}
+
+/** There is something to do. */
+export function isOpen({ state }: PlannedItem): boolean {
+  return state === 'new' || state === 'resumed';
+}
+
+/** The end of an item that needs no worker: it is done, or can't be worked on; null: it needs one. */
+export async function endedAlready(item: PlannedItem, project: Project, pipeline: Pipeline): Promise<ItemEnd | null> {
+  const { workflow, state, error } = item;
+  const plain = { attempts: 0, durationMs: 0, reason: null, error, outputs: [] };
+  if (state === 'unreadable' || state === 'not-ready') return { ...plain, status: 'failed' };
+  if (state === 'dropped') return { ...plain, status: 'skipped', reason: 'dropped by a person, for what it says now' };
+  if (state !== 'done') return null;
+  const { reason, outputs } = stageOf(pipeline, workflow).done;
+  return { ...plain, status: 'skipped', reason, outputs: await outputs(project, item) };
+}
+
+/**
+ * What another run has made of an item since the plan; null: it is still to be done. A stage that another one follows
+ * has succeeded then: the item continues.
+ */
+export async function doneElsewhere(
+  { id, workflow }: Item,
+  project: Project,
+  pipeline: Pipeline,
+): Promise<TaskResult | null> {
+  const stage = stageOf(pipeline, workflow);
+  const [found] = await stage.collect(project, [id]);
+  if (found?.state !== 'done') return null;
+  const status = stageAfter(pipeline, workflow) === undefined ? 'skipped' : 'succeeded';
+  return { status, reason: stage.done.reason, outputs: await stage.done.outputs(project, found) };
+}
+
+/** What a run needs to hand the stages of its items to the coordinator. */
+export interface StageOptions {
+  project: Project;
+  pipeline: Pipeline;
+  accessOf: (id: ItemId) => ItemAccess | null;
+}
+
+/** One stage of an item, as the coordinator takes it; it announces the stage that follows. */
+export function coordinatedItem(
+  item: Item,
+  { exclusive, after }: Pick<PlannedItem, 'exclusive' | 'after'>,
+  { project, pipeline, accessOf }: StageOptions,
+): CoordinatedItem {
+  const { workflow, id } = item;
+  const following = stageAfter(pipeline, workflow);
+  return {
+    id: keyOf(item),
+    task: stageOf(pipeline, workflow).task,
+    checkpoint: project.paths.checkpoint(workflow, id),
+    input: () => itemInput(project, id, accessOf(id)),
+    exclusive,
+    after: after.map((other) => `${workflow}-${other}`),
+    ...(following && { announces: keyOf({ workflow: following.workflow, id }) }),
+  };
+}
+
+/** What follows the end of a stage: the item's next stage, if it ended well and there is one. */
+export function nextStage({ id: key, status }: CoordinatedEnd, options: StageOptions): CoordinatedItem[] {
+  const { workflow, id } = itemOf(key);
+  const following = stageAfter(options.pipeline, workflow);
+  if (following === undefined || status !== 'succeeded') return [];
+  return [coordinatedItem({ workflow: following.workflow, id }, factsOf(options.project, id), options)];
+}
+
+export function itemOf(key: string): Item {
+  const item = itemOfKey(key);
+  if (item === null) throw new TypeError(`${key} is no key of an item`);
+  return item;
+}
+
+/** A design that can't be read now is refused by the stage itself. */
+function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' | 'after'> {
+  try {
+    const { files, after } = designFacts(readFileSync(paths.lld(id), 'utf8'));
+    return { exclusive: files, after };
+  } catch {
+    return { exclusive: [], after: [] };
+  }
+}
+
+/** What a worker gets for one item; it never holds a key. */
+function itemInput({ paths, config }: Project, id: ItemId, access: ItemAccess | null): ItemInput {
+  const { keys, endpoints: _, keyVariables: __, ...rest } = config;
+  return {
+    id,
+    repository: paths.repository,
+    base: paths.base,
+    config: rest,
+    token: access?.token ?? null,
+    endpoints: access?.endpoints ?? {},
+    fingerprints: fingerprintsOf(keys.map((key) => key.secret.reveal())),
+  };
+}

@@ -1,0 +1,212 @@
+import { join } from 'node:path';
+import { ParallelCoordinator } from '../coordinator/coordinator.ts';
+import { outcomeAsEnd } from '../coordinator/loop.ts';
+import { systemClock } from '../core/clock.ts';
+import { isDiskReason, toErrorRecord } from '../core/errors.ts';
+import type { Subscriber } from '../core/events.ts';
+import { parseItemId } from '../core/ids.ts';
+import { itemOfLabel } from '../core/item.ts';
+import { labelOf } from '../core/paths.ts';
+import { cycleNote, type Plan, replacementLines } from '../core/plan.ts';
+import { newRunState } from '../core/run-state.ts';
+import type { Summary } from '../core/summary.ts';
+import { wordingOf } from '../core/wording.ts';
+import { openRunFiles } from '../output/run-files.ts';
+import type { RunOutput } from '../output/run-output.ts';
+import { writeFileAtomic } from '../process/atomic-file.ts';
+import { compiledCodeFolder } from '../process/compiled-code.ts';
+import { acquireLock } from '../process/lock.ts';
+import { packageRoot } from '../process/package-root.ts';
+import { prepareStateFolder } from '../process/state-folder.ts';
+import type { RunTrace } from '../telemetry/run-trace.ts';
+import { createDiskWatch } from './disk-watch.ts';
+import { createEmitter, type Emitter } from './emitter.ts';
+import { followInterrupts, type Interruption } from './interrupts.ts';
+import { outcomeOf, storeSummary } from './outcome.ts';
+import {
+  coordinatedItem,
+  doneElsewhere,
+  endedAlready,
+  isOpen,
+  itemOf,
+  nextStage,
+  type Pipeline,
+  rolesOf,
+  type StageOptions,
+  stagesAhead,
+} from './pipeline.ts';
+import type { Project } from './project.ts';
+import { openRunGateway } from './run-gateway.ts';
+import { runIdOf, runRecord } from './run-record.ts';
+import { openTrace } from './run-tracing.ts';
+import { sweep } from './sweep.ts';
+
+export interface RunOptions {
+  project: Project;
+  pipeline: Pipeline;
+  plan: Plan;
+  haltAfter: number | null;
+  /** What the command line said, for `resume`. */
+  request: Record<string, unknown>;
+  /** The run that this one resumes, if any. */
+  resumes: string | null;
+  /** Flags that the line to copy for a retry has to repeat. */
+  retryFlags: string[];
+  interrupt: Interruption;
+  subscribers: Subscriber[];
+  /** Shows what workers print; each line is also given to `onLine`. */
+  prefixer: RunOutput['prefixer'];
+  version: string;
+}
+
+/** The parent's composition root: records the run, hands its items to the coordinator, and sums up. */
+export async function runPlan(options: RunOptions): Promise<Summary> {
+  const trace = await openTrace(options);
+  try {
+    return await trace.within(() => runTraced(options, trace));
+  } finally {
+    await trace.close({ exitCode: null, giveUp: options.interrupt.now });
+  }
+}
+
+async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary> {
+  const { project, pipeline, plan, interrupt } = options;
+  const { paths, config, mask } = project;
+  const startedAt = new Date();
+  const startedMs = systemClock.now();
+  const open = plan.items.filter(isOpen);
+  const ahead = stagesAhead(pipeline, open);
+  const warnings = (await Promise.all(ahead.map((stage) => stage.requirements(project)))).flat();
+
+  await prepareStateFolder(paths.base);
+  await project.designs.save();
+  await sweep(project, plan);
+  const runId = runIdOf(startedAt, paths.base);
+  const runPaths = paths.run(runId);
+  const record = `${mask(JSON.stringify(runRecord(options, runId, startedAt, trace.context), null, 2))}\n`;
+  await writeFileAtomic(runPaths.record, record);
+
+  const state = newRunState(plan.items);
+  const emitter = createEmitter(state, pipeline, paths.repository);
+  const disk = createDiskWatch([paths.base, paths.repository]);
+  const files = openRunFiles(runPaths, mask, ({ path, reason }) => {
+    if (isDiskReason(reason)) disk.refused(path, reason);
+    else emitter.run({ type: 'warning', text: wordingOf({ code: 'output-unwritable', path, reason }).message });
+  });
+  emitter.subscribe(files.subscriber, trace.subscriber, ...options.subscribers, disk.subscriber);
+  const { workflow, parallel, models, groups } = plan;
+  const items = plan.items.map((item) => item.id);
+  emitter.run({ type: 'run-started', runId, workflow, items, parallel, models, groups });
+  const warn = createWarn(emitter);
+  for (const text of [...plan.notes, ...warnings, ...trace.warnings]) warn(text);
+  for (const text of replacementLines(open)) emitter.run({ type: 'warning', text });
+  trace.onProblem((text) => emitter.run({ type: 'warning', text }));
+
+  const gateway = await openRunGateway({
+    project,
+    roles: rolesOf(ahead),
+    emitRun: (event) => emitter.run(event),
+    emitItem: (id, event) => {
+      const at = state.items.get(id)?.workflow;
+      if (at) emitter.item({ workflow: at, id: parseItemId(id) }, event);
+    },
+    traceRequest: (request, work) => trace.request(request, work),
+  });
+  if (gateway !== null) emitter.subscribe(gateway.subscriber);
+  const resumed = gateway === null ? [] : open.filter((item) => item.state === 'resumed');
+  if (resumed.length > 0) {
+    const { readPastCosts } = await import('./past-costs.ts');
+    const past = await readPastCosts(paths, config.prices);
+    for (const { id } of resumed) gateway?.addEarlier(id, past.paidUsd(id));
+  }
+
+  const prefixer = options.prefixer((label, _stream, line) => {
+    const item = itemOfLabel(label);
+    if (item !== null) files.printed(item.workflow, item.id, line);
+  });
+  const coordinator = new ParallelCoordinator({
+    task: pipeline.stages[0].task,
+    parallel: plan.parallel,
+    worker: {
+      script: join(packageRoot(), 'dist', 'worker.js'),
+      env: { ...project.childEnv, ...trace.environment },
+      cwd: paths.repository,
+      compileCache: compiledCodeFolder(),
+    },
+    maxRetries: config.bounds.maxRetries,
+    timeoutMs: config.bounds.timeoutMs,
+    idleTimeoutMs: config.bounds.idleTimeoutMs,
+    globalTimeoutMs: config.bounds.globalTimeoutMs,
+    haltAfter: options.haltAfter,
+    onEvent: (key, event) => emitter.item(itemOf(key), event),
+    onHalt: ({ failures, cause }) =>
+      emitter.run({ type: 'warning', text: `${failures} failure(s), the last one ${cause}: nothing new is started.` }),
+    onCycle: (ids) => warn(cycleNote(ids)),
+    claim: (key) => {
+      const item = itemOf(key);
+      const lock = acquireLock(paths.lock(item.workflow, item.id), item, new Date().toISOString());
+      return () => lock.release();
+    },
+    // Of several items, one that another run is at can wait its turn; for one alone a person should know at once.
+    claimWaitMs: open.length > 1 ? config.bounds.timeoutMs : 0,
+    alreadyDone: (key) => doneElsewhere(itemOf(key), project, pipeline),
+    isWaiting: (key) => gateway?.isWaiting(itemOf(key).id) ?? false,
+    mayStart: () => gateway?.hasQuota() ?? true,
+    attachOutput: (key, { stdout, stderr }) => {
+      const item = itemOf(key);
+      return prefixer.attach(labelOf(item.workflow, item.id), stdout, stderr);
+    },
+    nameOf: (key) => itemOf(key).id,
+    traceAttempt: (key, attempt) => trace.attempt(itemOf(key), attempt),
+    runTag: runId,
+  });
+  emitter.subscribe((event) => {
+    // A key may have quota again.
+    if (event.type === 'pool-resumed' || event.type === 'gateway-call') coordinator.poke();
+  });
+  disk.onFault((problem) => {
+    const { message, hint } = wordingOf(problem);
+    emitter.run({ type: 'warning', text: `${message} Nothing new is started. ${hint ?? ''}`.trimEnd() });
+    coordinator.halt({ problem, retry: 'permanent' });
+  });
+  coordinator.warmUp(open.length);
+
+  const watch = followInterrupts(interrupt, coordinator, emitter);
+  for (const item of plan.items) {
+    const end = await endedAlready(item, project, pipeline);
+    if (end !== null) emitter.item(item, { type: 'item-finished', ...end });
+  }
+  const stages: StageOptions = { project, pipeline, accessOf: (id) => gateway?.access(id) ?? null };
+  try {
+    const first = open.map((item) => coordinatedItem(item, item, stages));
+    await Promise.race([coordinator.run(first, { next: (end) => nextStage(end, stages) }), watch.killed]);
+    // Killed, and not heard of since.
+    for (const { id, workflow: at, status } of state.items.values()) {
+      const end = { attempts: 1, durationMs: 0, ...outcomeAsEnd({ error: toErrorRecord(interrupt.polite.reason) }) };
+      if (status === null && at) emitter.item({ workflow: at, id: parseItemId(id) }, { type: 'item-finished', ...end });
+    }
+  } finally {
+    watch.dispose();
+    await Promise.race([gateway?.close(), watch.killed]);
+  }
+
+  // From here on the outcome is settled: a signal can't change it, and no event comes after `run-finished`.
+  watch.settle();
+  const summary = await outcomeOf(options, state, { runId, startedAt });
+  await trace.close({ exitCode: summary.exitCode, giveUp: interrupt.now });
+  const unstored = await storeSummary(paths.base, runPaths, record, mask(`${JSON.stringify(summary, null, 2)}\n`));
+  if (unstored !== null) emitter.run({ type: 'warning', text: wordingOf(unstored).message });
+  const { exitCode } = summary;
+  emitter.run({ type: 'run-finished', runId, exitCode, durationMs: systemClock.now() - startedMs });
+  files.close();
+  return summary;
+}
+
+/** Says the same thing once. */
+function createWarn(emitter: Emitter): (text: string) => void {
+  const warned = new Set<string>();
+  return (text) => {
+    if (!warned.has(text)) emitter.run({ type: 'warning', text });
+    warned.add(text);
+  };
+}
