@@ -1,9 +1,9 @@
 import { Argument, Command, Option } from 'commander';
 import { AgentosError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { addBatchFlags, addResumeFlags } from './batch-flag-options.ts';
+import type { PipelineName } from '../core/paths.ts';
 import type { DecideFlags } from './commands/decide.ts';
-import { addPlaceFlags } from './place-flag-options.ts';
+import { addBatchFlags, addPlaceFlags, addResumeFlags } from './flags.ts';
 import { version } from './version.ts';
 
 /**
@@ -34,35 +34,31 @@ export function createProgram(): Command {
       .showSuggestionAfterError(false)
       .addHelpText('after', `\nExamples:\n${examples.map((example) => `  ${example}`).join('\n')}`);
 
+  const batch = (name: PipelineName) => async (ids: string[], flags: unknown) => {
+    const { batchCommand } = await import('./commands/batch.ts');
+    process.exitCode = await batchCommand(name, ids, flags);
+  };
+
   const lld = command('lld', 'an issue becomes a reviewed low-level design (LLD)', [
     'agentos lld 42                     one issue: issues/42.md becomes docs/lld/LLD-42.md',
     'agentos lld --all --dry-run        what would be done, and what it could cost at most',
     'agentos lld --all --parallel 4     four issues at a time',
     'agentos lld --ids 42 57 --max-rounds 5 --reviewer google:gemini-3.1-pro-preview',
   ]).argument('[ids...]', 'exactly these issues');
-  addBatchFlags(lld).action(async (ids: string[], flags: unknown) => {
-    const { lldCommand } = await import('./commands/lld.ts');
-    process.exitCode = await lldCommand(ids, flags);
-  });
+  addBatchFlags(lld).action(batch('lld'));
 
   const issue = command('issue', 'an idea brief becomes a reviewed issue', [
     'agentos issue dark-mode            briefs/dark-mode.md becomes the next free issues/<number>.md',
     'agentos issue --all --parallel 3',
   ]).argument('[briefs...]', 'exactly these briefs');
-  addBatchFlags(issue).action(async (briefs: string[], flags: unknown) => {
-    const { issueCommand } = await import('./commands/issue.ts');
-    process.exitCode = await issueCommand(briefs, flags);
-  });
+  addBatchFlags(issue).action(batch('issue'));
 
   const implement = command('implement', 'an approved LLD becomes a tested branch, test first', [
     'agentos implement 42               docs/lld/LLD-42.md becomes the branch agentos/42-…',
     'agentos implement --all --parallel 3 --implementer claude-code',
     'agentos implement --all --dry-run  the order, and which items change the same files',
   ]).argument('[ids...]', 'exactly these items');
-  addBatchFlags(implement).action(async (ids: string[], flags: unknown) => {
-    const { implementCommand } = await import('./commands/implement.ts');
-    process.exitCode = await implementCommand(ids, flags);
-  });
+  addBatchFlags(implement).action(batch('implement'));
 
   const run = command('run', 'the whole way: LLD, then implementation', [
     'agentos run 42                     issues/42.md becomes a tested branch',
@@ -71,10 +67,7 @@ export function createProgram(): Command {
   ])
     .argument('[ids...]', 'exactly these issues')
     .addOption(new Option('--until <stage>', 'how far').choices(['lld', 'implement']).default('implement'));
-  addBatchFlags(run).action(async (ids: string[], flags: unknown) => {
-    const { runCommand } = await import('./commands/run.ts');
-    process.exitCode = await runCommand(ids, flags);
-  });
+  addBatchFlags(run).action(batch('run'));
 
   const resume = command(
     'resume',

@@ -69,7 +69,7 @@ test('what --version loads holds no library but the parser of the command line',
   expect(all.length).toBeLessThan(250_000);
 });
 
-test.each(['check', 'lld', 'implement'])('%s loads libraries only when it uses them', (command) => {
+test.each(['check', 'batch'])('%s loads libraries only when it uses them', (command) => {
   const all = [...loadedBy(`commands/${command}.js`).values()].join('\n');
   expect(all).toContain('getBuiltinModule');
   // Each would cost tens of milliseconds at every start.
@@ -121,7 +121,7 @@ const mistakes: [args: string[], what: string | RegExp, todo: string | RegExp][]
   [['lld', '137', '--max-rounds', '0'], "argument '0' is invalid.", 'Write a whole number from 1 to 20.'],
   [['lld', '137', '--max-retries', '-1'], "argument '-1' is invalid.", 'Write a whole number from 0 to 20.'],
   [['lld', '137', '--max-cost', '0'], "argument '0' is invalid.", 'Write an amount in USD above zero'],
-  [['lld', '137', '--quiet', '--verbose'], '--quiet and --verbose exclude each other.', 'Leave one of them away.'],
+  [['lld', '137', '--quiet', '--verbose'], '--quiet and --verbose exclude each other.', 'Remove one of them.'],
   [['lld', '137', '--offline', '--drafter', 'openai:x'], '--offline plays the recorded tour', 'Remove --offline'],
   [['lld', '137', '--drafter', 'nonsense'], '"nonsense" is not a model', 'Write provider:model'],
   [['lld', '137', '--drafter', 'anthropci:x'], 'did you mean anthropic:x?', 'Write provider:model'],

@@ -14,7 +14,7 @@ import { issueBatch } from '../../run/issue-batch.ts';
 import { createDirectorySource } from '../../source/directory.ts';
 import { isHashOf } from '../../source/port.ts';
 import { readItemId } from '../item-id.ts';
-import { placeFlagsOf, projectOf } from '../place-flags.ts';
+import { placeFlagsOf, projectOf } from '../request.ts';
 
 const schema = z.object({
   dryRun: z.boolean().optional(),

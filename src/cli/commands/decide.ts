@@ -8,7 +8,7 @@ import { decide, type Word } from '../../run/decide.ts';
 import { runIds } from '../../run/record.ts';
 import { lastRunOf } from '../../run/run-history.ts';
 import { readItemId } from '../item-id.ts';
-import { type PlaceFlags, projectOf } from '../place-flags.ts';
+import { type PlaceFlags, projectOf } from '../request.ts';
 
 export interface DecideFlags extends PlaceFlags {
   approve?: boolean;

@@ -8,7 +8,7 @@ import { tryKey } from '../../models/try-key.ts';
 import { createVendorAgents, trustCertificates } from '../../models/vendor-agents.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import type { Project } from '../../run/project.ts';
-import { type PlaceFlags, projectOf } from '../place-flags.ts';
+import { type PlaceFlags, projectOf } from '../request.ts';
 import { type Examined, examine } from './examination.ts';
 import { examineImplementing } from './examine-implementing.ts';
 

@@ -1,7 +1,7 @@
 import { EXIT } from '../../core/exit-code.ts';
 import { localTime } from '../../core/local-time.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
-import { type PlaceFlags, projectOf } from '../place-flags.ts';
+import { type PlaceFlags, projectOf } from '../request.ts';
 import { type KnownKey, knownKeys } from './known-keys.ts';
 
 export async function keysCommand(flags: PlaceFlags & { json?: boolean }): Promise<number> {

@@ -6,7 +6,7 @@ import { localTime } from '../../core/local-time.ts';
 import type { Paths } from '../../core/paths.ts';
 import { newestLogs, runUnderWay } from '../../run/run-history.ts';
 import { readItemId } from '../item-id.ts';
-import { type PlaceFlags, projectOf } from '../place-flags.ts';
+import { type PlaceFlags, projectOf } from '../request.ts';
 
 const POLL_MS = 200;
 /** Whether the item has ended is asked less often: it takes reading all events of the run. */

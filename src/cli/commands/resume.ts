@@ -7,9 +7,8 @@ import { MAX_PARALLEL } from '../../core/plan.ts';
 import { pipelineNamed } from '../../run/pipelines.ts';
 import { type RunRecord, readRecord, runIds } from '../../run/record.ts';
 import { type RunHistory, readRun } from '../../run/run-history.ts';
-import { type BatchRequest, parseBatchFlags, retryFlagsOf } from '../batch-flags.ts';
-import { projectOf } from '../place-flags.ts';
-import { emptySummary, runBatchCommand } from '../run-batch-command.ts';
+import { type BatchRequest, parseBatchFlags, projectOf, retryFlagsOf } from '../request.ts';
+import { emptySummary, runBatchCommand } from './batch.ts';
 
 const NO_ROLES = { drafter: undefined, reviewer: undefined, implementer: undefined };
 

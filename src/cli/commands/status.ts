@@ -8,7 +8,7 @@ import { detailOf, standings } from '../../run/item-standing.ts';
 import { runIds } from '../../run/record.ts';
 import { type RunHistory, readRun } from '../../run/run-history.ts';
 import { readItemId } from '../item-id.ts';
-import { type PlaceFlags, placeFlagsOf, projectOf } from '../place-flags.ts';
+import { type PlaceFlags, placeFlagsOf, projectOf } from '../request.ts';
 
 const SHOWN_RUNS = 5;
 

@@ -1,41 +1,29 @@
 import { availableParallelism } from 'node:os';
 import type { ConfigFlags } from '../core/config.ts';
-import { durationFlag } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
 import { flagWords } from '../core/shell-word.ts';
 import type { Until } from '../run/pipelines.ts';
+import { openProject, type Project } from '../run/project.ts';
+import { BOUND_FLAGS, ROLE_FLAGS } from './flags.ts';
 import { readItemId } from './item-id.ts';
-import { placeValues } from './place-flags.ts';
 
 const BARE_PARALLEL = 3;
 
 /** As the parser of the command line leaves them: its options check and convert what they are given. */
-interface BatchFlags {
+interface BatchFlags extends PlaceFlags {
   ids?: string[];
   all?: boolean;
   parallel?: string | true;
   dryRun?: boolean;
   halt?: string | true;
   json?: boolean;
-  timeout?: number;
-  globalTimeout?: number;
-  idleTimeout?: number;
-  maxRetries?: number;
-  maxRounds?: number;
-  maxCost?: number;
-  maxCostPerItem?: number;
   quiet?: boolean;
   verbose?: boolean;
-  drafter?: string;
-  reviewer?: string;
-  implementer?: string;
   offline?: boolean;
-  repo?: string;
-  baseDir?: string;
-  config?: string;
   until?: Until;
+  [setting: string]: unknown;
 }
 
 export interface BatchRequest {
@@ -45,7 +33,7 @@ export interface BatchRequest {
   haltAfter: number | null;
   json: boolean;
   level: 'quiet' | 'normal' | 'verbose';
-  place: { repo?: string; baseDir?: string; config?: string };
+  place: PlaceFlags;
   config: ConfigFlags;
   /** What a retry has to say again to mean the same. */
   retryFlags: string[];
@@ -61,8 +49,9 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
   const both = `agentos ${command} ${example}, or agentos ${command} --all`;
   if (flags.all && ids.length > 0) throw usage('Ids and --all exclude each other.', `Either ${both}`);
   if (!flags.all && ids.length === 0) throw usage('Which items?', `Either ${both}`);
-  if (flags.quiet && flags.verbose) throw usage('--quiet and --verbose exclude each other.', 'Leave one of them away.');
-  if (flags.offline && (flags.drafter ?? flags.reviewer ?? flags.implementer) !== undefined) {
+  if (flags.quiet && flags.verbose) throw usage('--quiet and --verbose exclude each other.', 'Remove one of them.');
+  const config = configOf(flags);
+  if (flags.offline && (config.drafter ?? config.reviewer ?? config.implementer) !== undefined) {
     throw usage(
       '--offline plays the recorded tour, so --drafter, --reviewer and --implementer have no place beside it.',
       'Remove --offline to work with models.',
@@ -76,22 +65,16 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
     json: flags.json ?? false,
     level: flags.quiet ? 'quiet' : flags.verbose ? 'verbose' : 'normal',
     place: definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config }),
-    config: {
-      drafter: flags.drafter,
-      reviewer: flags.reviewer,
-      implementer: flags.implementer,
-      offline: flags.offline,
-      maxRounds: flags.maxRounds,
-      maxRetries: flags.maxRetries,
-      timeoutMs: flags.timeout,
-      globalTimeoutMs: flags.globalTimeout,
-      idleTimeoutMs: flags.idleTimeout,
-      maxCostUsd: flags.maxCost,
-      maxCostPerItemUsd: flags.maxCostPerItem,
-    },
+    config: { ...config, offline: flags.offline },
     ...(flags.until === undefined ? {} : { until: flags.until }),
   };
   return { ...request, retryFlags: retryFlagsOf(request) };
+}
+
+/** `--max-cost` is `maxCost` to the parser. */
+function configOf(flags: BatchFlags): ConfigFlags {
+  const nameOf = (flag: string): string => flag.slice(2).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return Object.fromEntries([...ROLE_FLAGS, ...BOUND_FLAGS].map(({ name, setting }) => [setting, flags[nameOf(name)]]));
 }
 
 /** How many at once, and how many were asked for when that was more. */
@@ -124,20 +107,19 @@ export function retryFlagsOf({
   place,
   until,
 }: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until'>): string[] {
-  const duration = (ms: number | undefined): string | undefined => (ms === undefined ? undefined : durationFlag(ms));
+  const written = (flags: typeof BOUND_FLAGS): Record<string, string | number | undefined> =>
+    Object.fromEntries(
+      flags.map(({ name, setting, write }) => {
+        const value = config[setting];
+        if (typeof value === 'number' && write !== undefined) return [name, write(value)];
+        return [name, typeof value === 'boolean' ? undefined : value];
+      }),
+    );
   const values: Record<string, string | number | null | undefined> = {
-    '--drafter': config.drafter,
-    '--reviewer': config.reviewer,
-    '--implementer': config.implementer,
+    ...written(ROLE_FLAGS),
     '--parallel': parallel.workers === 1 ? undefined : parallel.workers,
     '--halt': haltAfter,
-    '--timeout': duration(config.timeoutMs),
-    '--global-timeout': duration(config.globalTimeoutMs),
-    '--idle-timeout': duration(config.idleTimeoutMs),
-    '--max-retries': config.maxRetries,
-    '--max-rounds': config.maxRounds,
-    '--max-cost': config.maxCostUsd,
-    '--max-cost-per-item': config.maxCostPerItemUsd,
+    ...written(BOUND_FLAGS),
     ...placeValues(place),
     // The whole way is what is meant without it.
     '--until': until === 'implement' ? undefined : until,
@@ -149,4 +131,25 @@ function definedOnly<T extends Record<string, string | undefined>>(values: T): {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: string;
   };
+}
+
+/** Flags that say where: every command that looks at a repository has them. */
+export interface PlaceFlags {
+  repo?: string;
+  baseDir?: string;
+  config?: string;
+}
+
+export function projectOf(place: PlaceFlags, flags: ConfigFlags = {}): Promise<Project> {
+  const { repo, baseDir, config } = place;
+  return openProject({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags });
+}
+
+export function placeValues(place: PlaceFlags): Record<string, string | undefined> {
+  return { '--repo': place.repo, '--base-dir': place.baseDir, '--config': place.config };
+}
+
+/** They have to be in every line to copy, to mean the same repository. */
+export function placeFlagsOf(place: PlaceFlags): string[] {
+  return flagWords(placeValues(place));
 }

@@ -1,25 +1,32 @@
-import { AgentosError, toErrorRecord } from '../core/errors.ts';
-import type { Subscriber } from '../core/events.ts';
-import { EXIT } from '../core/exit-code.ts';
-import { isItemId } from '../core/ids.ts';
-import type { Plan } from '../core/plan.ts';
-import type { Summary } from '../core/summary.ts';
-import { createGit } from '../git/git.ts';
-import { checkoutOf } from '../git/repository.ts';
-import type { Guide } from '../output/next-steps.ts';
-import { printPlan } from '../output/plan.ts';
-import { createRunOutput } from '../output/run-output.ts';
-import { printSummary } from '../output/summary.ts';
-import type { Pipeline } from '../run/pipeline.ts';
-import { planBatch } from '../run/plan-batch.ts';
-import type { Project } from '../run/project.ts';
-import { runPlan } from '../run/run.ts';
-import { sweep } from '../run/sweep.ts';
-import type { BatchRequest } from './batch-flags.ts';
-import { watchInterrupts } from './interrupt.ts';
-import { placeFlagsOf, projectOf } from './place-flags.ts';
-import { printProblem } from './problem.ts';
-import { version } from './version.ts';
+import { AgentosError, toErrorRecord } from '../../core/errors.ts';
+import type { Subscriber } from '../../core/events.ts';
+import { EXIT } from '../../core/exit-code.ts';
+import { isItemId } from '../../core/ids.ts';
+import type { PipelineName } from '../../core/paths.ts';
+import type { Plan } from '../../core/plan.ts';
+import type { Summary } from '../../core/summary.ts';
+import { createGit } from '../../git/git.ts';
+import { checkoutOf } from '../../git/repository.ts';
+import type { Guide } from '../../output/next-steps.ts';
+import { printPlan } from '../../output/plan.ts';
+import { createRunOutput } from '../../output/run-output.ts';
+import { printSummary } from '../../output/summary.ts';
+import type { Pipeline } from '../../run/pipeline.ts';
+import { pipelineNamed } from '../../run/pipelines.ts';
+import { planBatch } from '../../run/plan-batch.ts';
+import type { Project } from '../../run/project.ts';
+import { runPlan } from '../../run/run.ts';
+import { sweep } from '../../run/sweep.ts';
+import { watchInterrupts } from '../interrupt.ts';
+import { printProblem } from '../problem.ts';
+import { type BatchRequest, parseBatchFlags, placeFlagsOf, projectOf } from '../request.ts';
+import { version } from '../version.ts';
+
+/** `agentos lld`, `issue`, `implement` and `run`. */
+export async function batchCommand(name: PipelineName, positional: string[], rawFlags: unknown): Promise<number> {
+  const request = parseBatchFlags(name, positional, rawFlags);
+  return runBatchCommand(pipelineNamed(name, request.until), request);
+}
 
 /** What every batch command does with its flags: plan, and unless that is all, run and sum up. */
 export async function runBatchCommand(

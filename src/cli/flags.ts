@@ -1,0 +1,129 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import type { ConfigFlags } from '../core/config.ts';
+import { durationFlag, parseDuration } from '../core/duration.ts';
+
+/** A flag that overrides a setting of agentos.yaml for one run; a retry has to repeat it. */
+interface ConfigFlag {
+  name: string;
+  argument: string;
+  help: string;
+  setting: keyof ConfigFlags;
+  parse?: (text: string) => string | number;
+  /** As it is written on a command line. */
+  write?: (value: number) => string;
+}
+
+export const ROLE_FLAGS: readonly ConfigFlag[] = [
+  { name: '--drafter', argument: '<model>', help: 'who writes, as provider:model', setting: 'drafter' },
+  { name: '--reviewer', argument: '<model>', help: 'who reviews, as provider:model', setting: 'reviewer' },
+  {
+    name: '--implementer',
+    argument: '<model>',
+    help: 'who writes tests and code: provider:model, command:…, claude-code, codex or gemini-cli',
+    setting: 'implementer',
+  },
+];
+
+const time = { argument: '<duration>', parse: duration, write: durationFlag };
+
+export const BOUND_FLAGS: readonly ConfigFlag[] = [
+  { ...time, name: '--timeout', help: 'per item, e.g. 30m (default 1h)', setting: 'timeoutMs' },
+  {
+    ...time,
+    name: '--global-timeout',
+    help: 'for the whole run, e.g. 2h (default: none)',
+    setting: 'globalTimeoutMs',
+  },
+  { ...time, name: '--idle-timeout', help: 'without a sign of life, e.g. 90s (default 5m)', setting: 'idleTimeoutMs' },
+  {
+    name: '--max-retries',
+    argument: '<n>',
+    help: 'further attempts after a passing failure (default 3)',
+    setting: 'maxRetries',
+    parse: wholeNumber(0),
+  },
+  {
+    name: '--max-rounds',
+    argument: '<n>',
+    help: 'review rounds before a person is asked (default 3)',
+    setting: 'maxRounds',
+    parse: wholeNumber(1),
+  },
+  {
+    name: '--max-cost',
+    argument: '<usd>',
+    help: 'stop before the run costs more (default: no limit)',
+    setting: 'maxCostUsd',
+    parse: money,
+  },
+  {
+    name: '--max-cost-per-item',
+    argument: '<usd>',
+    help: 'stop an item before it costs more (default 20)',
+    setting: 'maxCostPerItemUsd',
+    parse: money,
+  },
+];
+
+/** The flags that every batch command shares. */
+export function addBatchFlags(command: Command): Command {
+  command
+    .option('--ids <id...>', 'exactly these items (the same as naming them as arguments)')
+    .option('--all', 'every pending item');
+  return addResumeFlags(command);
+}
+
+/** All of them but which items: a resumed run knows its own. */
+export function addResumeFlags(command: Command): Command {
+  command
+    .option('--parallel [n]', 'n items at once (bare: 3, or the number of cores if that is less; at most 10)')
+    .option('--dry-run', 'show the plan; start nothing, write nothing, call no model')
+    .option('--halt [n]', 'start nothing new after n failures (bare: 1; default: after 3 in a row with the same cause)')
+    .option('--json', 'stdout is JSON only: a line per event, the summary last; lines for people go to stderr');
+  addConfigFlags(command, BOUND_FLAGS);
+  command.option('--quiet', 'results only').option('--verbose', 'every step and file');
+  addConfigFlags(command, ROLE_FLAGS);
+  command.option(
+    '--offline',
+    'the recorded tour of agentos demo, no model; any other issue becomes a template that waits for one',
+  );
+  return addPlaceFlags(command);
+}
+
+function addConfigFlags(command: Command, flags: readonly ConfigFlag[]): void {
+  for (const { name, argument, help, parse = String } of flags) command.option(`${name} ${argument}`, help, parse);
+}
+
+/** Flags that say where: every command that looks at a repository has them. */
+export function addPlaceFlags(command: Command): Command {
+  return command
+    .option('--repo <dir>', 'target repository (default: the one around the current directory)')
+    .option('--base-dir <dir>', 'state folder (default: .agentos in the repository, or AGENTOS_HOME)')
+    .option('--config <file>', 'configuration (default: agentos.yaml in the repository)');
+}
+
+function duration(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === null) throw new InvalidArgumentError('Write a duration such as 90s, 30m or 2h (at most 24 days).');
+  return ms;
+}
+
+/** The same bounds as in agentos.yaml. */
+const MOST_ROUNDS_OR_RETRIES = 20;
+
+function wholeNumber(least: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < least || value > MOST_ROUNDS_OR_RETRIES) {
+      throw new InvalidArgumentError(`Write a whole number from ${least} to ${MOST_ROUNDS_OR_RETRIES}.`);
+    }
+    return value;
+  };
+}
+
+function money(text: string): number {
+  const value = Number(text.replace(/^\$/, ''));
+  if (!/^\$?\d*\.?\d+$/.test(text) || !(value > 0))
+    throw new InvalidArgumentError('Write an amount in USD above zero, such as 2.50.');
+  return value;
+}
