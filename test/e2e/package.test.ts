@@ -18,6 +18,7 @@ let folder: string;
 let project: string;
 let home: string;
 let packed: string[];
+let tarball: string;
 
 function inProject(command: string, args: string[], cwd = project): Promise<{ stdout: string; stderr: string }> {
   return inFolder(command, args, cwd, BIN);
@@ -51,8 +52,9 @@ beforeAll(async () => {
   );
   const [{ filename, files }] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }];
   packed = files.map(({ path }) => path);
+  tarball = join(folder, filename);
   await writeFile(join(project, 'package.json'), '{ "name": "empty", "private": true, "type": "module" }\n');
-  await inProject('npm', ['install', '--offline', '--no-audit', '--no-fund', join(folder, filename)]);
+  await inProject('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball]);
 });
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -77,6 +79,19 @@ test('the installed command runs', async () => {
   const { version } = JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8')) as { version: string };
   const { stdout } = await inProject(join(project, 'node_modules', '.bin', 'agentos'), ['--version']);
   expect(stdout.trim()).toBe(version);
+});
+
+test('npx runs the tour without an installation, in any folder', { timeout: 120_000 }, async () => {
+  const empty = join(folder, 'empty folder');
+  await mkdir(empty);
+  const { stdout } = await inProject(
+    'npm',
+    ['exec', '--yes', '--offline', `--package=${tarball}`, '--', 'agentos', 'demo'],
+    empty,
+  );
+  expect(stdout).toContain('Total: 2 items (2 succeeded)');
+  expect(await readdir(empty)).toEqual(['agentos-demo']);
+  expect(await readdir(home)).toEqual([]);
 });
 
 test('CommonJS can require the library', async () => {
