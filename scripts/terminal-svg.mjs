@@ -40,7 +40,7 @@ export function svgOf(frames, { columns, rows }, title) {
     rules.push(`#f${index}{animation-name:k${index}}`);
   });
   const definitions = [...lines].map(([line, id]) => `<g id="${id}">${line}</g>`);
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="A recording of a terminal: ${escape(title)}">
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="A terminal: ${escape(title)}">
 <style>
 text{font:${FONT_SIZE}px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#${NORMAL};white-space:pre}
 .b{font-weight:bold}.d{opacity:.6}

@@ -1,7 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { oldNodeMessage } from '../../src/cli/node-version.ts';
@@ -73,6 +73,20 @@ test('the package holds what is built, the documents and the examples, and nothi
     const text = (await readFile(join(installed, path), 'utf8')).replaceAll('/var/tmp/agentos-', '');
     for (const place of [join(PROJECT, '/'), join(tmpdir(), 'agentos')]) expect(text.includes(place), path).toBe(false);
   }
+});
+
+test('every link in its documents leads to a file of the package', async () => {
+  const broken: string[] = [];
+  for (const document of packed.filter((path) => path.endsWith('.md') && !path.startsWith('examples/demo/'))) {
+    const text = (await readFile(join(PROJECT, document), 'utf8')).replace(/```[\s\S]*?```|`[^`\n]*`/g, '');
+    for (const [, target = ''] of text.matchAll(/\]\(([^)\s#]+)[^)]*\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      const path = join(dirname(document), target);
+      if (!packed.some((file) => file === path || file.startsWith(join(path, '/'))))
+        broken.push(`${document}: ${target}`);
+    }
+  }
+  expect(broken).toEqual([]);
 });
 
 test('the installed command runs', async () => {
