@@ -1,0 +1,104 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { testFolder } from '../../test/support/folder.ts';
+import type { CoordinatedEnd } from '../coordinator/coordinator.ts';
+import { parseItemId } from '../core/ids.ts';
+import type { ItemStatus } from '../core/item.ts';
+import { pathsOf, type WorkflowName } from '../core/paths.ts';
+import type { PlannedItem } from '../core/plan.ts';
+import { coordinatedItem, endedAlready, isOpen, nextStage, type StageOptions, stagesAhead } from './pipeline.ts';
+import { pipelineNamed } from './pipelines.ts';
+import type { Project } from './project.ts';
+
+const ID = parseItemId('42');
+const BOTH = pipelineNamed('run');
+
+function planned(part: Partial<PlannedItem> = {}): PlannedItem {
+  return {
+    id: ID,
+    workflow: 'lld',
+    title: 'Add a number',
+    state: 'new',
+    fromStep: null,
+    reusedSteps: 0,
+    error: null,
+    files: [],
+    after: [],
+    exclusive: [],
+    replaces: null,
+    ...part,
+  };
+}
+
+async function options(lld: string | null): Promise<StageOptions> {
+  const root = await testFolder();
+  const paths = pathsOf(root, join(root, '.agentos'));
+  await mkdir(dirname(paths.lld(ID)), { recursive: true });
+  if (lld !== null) await writeFile(paths.lld(ID), lld);
+  return { project: { paths } as Project, pipeline: BOTH, accessOf: () => null };
+}
+
+const end = (workflow: WorkflowName, status: ItemStatus): CoordinatedEnd => ({
+  id: `${workflow}-42`,
+  status,
+  attempts: 1,
+  durationMs: 0,
+  reason: null,
+  error: null,
+  outputs: [],
+});
+
+test('nothing is needed for stages that all items are past', () => {
+  const ahead = (...items: PlannedItem[]): string[] => stagesAhead(BOTH, items).map(({ workflow }) => workflow);
+  expect(ahead(planned())).toEqual(['lld', 'implement']);
+  expect(ahead(planned({ workflow: 'implement' }))).toEqual(['implement']);
+  expect(ahead(planned({ workflow: 'implement' }), planned())).toEqual(['lld', 'implement']);
+  expect(ahead()).toEqual([]);
+});
+
+test('a stage announces the one that follows, so that others can come after it', async () => {
+  const stages = await options(null);
+  expect(coordinatedItem(planned(), planned({ after: ['7'] }), stages)).toMatchObject({
+    id: 'lld-42',
+    after: ['lld-7'],
+    announces: 'implement-42',
+  });
+  const last = coordinatedItem(planned({ workflow: 'implement' }), planned({ after: ['7'] }), stages);
+  expect(last).toMatchObject({ id: 'implement-42', after: ['implement-7'] });
+  expect(last.announces).toBeUndefined();
+});
+
+test('what an approved design changes and builds on decides when its implementation may start', async () => {
+  const lld = '# 42\n\n### 2.1 Files Changed\n\n| File | Change Type |\n| --- | --- |\n| `src/a.ts` | Modify |\n';
+  const stages = await options(lld);
+  expect(nextStage(end('lld', 'succeeded'), stages)).toMatchObject([{ id: 'implement-42', exclusive: ['src/a.ts'] }]);
+  for (const status of ['discuss', 'failed', 'cancelled', 'skipped'] as const)
+    expect(nextStage(end('lld', status), stages)).toEqual([]);
+  expect(nextStage(end('implement', 'succeeded'), stages)).toEqual([]);
+});
+
+test('a design that can’t be read holds nothing up: its own stage refuses it', async () => {
+  expect(nextStage(end('lld', 'succeeded'), await options(null))).toMatchObject([{ exclusive: [], after: [] }]);
+});
+
+test('items that need no worker end at once', async () => {
+  const { project, pipeline } = await options(null);
+  const error = { problem: { code: 'internal', detail: 'x' }, retry: 'permanent' } as const;
+  expect(await endedAlready(planned({ state: 'unreadable', error }), project, pipeline)).toMatchObject({
+    status: 'failed',
+    attempts: 0,
+    error,
+  });
+  expect(await endedAlready(planned({ state: 'dropped' }), project, pipeline)).toMatchObject({ status: 'skipped' });
+  expect(await endedAlready(planned({ state: 'done' }), project, pipeline)).toMatchObject({
+    status: 'skipped',
+    outputs: [project.paths.lld(ID)],
+  });
+  expect(await endedAlready(planned(), project, pipeline)).toBeNull();
+  expect([planned(), planned({ state: 'resumed' }), planned({ state: 'done' })].map(isOpen)).toEqual([
+    true,
+    true,
+    false,
+  ]);
+});
