@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ISSUE, lldFor, review } from '../support/models.ts';
 import { agentos, type Ended, PROJECT, type ProgramOptions, startAgentos } from '../support/program.ts';
@@ -183,4 +185,10 @@ test('a run that was killed is interrupted, not running, and its items say where
     ],
   });
   await repository.write('go', '');
+
+  // An issue that is gone does not keep the others from being resumed.
+  await rm(join(repository.root, 'issues/43.md'));
+  const resumed = await agentos(['resume'], optionsOf(repository));
+  expect(resumed.code, resumed.stdout).toBe(0);
+  expect(resumed.stderr).toBe('Skipping 43: issues/43.md is gone.\n');
 });

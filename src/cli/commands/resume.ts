@@ -1,8 +1,10 @@
+import { existsSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { z } from 'zod';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
-import type { Paths } from '../../core/paths.ts';
+import type { Paths, PipelineName } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
 import { pipelineNamed } from '../../run/pipelines.ts';
 import { type RunRecord, readRecord, runIds } from '../../run/record.ts';
@@ -31,14 +33,25 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
   }
   const { history, record } = found;
   const { runId, workflow } = history;
-  const ids = history.items.filter((item) => !DONE.has(item.status)).map((item) => parseItemId(item.id));
+  const left = history.items.filter((item) => !DONE.has(item.status)).map((item) => parseItemId(item.id));
+  const gone = workflow === 'implement' ? [] : left.filter((id) => !existsSync(sourceOf(paths, workflow, id)));
+  for (const id of gone)
+    process.stderr.write(`Skipping ${id}: ${relative(paths.repository, sourceOf(paths, workflow, id))} is gone.\n`);
+  const ids = left.filter((id) => !gone.includes(id));
   if (ids.length === 0) {
-    (given.json ? process.stderr : process.stdout).write(`Nothing to do: every item of ${runId} is done.\n`);
+    (given.json ? process.stderr : process.stdout).write(
+      `Nothing to do: every item of ${runId} is done${gone.length > 0 ? ', or gone' : ''}.\n`,
+    );
     if (given.json)
       process.stdout.write(`${JSON.stringify(emptySummary({ workflow, parallel: given.parallel.workers }))}\n`);
     return EXIT.ok;
   }
   return runBatchCommand(pipelineNamed(workflow, record.request.until), requestOf(given, record, ids, rawFlags), runId);
+}
+
+/** The file that an item of this kind of run is made from. */
+function sourceOf(paths: Paths, workflow: PipelineName, id: ItemId): string {
+  return workflow === 'issue' ? join(paths.briefs, `${id}.md`) : paths.issue(id);
 }
 
 /** A run that was killed in its first moment, or whose folder was deleted under it, has no record to resume. */
