@@ -18,7 +18,6 @@ export { type BatchTask, type BatchTaskContext, PermanentError } from './library
 export { CredentialCoordinator, type Reservation } from './library/credential-coordinator.ts';
 export { runBatch } from './library/run-batch.ts';
 export { workerScript } from './library/worker-script.ts';
-export { type Attachment, OutputPrefixer, type OutputPrefixerOptions } from './output/prefixer.ts';
-export { type Sink, sinkOf } from './output/sink.ts';
+export { type Attachment, OutputPrefixer, type OutputPrefixerOptions, type Sink, sinkOf } from './output/prefixer.ts';
 export type { ExportReference, TaskReference, TaskResult } from './worker/protocol.ts';
 export type { Task, TaskContext } from './worker/task.ts';

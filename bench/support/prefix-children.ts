@@ -1,7 +1,6 @@
 // The program under measurement: starts the same command so many times and prefixes what the children print.
 import { spawn } from 'node:child_process';
-import { OutputPrefixer } from '../../src/output/prefixer.ts';
-import { sinkOf } from '../../src/output/sink.ts';
+import { OutputPrefixer, sinkOf } from '../../src/output/prefixer.ts';
 
 const [count, command = '', ...mask] = process.argv.slice(2);
 

@@ -1,11 +1,14 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createMask, MASK, maskedForms } from './mask.ts';
+import { createFingerprintMask, createMask, fingerprintsOf, MASK, maskedForms, secretRegions } from './mask.ts';
 import { Secret } from './secret.ts';
 
+const maskOf = (...secrets: string[]): ((text: string) => string) =>
+  createMask(secrets.map((value) => new Secret(value)));
+
 test('a secret is masked as it is, inside JSON and in a URL', () => {
-  const mask = createMask([new Secret('pa"ss wörd')]);
   const url = `https://host/?key=${encodeURIComponent('pa"ss wörd')}`;
-  expect(mask(`pa"ss wörd ${JSON.stringify({ key: 'pa"ss wörd' })} ${url}`)).toBe(
+  expect(maskOf('pa"ss wörd')(`pa"ss wörd ${JSON.stringify({ key: 'pa"ss wörd' })} ${url}`)).toBe(
     `${MASK} {"key":"${MASK}"} https://host/?key=${MASK}`,
   );
 });
@@ -17,4 +20,52 @@ test('a short dummy is not maskable, so ordinary words stay', () => {
 
 test('a value with half a surrogate pair is no reason to fail', () => {
   expect(maskedForms(['12345678\uD800'])).toContain('12345678\uD800');
+});
+
+test('secrets that overlap or contain each other are one region: no end of one is left', () => {
+  expect(maskOf('abcd1234', '1234efgh', 'cd12')('--abcd1234efgh--')).toBe(`--${MASK}--`);
+  expect(createFingerprintMask(fingerprintsOf(['abcd1234', '1234efgh']))('--abcd1234efgh--')).toBe(`--${MASK}--`);
+});
+
+test('what is hidden is exactly what a plain search for each secret finds', () => {
+  const text = fc.string({ unit: fc.constantFrom('a', 'b', '1', 'é'), maxLength: 200 });
+  const word = fc.string({ unit: fc.constantFrom('a', 'b', '1', 'é'), minLength: 4, maxLength: 12 });
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 6 }), text, (secrets, shown) => {
+      const expected = new Set<number>();
+      for (const form of maskedForms(secrets)) {
+        for (let at = 0; at + form.length <= shown.length; at++) {
+          if (shown.startsWith(form, at)) for (let n = 0; n < form.length; n++) expected.add(at + n);
+        }
+      }
+      const found = secretRegions(shown, maskedForms(secrets));
+      const hidden = found.flatMap(({ start, end }) => Array.from({ length: end - start }, (_, n) => start + n));
+      expect(new Set(hidden)).toEqual(expected);
+      expect(hidden).toHaveLength(expected.size);
+      for (const [n, { start }] of found.entries()) if (n > 0) expect(start).toBeGreaterThan(found[n - 1]?.end ?? 0);
+    }),
+  );
+});
+
+test('a fingerprint masks exactly what the secret itself would', () => {
+  const secret = fc.stringMatching(/^[a-z0-9-]{8,24}$/);
+  fc.assert(
+    fc.property(fc.array(secret, { minLength: 1, maxLength: 3 }), fc.array(fc.string()), (secrets, pieces) => {
+      const text = pieces.flatMap((piece, index) => [piece, secrets[index % secrets.length] ?? '']).join('');
+      const fingerprints: unknown = JSON.parse(JSON.stringify(fingerprintsOf(secrets)));
+      const masked = createFingerprintMask(fingerprints as ReturnType<typeof fingerprintsOf>)(text);
+      expect(masked).toBe(maskOf(...secrets)(text));
+    }),
+  );
+});
+
+test('a fingerprint does not hold the secret', () => {
+  expect(JSON.stringify(fingerprintsOf(['sk-ant-0123456789']))).not.toContain('0123456789');
+});
+
+test('text without a secret stays as it is', () => {
+  for (const mask of [maskOf('sk-ant-0123456789'), createFingerprintMask(fingerprintsOf(['sk-ant-0123456789']))]) {
+    expect(mask('nothing here')).toBe('nothing here');
+    expect(mask('')).toBe('');
+  }
 });

@@ -1,7 +1,6 @@
 import { Readable, Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { OutputPrefixer } from './prefixer.ts';
-import { type Sink, sinkOf } from './sink.ts';
+import { OutputPrefixer, type Sink, sinkOf } from './prefixer.ts';
 
 /** Full after every write until it is told to go on. */
 class SlowSink implements Sink {
@@ -122,28 +121,12 @@ test('when the sink is gone, streams are still read to their end and heard by th
   expect(heard).toBe(20);
 });
 
-test('memory is lent only to a sink that is done with it at once', async () => {
-  const written: Buffer[] = [];
-  let isIdle = true;
-  const prefixer = new OutputPrefixer({
-    colour: false,
-    isIdle: () => isIdle,
-    write: (chunk) => {
-      written.push(chunk);
-      isIdle = false;
-    },
-  });
-  await prefixer.attach('X', Readable.from(['a\n', 'b\n', 'c\n'].map((line) => Buffer.from(line))), null).done;
-  expect(written.map(String)).toEqual(['[X] a\n', '[X] b\n', '[X] c\n']);
-});
-
 test('a stream as a sink: full until it drains, gone when it is closed', async () => {
   const pending: (() => void)[] = [];
   const stream = new Writable({ highWaterMark: 4, write: (_chunk, _encoding, done) => void pending.push(done) });
   const sink = sinkOf(stream);
   await sink.drained();
   expect(sink.write(Buffer.from('longer than four'))).toBe(false);
-  expect(sink.isIdle()).toBe(false);
   const drained = sink.drained();
   pending.pop()?.();
   await drained;

@@ -1,12 +1,18 @@
-import type { Readable } from 'node:stream';
-import { LineSplitter } from './line-splitter.ts';
-import { createPrefix, PrefixedLines } from './prefixed-lines.ts';
-import { SecretFinder } from './secret-finder.ts';
-import type { Sink } from './sink.ts';
+import type { Readable, Writable } from 'node:stream';
+import { AgentosError } from '../core/errors.ts';
+import { maskedForms } from '../core/mask.ts';
+import { type LineRules, ShownLines, toByteString } from './shown-lines.ts';
 import { paintLabel, printable } from './terminal.ts';
-import { fromByteString, type LineRules } from './unfinished-line.ts';
 
 type StreamName = 'stdout' | 'stderr';
+
+/** Where finished lines go. */
+export interface Sink {
+  /** Takes whole lines. False: its buffer is full, and nothing is written until `drained`. Never throws. */
+  write(chunk: Buffer): boolean | void;
+  /** Settles when the sink takes more; a rejection says that it never will. */
+  drained?(): Promise<void>;
+}
 
 export interface OutputPrefixerOptions extends Sink {
   /** Values that must never be seen. */
@@ -22,7 +28,7 @@ export interface OutputPrefixerOptions extends Sink {
 export interface Attachment {
   /** All that the two streams said has been handed to the sink. Never rejects: a stream that fails has ended. */
   readonly done: Promise<void>;
-  /** Shows what is there and listens no more; what still comes is read and dropped, so that no child blocks on it. */
+  /** Shows what is there and stops listening; later output is read and dropped, so that no child blocks on it. */
   detach(): void;
 }
 
@@ -39,9 +45,8 @@ const ENDS = ['end', 'close', 'error'];
 export class OutputPrefixer {
   readonly #options: OutputPrefixerOptions;
   readonly #rules: LineRules;
-  readonly #lines: PrefixedLines;
   readonly #streams = new Set<Readable>();
-  /** Streams whose errors are heard after a detach too: a worker's are attached again for each of its items. */
+  /** Streams that have an error handler for good: a worker's are attached again for each of its items. */
   readonly #guarded = new WeakSet<Readable>();
   #full = false;
   #gone = false;
@@ -49,11 +54,10 @@ export class OutputPrefixer {
   constructor(options: OutputPrefixerOptions) {
     this.#options = options;
     this.#rules = {
-      secrets: new SecretFinder(options.mask ?? []),
+      secrets: maskedForms(options.mask ?? []).map(toByteString),
       colour: options.colour,
       maxLineBytes: options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES,
     };
-    this.#lines = new PrefixedLines(this.#rules);
   }
 
   attach(label: string, stdout: Readable | null, stderr: Readable | null): Attachment {
@@ -68,41 +72,27 @@ export class OutputPrefixer {
 
   /** A line of our own; several if the text has several. */
   line(label: string, text: string): void {
-    this.#splitter(label).push(Buffer.from(text.endsWith('\n') ? text : `${text}\n`));
-    this.#write();
+    this.#write(this.#linesOf(label).push(Buffer.from(text.endsWith('\n') ? text : `${text}\n`)));
   }
 
-  #splitter(label: string, onLine?: (line: string) => void): LineSplitter {
-    const prefix = createPrefix(`${paintLabel(this.#options, label, `[${printable(label).replaceAll('\n', ' ')}]`)} `);
-    const lines = this.#lines;
-    return new LineSplitter(this.#rules, {
-      line({ shown, plain }) {
-        lines.line(prefix, shown);
-        onLine?.(fromByteString(plain));
-      },
-      block(bytes, from, last) {
-        const before = lines.length;
-        const next = lines.block(prefix, bytes, from, last);
-        if (onLine) for (const line of lines.textSince(before, prefix)) onLine(line);
-        return next;
-      },
-    });
+  #linesOf(label: string, onLine?: (line: string) => void): ShownLines {
+    const prefix = paintLabel(this.#options, label, `[${printable(label).replaceAll('\n', ' ')}]`);
+    return new ShownLines(this.#rules, `${prefix} `, onLine);
   }
 
   #follow(label: string, name: StreamName, stream: Readable | null): Attachment {
     if (!stream || stream.destroyed || stream.readableEnded)
       return { done: Promise.resolve(), detach: () => undefined };
     const { onLine } = this.#options;
-    const splitter = this.#splitter(label, onLine && ((line) => onLine(label, name, line)));
+    const lines = this.#linesOf(label, onLine && ((line) => onLine(label, name, line)));
     const { promise: done, resolve } = Promise.withResolvers<void>();
     let isOpen = true;
     const take = (chunk: Buffer | string): void => {
-      splitter.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
-      this.#write();
-      // The one that was read goes to the end of the queue: after a pause, each has its turn.
+      this.#write(lines.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk));
+      // To the end of the queue: after a pause, each stream has its turn.
       this.#streams.delete(stream);
       this.#streams.add(stream);
-      // Node resumes a child's streams by itself when the child exits; a grandchild may go on writing to them.
+      // Node resumes a child's streams by itself when the child exits, while a grandchild may still write to them.
       if (this.#full) stream.pause();
     };
     const detach = (): void => {
@@ -111,8 +101,7 @@ export class OutputPrefixer {
       this.#streams.delete(stream);
       for (const event of ENDS) stream.off(event, detach);
       stream.off('data', take);
-      splitter.end();
-      this.#write();
+      this.#write(lines.end());
       stream.resume();
       resolve();
     };
@@ -126,30 +115,43 @@ export class OutputPrefixer {
     return { done, detach };
   }
 
-  #write(): void {
-    const { bytes } = this.#lines;
-    if (bytes.length === 0) return;
-    const hasRoom = this.#gone || this.#hand(bytes);
-    this.#lines.clear();
+  #write(lines: string): void {
+    if (lines === '' || this.#gone) return;
+    const hasRoom = this.#options.write(Buffer.from(lines, 'latin1')) !== false;
     if (hasRoom || this.#full || !this.#options.drained) return;
     this.#full = true;
     for (const stream of this.#streams) stream.pause();
-    const goOn = (gone: boolean): void => {
+    const resume = (gone: boolean): void => {
       this.#gone = gone;
       this.#full = false;
       for (const stream of this.#streams) stream.resume();
     };
     this.#options.drained().then(
-      () => goOn(false),
-      () => goOn(true),
+      () => resume(false),
+      () => resume(true),
     );
   }
+}
 
-  /** The sink gets the memory itself if it is known to be done with it at once, and a copy otherwise. */
-  #hand(bytes: Buffer): boolean {
-    const isAtOnce = this.#options.isIdle?.() === true;
-    const hasRoom = this.#options.write(isAtOnce ? bytes : Buffer.from(bytes)) !== false;
-    if (isAtOnce && !this.#options.isIdle?.()) this.#lines.giveAway();
-    return hasRoom;
-  }
+/** A stream as a sink. One that was closed never drains, so nothing waits for it. */
+export function sinkOf(stream: Writable): Required<Sink> {
+  return {
+    write: (chunk) => stream.write(chunk),
+    drained: () => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const settle = (): void => {
+        for (const event of ['drain', 'close', 'error']) stream.off(event, settle);
+        if (stream.writable) resolve();
+        else reject(closed(stream.errored));
+      };
+      for (const event of ['drain', 'close', 'error']) stream.on(event, settle);
+      if (!stream.writable || !stream.writableNeedDrain) settle();
+      return promise;
+    },
+  };
+}
+
+function closed(cause: Error | null | undefined): AgentosError {
+  const reason = cause?.message ?? 'closed';
+  return new AgentosError({ code: 'output-unwritable', path: 'stream', reason }, { cause });
 }

@@ -6,8 +6,7 @@ import type { Secret } from '../core/secret.ts';
 import { consoleSubscriber } from './console.ts';
 import type { Level } from './item-lines.ts';
 import { createLiveRegion, wantsLiveRegion } from './live-region.ts';
-import { OutputPrefixer, type OutputPrefixerOptions } from './prefixer.ts';
-import { sinkOf } from './sink.ts';
+import { OutputPrefixer, type OutputPrefixerOptions, sinkOf } from './prefixer.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;

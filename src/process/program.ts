@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../core/clock.ts';
 import { LONGEST_MS } from '../core/duration.ts';
 import { systemCode } from '../core/errors.ts';
-import { createLineReader } from '../core/line-reader.ts';
+import { createLineReader } from '../core/lines.ts';
 import { withTraceparent } from '../telemetry/tracer.ts';
 import { endTree, signalTree } from './process-tree.ts';
 

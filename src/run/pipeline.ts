@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { CoordinatedEnd, CoordinatedItem } from '../coordinator/coordinator.ts';
 import type { Config, Role } from '../core/config.ts';
 import type { Demand } from '../core/expected-cost.ts';
-import { fingerprintsOf } from '../core/fingerprint.ts';
+import { fingerprintsOf } from '../core/mask.ts';
 import type { ItemId } from '../core/ids.ts';
 import { type Item, type ItemEnd, itemOfKey, keyOf } from '../core/item.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';

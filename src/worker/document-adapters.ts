@@ -1,7 +1,7 @@
 import { systemClock } from '../core/clock.ts';
 import type { Role } from '../core/config.ts';
-import { createFingerprintMask } from '../core/fingerprint.ts';
 import { withoutSecrets } from '../core/keys.ts';
+import { createFingerprintMask } from '../core/mask.ts';
 import { parseModelSpec } from '../core/model-spec.ts';
 import type { Usage } from '../core/money.ts';
 import { pathsOf } from '../core/paths.ts';

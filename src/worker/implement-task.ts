@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { createWriter } from '../agent/create.ts';
-import { boundedLines } from '../core/bounded-lines.ts';
 import { systemClock } from '../core/clock.ts';
-import { createFingerprintMask } from '../core/fingerprint.ts';
 import { parseItemId } from '../core/ids.ts';
 import { withoutSecrets } from '../core/keys.ts';
+import { boundedLines } from '../core/lines.ts';
+import { createFingerprintMask } from '../core/mask.ts';
 import { parseModelSpec, parseWriterSpec } from '../core/model-spec.ts';
 import type { Usage } from '../core/money.ts';
 import { pathsOf, workDirectory } from '../core/paths.ts';

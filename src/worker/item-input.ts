@@ -1,6 +1,6 @@
 import type { Config } from '../core/config.ts';
-import type { Fingerprint } from '../core/fingerprint.ts';
 import type { VendorName } from '../core/keys.ts';
+import type { Fingerprint } from '../core/mask.ts';
 
 /**
  * What one of our own tasks gets from its parent. There is no key in it: calls go to the gateway, with a token that is

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { WriteReply, Writer, WritingPhase } from '../agent/port.ts';
-import { boundedLines } from '../core/bounded-lines.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import { sha256 } from '../core/hash.ts';
+import { boundedLines } from '../core/lines.ts';
 import type { Usage } from '../core/money.ts';
 import type { Worktree } from '../git/worktree/worktree.ts';
 import type { Journal } from '../journal/port.ts';

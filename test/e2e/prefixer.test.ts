@@ -2,8 +2,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
-import { OutputPrefixer } from '../../src/output/prefixer.ts';
-import { sinkOf } from '../../src/output/sink.ts';
+import { OutputPrefixer, sinkOf } from '../../src/output/prefixer.ts';
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
 

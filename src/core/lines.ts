@@ -1,0 +1,57 @@
+const MAX_LINE_CHARS = 10_000;
+const MOST_LINES = 20_000;
+const MOST_CHARS = 4 * 1024 * 1024;
+
+/** Hands over each line of a text, without its line feed; the last one, which has none, as not ended. */
+export function splitLines(text: string, onPiece: (piece: string, ended: boolean) => void): void {
+  let start = 0;
+  for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
+    onPiece(text.slice(start, end), true);
+    start = end + 1;
+  }
+  if (start < text.length) onPiece(text.slice(start), false);
+}
+
+export interface LineReader {
+  push(piece: Uint8Array): void;
+  end(): void;
+}
+
+/** Cuts a stream of bytes into lines. A line that does not end is passed on in pieces, so that it can't fill the memory. */
+export function createLineReader(onLine: (line: string) => void): LineReader {
+  const decoder = new TextDecoder();
+  let rest = '';
+  const take = (piece: string, ended: boolean): void => {
+    rest += piece;
+    if (ended) {
+      onLine(rest.replace(/\r$/, ''));
+      rest = '';
+    }
+    while (rest.length > MAX_LINE_CHARS) {
+      onLine(rest.slice(0, MAX_LINE_CHARS));
+      rest = rest.slice(MAX_LINE_CHARS);
+    }
+  };
+  return {
+    push: (piece) => splitLines(decoder.decode(piece, { stream: true }), take),
+    end() {
+      splitLines(decoder.decode(), take);
+      if (rest !== '') onLine(rest);
+      rest = '';
+    },
+  };
+}
+
+/** Passes lines on until there are more than anybody reads; then says so once. */
+export function boundedLines(pass: (line: string) => void): (line: string) => void {
+  let lines = 0;
+  let chars = 0;
+  let isCut = false;
+  return (line) => {
+    if (isCut) return;
+    lines += 1;
+    chars += line.length;
+    isCut = lines > MOST_LINES || chars > MOST_CHARS;
+    pass(isCut ? '… there is more output than is kept' : line);
+  };
+}
