@@ -48,7 +48,7 @@ const options = {
   target: 'node24',
   minifySyntax: true,
   minifyWhitespace: true,
-  plugins: [englishOnly, commandsApart, builtins, packagesByCall('yaml')],
+  plugins: [englishOnly, commandsApart, builtins, packagesByCall('yaml', 'string-width')],
   chunkNames: 'chunks/[name]-[hash]',
   loader: { '.md': 'text' },
   define: { AGENTOS_VERSION: JSON.stringify(version) },

@@ -45,7 +45,10 @@ export function packagesByCall(...packages) {
           : undefined,
       );
       bundler.onLoad({ filter: /.*/, namespace: 'by-call' }, ({ path, pluginData: { resolveDir } }) => {
-        const contents = namesOf(require(path)).map((name) => byCall(name, `require('${path}')`));
+        const module = require(path);
+        const contents = namesOf(module).map((name) => byCall(name, `require('${path}')`));
+        if (typeof module.default === 'function')
+          contents.push(`export default function (...args) { return require('${path}').default(...args); }`);
         return { contents: contents.join('\n'), loader: 'js', resolveDir };
       });
     },

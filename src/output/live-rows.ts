@@ -1,8 +1,20 @@
-import { barRow } from './live-bar.ts';
-import { keysRow } from './live-keys.ts';
-import { type Part, paintRow, type Screen } from './live-row.ts';
-import { workerRows } from './live-workers.ts';
-import type { ProgressView } from './progress.ts';
+import { isFailure } from '../core/exit-code.ts';
+import type { ItemStatus } from '../core/item.ts';
+import {
+  clockTime,
+  cut,
+  displayWidth,
+  ellipsis,
+  isRoomy,
+  type Part,
+  paintRow,
+  plainText,
+  type Screen,
+  shortCount,
+  shortMoney,
+  waitWords,
+} from './live-row.ts';
+import type { ProgressView, WorkerView } from './progress.ts';
 
 /**
  * The live region: a bar, a row per worker, and the keys. It fits any terminal: no row is wider than the screen, and all
@@ -23,4 +35,159 @@ export function renderRows(view: ProgressView, screen: Screen): string[] {
 
 function rest(hidden: number, shown: number): Part {
   return { text: shown > 0 ? `+${hidden} more` : `${hidden} at work`, style: 'dim' };
+}
+
+const BAR_LEAST = 8;
+const BAR_MOST = 32;
+const GAP: Part = { text: '  ', style: 'plain' };
+
+/** The bar with the count of what is done, and as many details as fit beside them. */
+function barRow(view: ProgressView, screen: Screen): Part[] {
+  const { columns, unicode } = screen;
+  const count = `${view.done}/${view.total}`;
+  const row: Part[] = [{ text: count, style: 'bold' }];
+  let free = columns - count.length;
+  const withBar = free >= BAR_LEAST + GAP.text.length;
+  if (withBar) free -= BAR_LEAST + GAP.text.length;
+  const failed = failuresOf(view);
+  for (const detail of detailsOf(view, failed, isRoomy(screen))) {
+    const width = detail.text.length + GAP.text.length;
+    if (width > free) continue;
+    free -= width;
+    row.push(GAP, detail);
+  }
+  if (!withBar) return row;
+  const width = Math.min(BAR_MOST, BAR_LEAST + free);
+  const upTo = (items: number): number => Math.floor((width * Math.max(0, items)) / Math.max(1, view.total));
+  const [done, left] = unicode ? (['━', '─'] as const) : (['#', '-'] as const);
+  const discuss = view.counts.discuss ?? 0;
+  // What went well, what waits for a person, what failed, what is left.
+  const ends = [upTo(view.done - discuss - failed), upTo(view.done - failed), upTo(view.done)] as const;
+  return [
+    { text: done.repeat(ends[0]), style: 'green' },
+    { text: done.repeat(ends[1] - ends[0]), style: 'yellow' },
+    { text: done.repeat(ends[2] - ends[1]), style: 'red' },
+    { text: left.repeat(width - ends[2]), style: 'dim' },
+    GAP,
+    ...row,
+  ];
+}
+
+function failuresOf({ counts }: ProgressView): number {
+  return (Object.entries(counts) as [ItemStatus, number][])
+    .filter(([status]) => isFailure(status))
+    .reduce((sum, [, count]) => sum + count, 0);
+}
+
+/** In the order of their weight: where room is short, the last ones give way. */
+function detailsOf(view: ProgressView, failed: number, roomy: boolean): Part[] {
+  const details: Part[] = [];
+  const state = stateOf(view, roomy);
+  if (state) details.push(state);
+  if (failed > 0) details.push({ text: `${failed} failed`, style: 'red' });
+  const discuss = view.counts.discuss ?? 0;
+  if (discuss > 0) details.push({ text: `${discuss} to discuss`, style: 'yellow' });
+  details.push({ text: shortMoney(view.costUsd), style: 'dim' });
+  return details;
+}
+
+function stateOf({ stopping, pause, etaMs, nowMs }: ProgressView, roomy: boolean): Part | null {
+  if (stopping) return { text: 'stopping', style: 'yellow' };
+  if (pause !== null) return { text: waitWords(pause, nowMs, roomy), style: 'yellow' };
+  return etaMs === null ? null : { text: `ETA ${clockTime(etaMs)}`, style: 'plain' };
+}
+
+interface Column {
+  cell: (worker: WorkerView) => Part;
+  width: number;
+  align: 'left' | 'right';
+}
+
+const LABEL_MOST = 24;
+const STEP_LEAST = 8;
+/** A wait says why and until when: tokens and cost give way to it. */
+const WAIT_LEAST = 16;
+const TITLE_LEAST = 12;
+
+/**
+ * A row per worker, in columns that stand below each other. As the terminal gets narrow they leave one by one: the title
+ * first, then tokens, cost, the step and the time. Figures get the width of large ones from the start, so that rows don't
+ * move as they grow.
+ */
+function workerRows(workers: readonly WorkerView[], nowMs: number, screen: Screen): Part[][] {
+  const roomy = isRoomy(screen);
+  const gap = roomy ? 2 : 1;
+  const column = (align: Column['align'], least: number, cell: Column['cell']): Column => ({
+    cell,
+    align,
+    width: Math.max(least, ...workers.map((worker) => displayWidth(cell(worker).text))),
+  });
+  const unit = roomy ? ' tok' : '';
+  const label = column('left', 0, (worker) => ({ text: worker.label, style: { label: worker.label } }));
+  const step = column('left', roomy ? 14 : STEP_LEAST, (worker) => stepOf(worker, nowMs, roomy));
+  const elapsed = column('right', 5, (worker) => ({ text: clockTime(worker.elapsedMs), style: 'plain' }));
+  const tokens = column('right', 5 + unit.length, (worker) => ({
+    text: shortCount(worker.tokens) + unit,
+    style: 'dim',
+  }));
+  const cost = column('right', 7, (worker) => ({ text: shortMoney(worker.costUsd), style: 'dim' }));
+
+  label.width = Math.min(label.width, LABEL_MOST, screen.columns);
+  const stepWanted = step.width;
+  const waits = workers.flatMap(({ wait }) => (wait === null ? [] : waitWords(wait, nowMs, roomy).length));
+  step.width = Math.max(STEP_LEAST, Math.min(WAIT_LEAST, Math.max(0, ...waits)));
+  let free = screen.columns - label.width;
+  const taken = new Set([label]);
+  for (const next of [elapsed, step, cost, tokens]) {
+    if (next.width + gap > free) break;
+    free -= next.width + gap;
+    taken.add(next);
+  }
+  if (taken.has(step)) {
+    const wider = Math.min(stepWanted - step.width, free);
+    step.width += Math.max(0, wider);
+    free -= Math.max(0, wider);
+  }
+  const columns = [label, step, elapsed, tokens, cost].filter((one) => taken.has(one));
+  if (free - gap >= TITLE_LEAST) {
+    const cell: Column['cell'] = (worker) => ({ text: plainText(worker.title), style: 'dim' });
+    columns.push({ cell, align: 'left', width: free - gap });
+  }
+  return workers.map((worker) =>
+    columns.flatMap((one, index) => cellParts(one, worker, index === 0 ? 0 : gap, screen)),
+  );
+}
+
+function cellParts({ cell, width, align }: Column, worker: WorkerView, gap: number, screen: Screen): Part[] {
+  const { text, style } = cell(worker);
+  const fitted = cut(screen.unicode ? text : text.replace(/[^ -~]/gu, '?'), width, ellipsis(screen));
+  const padding = ' '.repeat(Math.max(0, width - displayWidth(fitted)));
+  const [before, after] = align === 'right' ? [padding, ''] : ['', padding];
+  return [
+    { text: ' '.repeat(gap) + before, style: 'plain' },
+    { text: fitted, style },
+    { text: after, style: 'plain' },
+  ];
+}
+
+function stepOf({ step, wait }: WorkerView, nowMs: number, roomy: boolean): Part {
+  if (wait === null) return { text: plainText(step ?? 'starting'), style: 'plain' };
+  return { text: waitWords(wait, nowMs, roomy), style: 'yellow' };
+}
+
+/** The pool in one row: how many keys can be used, and what keeps the others back. Null where no vendor is asked. */
+function keysRow({ keys, nowMs }: ProgressView): Part[] | null {
+  if (keys.length === 0) return null;
+  const named = (state: (typeof keys)[number]['state']): string =>
+    keys
+      .filter((key) => key.state === state)
+      .map(({ id, untilMs }) => plainText(untilMs === null ? id : `${id} ${clockTime(untilMs - nowMs)}`))
+      .join(', ');
+  const count = (state: (typeof keys)[number]['state']): number => keys.filter((key) => key.state === state).length;
+  const row: Part[] = [{ text: `keys  ${count('ready')} ready`, style: 'dim' }];
+  if (count('cooling') > 0) {
+    row.push({ text: `  ${count('cooling')} cooling (${named('cooling')})`, style: 'yellow' });
+  }
+  if (count('rejected') > 0) row.push({ text: `  ${count('rejected')} rejected (${named('rejected')})`, style: 'red' });
+  return row;
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { cut, displayWidth, plainText } from './live-width.ts';
+import { cut, displayWidth, plainText } from './live-row.ts';
 
 test.each([
   ['plain', 5],
