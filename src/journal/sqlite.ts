@@ -1,13 +1,13 @@
+import { mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Clock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
 import { freeBytes } from '../process/disk.ts';
-import { claimDatabase, deleteDrafts } from './claim.ts';
-import { deleteDatabase } from './database-files.ts';
+import { createDatabase, deleteDatabase, deleteDrafts, pageBytes } from './database-files.ts';
 import { JournalFault, journalError } from './fault.ts';
 import type { SettlingJournal, StepContext, StepKey, StepRecord, StepResult } from './port.ts';
-import { type FinishedStep, readStep, sealOf, stepColumns } from './schema.ts';
+import { examine, type FinishedStep, readStep, schema, sealOf, stepColumns } from './schema.ts';
 import { stepId } from './step-id.ts';
 
 export interface SqliteJournalOptions {
@@ -26,6 +26,7 @@ export function openSqliteJournal(file: string, options: SqliteJournalOptions): 
 
 /** Room for the result of a step: with less, it is not begun. What it pays for could not be stored. */
 const roomBytes = 256 * 1024;
+const busyTimeoutMs = 5000;
 
 type StepResultFacts = Omit<FinishedStep, 'finishedAt' | 'finishOrder'>;
 
@@ -194,6 +195,40 @@ class SqliteJournal implements SettlingJournal {
   #timestamp(): string {
     return new Date(this.#clock.dateMs()).toISOString();
   }
+}
+
+interface Claim {
+  db: DatabaseSync;
+  /** Every write names it; a later claim makes it stale. */
+  token: number;
+  /** The highest `finish_order` so far; only the owner counts on. */
+  lastFinished: number;
+}
+
+/** Opens the database, made first if there is none, proves it sound and becomes its owner. */
+function claimDatabase(file: string, maxBytes: number | null, onOpen: (db: DatabaseSync) => void): Claim {
+  mkdirSync(dirname(file), { recursive: true });
+  const size = statSync(file, { throwIfNoEntry: false })?.size;
+  if (size === undefined) createDatabase(file, schema);
+  // A journal appears with its schema in it or not at all, so that an empty file has lost its contents.
+  if (size === 0) throw new JournalFault('damaged', 'the file is empty');
+  const db = new DatabaseSync(file, { timeout: busyTimeoutMs });
+  onOpen(db);
+  examine(db, file);
+  db.exec('PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL');
+  if (maxBytes !== null) db.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pageBytes))}`);
+  return { db, ...bumpToken(db) };
+}
+
+function bumpToken(db: DatabaseSync): Omit<Claim, 'db'> {
+  db.exec('BEGIN IMMEDIATE; UPDATE owner SET token = token + 1');
+  const token = db.prepare('SELECT token FROM owner').get()?.['token'];
+  const last = db.prepare('SELECT coalesce(max(finish_order), 0) AS last FROM steps').get()?.['last'];
+  if (typeof token !== 'number' || typeof last !== 'number') {
+    throw new JournalFault('damaged', 'the owner record is missing');
+  }
+  db.exec('COMMIT');
+  return { token, lastFinished: last };
 }
 
 function prepareStatements(db: DatabaseSync) {

@@ -8,7 +8,7 @@ import {
   resourceFromAttributes,
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace';
-import type { ExporterStart, FromExporter, ToExporter } from './exporter-protocol.ts';
+import type { ExporterStart, FromExporter, ToExporter } from './exporter.ts';
 import type { SpanKind, SpanRecord } from './span.ts';
 
 /*

@@ -3,9 +3,8 @@ import { expect, test } from 'vitest';
 import type { CollectorMood } from '../../test/support/collector.ts';
 import { testCollector } from '../../test/support/test-collector.ts';
 import { type SpanExporter, startSpanExporter } from './exporter.ts';
-import { openSpan } from './open-span.ts';
 import { readTraceSettings } from './settings.ts';
-import type { SpanRecord } from './span.ts';
+import { openSpan, type SpanRecord } from './span.ts';
 
 const SCRIPT = fileURLToPath(import.meta.resolve('./exporter-thread.ts'));
 const TRACE = { traceId: 'a'.repeat(32), spanId: null };

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
-import type { ExporterStart, FromExporter, ToExporter } from './exporter-protocol.ts';
-import type { TraceSettings } from './settings.ts';
-import type { SpanRecord } from './span.ts';
+import { MASK } from '../core/mask.ts';
+import type { QueueSettings, TraceSettings } from './settings.ts';
+import type { Attributes, AttributeValue, SpanRecord } from './span.ts';
 
 /** Spans are handed over together; a thread that is woken for each of them would cost more than they do. */
 const GATHER_MS = 100;
@@ -19,6 +19,24 @@ export interface ExporterOptions {
   prepare: (span: SpanRecord) => SpanRecord;
   /** Told at most once, whatever goes wrong. */
   onProblem: (text: string) => void;
+}
+
+/** What the exporter's thread is started with. */
+export interface ExporterStart {
+  protocol: TraceSettings['protocol'];
+  queue: QueueSettings;
+  version: string;
+}
+
+export type ToExporter =
+  | { type: 'spans'; spans: SpanRecord[] }
+  /** Send all there is. */
+  | { type: 'flush' };
+
+/** So many spans are out of the queue: the collector has them, or they are lost for this reason. */
+export interface FromExporter {
+  spans: number;
+  failure: string | null;
 }
 
 export interface SpanExporter {
@@ -114,4 +132,25 @@ export function startSpanExporter(options: ExporterOptions): SpanExporter {
 
 function definedOnly(env: ExporterOptions['env']): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+/** What workers show to the gateway. */
+const WORKER_TOKEN = /\bagentos-[\w-]{32}/g;
+
+/** A span as it may leave the machine: no key and no token in any of its texts. */
+export function maskSpan(span: SpanRecord, mask: (text: string) => string): SpanRecord {
+  const masked = (text: string): string => mask(text).replaceAll(WORKER_TOKEN, MASK);
+  const maskValue = (value: AttributeValue): AttributeValue => {
+    if (typeof value === 'string') return masked(value);
+    return typeof value === 'object' ? value.map(masked) : value;
+  };
+  const maskAll = (attributes: Attributes): Attributes =>
+    Object.fromEntries(Object.entries(attributes).map(([name, value]) => [name, maskValue(value)]));
+  return {
+    ...span,
+    name: masked(span.name),
+    message: masked(span.message),
+    attributes: maskAll(span.attributes),
+    events: span.events.map((event) => ({ ...event, attributes: maskAll(event.attributes) })),
+  };
 }

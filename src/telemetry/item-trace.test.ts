@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 import type { ErrorRecord } from '../core/errors.ts';
 import { parseTraceparent } from '../core/traceparent.ts';
 import { openItemTrace } from './item-trace.ts';
-import { openSpan } from './open-span.ts';
-import type { SpanRecord } from './span.ts';
+import { openSpan, type SpanRecord } from './span.ts';
 
 const RUN = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
 const CRASHED: ErrorRecord = {

@@ -3,8 +3,7 @@ import type { ItemEvent } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';
 import { type SpanContext, traceparentOf } from '../core/traceparent.ts';
 import { noteOfItem } from './event-notes.ts';
-import { abandoned, type OpenSpan, openSpan } from './open-span.ts';
-import type { AttemptTrace, SpanRecord, SpanSink } from './span.ts';
+import { type AttemptTrace, abandoned, type OpenSpan, openSpan, type SpanRecord, type SpanSink } from './span.ts';
 
 /** Names of items as the run knows them. */
 export interface TracedItem {

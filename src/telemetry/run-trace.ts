@@ -2,12 +2,10 @@ import type { AgentosEvent, Subscriber } from '../core/events.ts';
 import { EXIT } from '../core/exit-code.ts';
 import { parseTraceparent, type SpanContext, traceparentOf } from '../core/traceparent.ts';
 import { noteOfRun } from './event-notes.ts';
-import { startSpanExporter } from './exporter.ts';
+import { maskSpan, startSpanExporter } from './exporter.ts';
 import { type ItemTrace, openItemTrace, type TracedItem } from './item-trace.ts';
-import { newTraceId, openSpan, type Span } from './open-span.ts';
 import { capturesContent, readTraceSettings } from './settings.ts';
-import type { AttemptTrace, MaybeAttributes, SpanSink } from './span.ts';
-import { maskSpan } from './span-mask.ts';
+import { type AttemptTrace, type MaybeAttributes, newTraceId, openSpan, type Span, type SpanSink } from './span.ts';
 import { below, traced } from './tracer.ts';
 
 /** The last spans of a run may take this long to leave. */

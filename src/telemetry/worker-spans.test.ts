@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { openSpan } from './open-span.ts';
-import type { SpanRecord } from './span.ts';
-import { createWorkerSpans } from './worker-spans.ts';
+import { openSpan, type SpanRecord } from './span.ts';
+import { createWorkerSpans } from './tracer.ts';
 
 const TRACE = { traceId: 'a'.repeat(32), spanId: null };
 

@@ -16,7 +16,7 @@ import { createOfflineProvider } from '../offline/provider.ts';
 import { repositoryContext } from '../prompts/context/context.ts';
 import { loadPrompts } from '../prompts/overrides.ts';
 import type { Issue } from '../source/port.ts';
-import { tracedProvider } from '../telemetry/traced-provider.ts';
+import { tracedProvider } from '../telemetry/traced.ts';
 import type { DocumentDependencies } from '../workflow/document.ts';
 import type { ItemInput } from './item-input.ts';
 import type { TaskContext } from './task.ts';

@@ -8,9 +8,8 @@ import { wordingOf } from '../core/wording.ts';
 import type { Journal } from '../journal/port.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
 import { capturesContent } from '../telemetry/settings.ts';
-import { tracedJournal } from '../telemetry/traced-journal.ts';
-import { below } from '../telemetry/tracer.ts';
-import { createWorkerSpans } from '../telemetry/worker-spans.ts';
+import { tracedJournal } from '../telemetry/traced.ts';
+import { below, createWorkerSpans } from '../telemetry/tracer.ts';
 import { createIdleCollection } from './idle-collection.ts';
 import {
   type FromWorker,

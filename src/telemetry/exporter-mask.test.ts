@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { createMask, MASK } from '../core/mask.ts';
 import { Secret } from '../core/secret.ts';
 import { createTokenBook } from '../gateway/token.ts';
-import { openSpan } from './open-span.ts';
-import { maskSpan } from './span-mask.ts';
+import { maskSpan } from './exporter.ts';
+import { openSpan } from './span.ts';
 
 test('no key and no token of a worker is left in any text of a span', () => {
   const key = randomBytes(12).toString('hex');

@@ -1,0 +1,108 @@
+import type { Writer } from '../agent/port.ts';
+import { codeOf } from '../core/errors.ts';
+import { isAgent, parseModelSpec, parseWriterSpec, vendorOf } from '../core/model-spec.ts';
+import type { Usage } from '../core/money.ts';
+import type { Journal } from '../journal/port.ts';
+import type { Provider } from '../models/port.ts';
+import { isRead, type TestSuite } from '../testing/port.ts';
+import { answerAttributes, askedAttributes, finishOf, questionContent, replyContent } from './gen-ai.ts';
+import { traced, wantsContent } from './tracer.ts';
+
+/** Every step that really runs is a span; one that is replayed takes no time and is told by its event. */
+export function tracedJournal(journal: Journal): Journal {
+  return {
+    location: journal.location,
+    step: (key, run) =>
+      journal.step(key, (step) => {
+        const attributes = { 'agentos.step': key.name, 'agentos.step.earlier_starts': step.earlierStarts };
+        return traced(`step ${key.name}`, { attributes }, () => run(step));
+      }),
+    steps: () => journal.steps(),
+    last: (name) => journal.last(name),
+    remove: () => journal.remove(),
+    close: () => journal.close(),
+  };
+}
+
+/** Every call of the model as a span. */
+export function tracedProvider(provider: Provider, costOf: (spec: string, usage: Usage) => number | null): Provider {
+  const spec = parseModelSpec(provider.spec);
+  const model = 'model' in spec ? spec.model : spec.provider;
+  // Only a reply that its vendor calls finished is a reply.
+  const finish = vendorOf(spec) === null ? null : 'stop';
+  return {
+    spec: provider.spec,
+    isModel: provider.isModel,
+    complete: (request) =>
+      traced(
+        `chat ${model}`,
+        { kind: 'client', attributes: { ...askedAttributes(spec, 'chat'), 'agentos.role': request.role } },
+        async (span) => {
+          const content = wantsContent();
+          if (content)
+            span.set(
+              questionContent(
+                request.system,
+                request.parts.map((part) => part.text),
+              ),
+            );
+          try {
+            const reply = await provider.complete(request);
+            const costUsd = provider.isModel && reply.metered ? costOf(provider.spec, reply.usage) : null;
+            span.set(answerAttributes({ ...reply, usage: reply.metered ? reply.usage : null, costUsd, finish }));
+            if (content) span.set(replyContent(reply.text, finish));
+            return reply;
+          } catch (error) {
+            const reason = finishOf(codeOf(error));
+            if (reason !== null) span.set({ 'gen_ai.response.finish_reasons': [reason] });
+            throw error;
+          }
+        },
+      ),
+  };
+}
+
+/** Every run of the tests as a span. Tests that fail are an answer; a run that can't tell is an error. */
+export function tracedTests(suite: TestSuite): TestSuite {
+  return {
+    runner: suite.runner,
+    command: suite.command,
+    isTestFile: (path) => suite.isTestFile(path),
+    run: (options) =>
+      traced('test run', { attributes: { 'agentos.tests.runner': suite.runner } }, async (span) => {
+        const run = await suite.run(options);
+        const count = (outcome: string): number => run.cases.filter((test) => test.outcome === outcome).length;
+        span.set({
+          'agentos.tests.command': run.command,
+          'agentos.tests.outcome': run.outcome,
+          'agentos.tests.passed': count('passed'),
+          'agentos.tests.failed': count('failed'),
+          'agentos.tests.skipped': count('skipped'),
+          'agentos.tests.not_loaded': run.loadFailures.length,
+          'process.exit.code': run.exitCode,
+        });
+        if (!isRead(run)) span.fail(`tests-${run.outcome}`);
+        return run;
+      }),
+  };
+}
+
+/** Every call of the implementer as a span; the calls of models that it makes are below it, with what they used. */
+export function tracedWriter(writer: Writer): Writer {
+  const spec = parseWriterSpec(writer.spec);
+  const name = isAgent(spec) || !('model' in spec) ? spec.provider : spec.text;
+  return {
+    spec: writer.spec,
+    isModel: writer.isModel,
+    writesByItself: writer.writesByItself,
+    write: (request) =>
+      traced(`invoke_agent ${name}`, { attributes: askedAttributes(spec, 'invoke_agent') }, async (span) => {
+        const content = wantsContent();
+        if (content) span.set(questionContent(request.system, [request.task]));
+        const reply = await writer.write(request);
+        span.set({ 'gen_ai.response.model': reply.answered, 'agentos.cost_usd': reply.metered ? reply.costUsd : null });
+        if (content) span.set(replyContent(reply.text, null));
+        return reply;
+      }),
+  };
+}
