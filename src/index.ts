@@ -16,8 +16,7 @@ export type { BatchEvent, BatchItem, BatchOptions } from './library/batch-option
 export type { BatchItemError, BatchItemResult, BatchResult } from './library/batch-result.ts';
 export { type BatchTask, type BatchTaskContext, PermanentError } from './library/batch-task.ts';
 export { CredentialCoordinator, type Reservation } from './library/credential-coordinator.ts';
-export { runBatch } from './library/run-batch.ts';
-export { workerScript } from './library/worker-script.ts';
+export { runBatch, workerScript } from './library/run-batch.ts';
 export { type Attachment, OutputPrefixer, type OutputPrefixerOptions, type Sink, sinkOf } from './output/prefixer.ts';
 export type { ExportReference, TaskReference, TaskResult } from './worker/protocol.ts';
 export type { Task, TaskContext } from './worker/task.ts';

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import type { ConfigFlags } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
+import { definedOnly } from '../core/json.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
 import { flagWords } from '../core/shell-word.ts';
 import type { Until } from '../run/pipelines.ts';
@@ -125,12 +126,6 @@ export function retryFlagsOf({
     '--until': until === 'implement' ? undefined : until,
   };
   return [...flagWords(values), ...(config.offline ? ['--offline'] : [])];
-}
-
-function definedOnly<T extends Record<string, string | undefined>>(values: T): { [K in keyof T]?: string } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: string;
-  };
 }
 
 /** Flags that say where: every command that looks at a repository has them. */

@@ -2,6 +2,7 @@ import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, type Pai
 import type { z } from 'zod';
 import { type ConfigFile, configFileSchema } from './config-schema.ts';
 import { AgentosError } from './errors.ts';
+import { firstLine } from './lines.ts';
 import { nearest } from './nearest.ts';
 
 type Path = readonly PropertyKey[];
@@ -117,8 +118,4 @@ function offsetOf(document: Document, path: Path, ofKey: boolean): number | null
     node = pair.value as Node | null;
   }
   return offset;
-}
-
-function firstLine(text: string): string {
-  return text.split('\n')[0] ?? text;
 }

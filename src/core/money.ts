@@ -18,3 +18,9 @@ export function addUsage(a: Usage, b: Usage): Usage {
     cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
   };
 }
+
+/** What a run may cost, in all and for each item; null: no limit. */
+export interface BudgetLimits {
+  maxCostUsd: number | null;
+  maxCostPerItemUsd: number | null;
+}

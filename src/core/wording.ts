@@ -1,7 +1,6 @@
-import { stripVTControlCharacters } from 'node:util';
-import { formatDuration } from './duration.ts';
+import { formatDuration, localTime } from './duration.ts';
 import type { Problem } from './errors.ts';
-import { localTime } from './local-time.ts';
+import { firstLine, oneLine } from './lines.ts';
 
 export interface Wording {
   message: string;
@@ -479,18 +478,8 @@ function ended(sentence: string): string {
   return /[.?!…]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-function oneLine(text: string): string {
-  return stripVTControlCharacters(text)
-    .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
-    .trim();
-}
-
 function status(code: number | null): string {
   return code === null ? '' : ` (${code})`;
-}
-
-function firstLine(text: string): string {
-  return text.split('\n')[0] ?? '';
 }
 
 function shorten(text: string): string {

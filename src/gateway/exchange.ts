@@ -1,8 +1,8 @@
-import type { BudgetLimits } from '../core/budget.ts';
 import type { Clock } from '../core/clock.ts';
 import type { PriceSetting } from '../core/config.ts';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
+import type { BudgetLimits } from '../core/money.ts';
 import { costUsd, dearestPrice, type Price, priceOf } from '../core/prices.ts';
 import { nextAttemptDelayMs } from '../core/retry-policy.ts';
 import type { Pool } from '../pool/port.ts';

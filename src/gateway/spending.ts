@@ -1,5 +1,5 @@
-import type { BudgetLimits } from '../core/budget.ts';
 import { AgentosError } from '../core/errors.ts';
+import type { BudgetLimits } from '../core/money.ts';
 import type { Price } from '../core/prices.ts';
 
 /** The longest reply of today's models, for requests that name no limit. */

@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type CoordinatedEnd, ParallelCoordinator } from '../coordinator/coordinator.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
-import { parseItemId } from '../core/ids.ts';
+import { type ItemId, parseItemId } from '../core/ids.ts';
 import { deleteDatabase } from '../journal/database-files.ts';
 import { OutputPrefixer, sinkOf } from '../output/prefixer.ts';
 import { wantsColour } from '../output/terminal.ts';
+import { packageRoot } from '../process/package-root.ts';
 import { prepareStateFolder } from '../process/state-folder.ts';
 import { readUserResult } from '../worker/user-result.ts';
 import type { UserTaskInput } from '../worker/user-task.ts';
 import type { BatchOptions } from './batch-options.ts';
-import { type BatchPaths, batchPaths } from './batch-paths.ts';
 import { type BatchItemResult, type BatchResult, countsOf, itemResultOf } from './batch-result.ts';
 import { type SettledItem, type SettledOptions, settleOptions } from './settle-options.ts';
-import { workerScript } from './worker-script.ts';
 
 /**
  * Works off the items, each in a process of its own, and resolves when every one of them has ended, however that was. It
@@ -126,4 +126,27 @@ async function workOff(
 
 function now(): string {
   return new Date().toISOString();
+}
+
+interface BatchPaths {
+  results: string;
+  result(id: ItemId): string;
+  checkpoint(id: ItemId): string;
+  lock(id: ItemId): string;
+}
+
+/** Where a batch keeps what it knows, apart from that of every other batch. */
+function batchPaths(baseDir: string, name: ItemId): BatchPaths {
+  const own = join(baseDir, 'batches', name);
+  return {
+    results: join(own, 'results'),
+    result: (id) => join(own, 'results', `${id}.json`),
+    checkpoint: (id) => join(own, 'checkpoints', `${id}.db`),
+    lock: (id) => join(own, 'locks', `${id}.lock`),
+  };
+}
+
+/** The program that a `ParallelCoordinator` starts as its workers. */
+export function workerScript(): string {
+  return join(packageRoot(), 'dist', 'worker.js');
 }

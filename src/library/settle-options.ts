@@ -6,6 +6,7 @@ import { LONGEST_MS } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
 import { type ItemId, isItemId, parseItemId } from '../core/ids.ts';
+import { definedOnly } from '../core/json.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
 import type { ExportReference } from '../worker/protocol.ts';
 import type { BatchItem, BatchOptions } from './batch-options.ts';
@@ -125,10 +126,6 @@ function moduleUrl(module: URL | string): string {
 function wholeNumber(name: string, value: number, from: number, to = Number.MAX_SAFE_INTEGER): number {
   if (Number.isInteger(value) && value >= from && value <= to) return value;
   throw usage(`${name} takes a whole number from ${from} to ${to}, not ${String(value)}.`);
-}
-
-function definedOnly(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
 function usage(reason: string, hint?: string): AgentosError {

@@ -1,4 +1,5 @@
 import { AgentosError, systemCode } from '../core/errors.ts';
+import { parseJson } from '../core/json.ts';
 import { currentTraceparent } from '../telemetry/tracer.ts';
 import { detailOf } from './detail.ts';
 import { gatewayErrorIn } from './gateway-error.ts';
@@ -99,14 +100,6 @@ function gist(text: string): string {
       .trim()
       .slice(0, 120)
   );
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 async function readSome(response: Response): Promise<string> {

@@ -1,3 +1,4 @@
+import { oneLine } from '../core/lines.ts';
 import { type Coverage, formatCoverage } from '../documents/coverage.ts';
 import type { LldFinding } from '../documents/lld/checks.ts';
 import type { Review } from '../documents/review/reader.ts';
@@ -60,9 +61,4 @@ export function printCheck(terminal: Terminal, entry: CheckEntry): void {
         terminal.line(`  Coverage: ${entry.coverage.covered}/${entry.coverage.total} = ${entry.coverage.percent} %`);
     }
   }
-}
-
-/** The name of a file may hold anything but a slash. */
-function oneLine(text: string): string {
-  return printable(text.replace(/\s/g, ' '));
 }

@@ -1,7 +1,6 @@
-import { formatDuration } from '../core/duration.ts';
+import { formatDuration, waitText } from '../core/duration.ts';
 import type { AgentosEvent, WaitReason } from '../core/events.ts';
 import type { ItemStatus } from '../core/item.ts';
-import { waitText } from '../core/local-time.ts';
 import { describeGroup } from '../core/planned-group.ts';
 import { wordingOf } from '../core/wording.ts';
 

@@ -1,6 +1,6 @@
 import stringWidth from 'string-width';
+import { localClock } from '../core/duration.ts';
 import type { WaitReason } from '../core/events.ts';
-import { localClock } from '../core/local-time.ts';
 import type { Wait } from '../core/run-state.ts';
 import { paint, paintLabel, printable } from './terminal.ts';
 

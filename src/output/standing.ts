@@ -1,5 +1,6 @@
+import { oneLine } from '../core/lines.ts';
 import type { ItemDetail, Stage, Standing } from '../core/standing.ts';
-import { paint, printable, type Terminal } from './terminal.ts';
+import { paint, type Terminal } from './terminal.ts';
 
 const LONGEST_TITLE = 48;
 const LONGEST_WAIT = 110;
@@ -76,10 +77,6 @@ function waitText({ waitsFor, reason, isUnderWay, lastRun }: Standing): string |
   const isUnfinished = lastRun !== null && lastRun.status !== 'succeeded' && lastRun.status !== 'skipped';
   if (isUnfinished) return `${lastRun.status}${why}`;
   return reason === null ? null : oneLine(reason);
-}
-
-function oneLine(text: string): string {
-  return printable(text).replace(/\s+/g, ' ').trim();
 }
 
 function cut(text: string, most: number): string {

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errorLines } from '../core/error-lines.ts';
 import { AgentosError } from '../core/errors.ts';
+import { errorLines } from '../core/lines.ts';
 import { runProgram } from './program.ts';
 import { goSetup, nodeSetup, pythonSetup, rustSetup, type SetupFolder } from './setup-detection.ts';
 

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { definedOnly } from '../core/json.ts';
 import { MASK } from '../core/mask.ts';
 import type { QueueSettings, TraceSettings } from './settings.ts';
 import type { Attributes, AttributeValue, SpanRecord } from './span.ts';
@@ -128,10 +129,6 @@ export function startSpanExporter(options: ExporterOptions): SpanExporter {
       await thread.terminate();
     },
   };
-}
-
-function definedOnly(env: ExporterOptions['env']): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
 /** What workers show to the gateway. */

@@ -1,6 +1,6 @@
-import { errorLines } from '../core/error-lines.ts';
 import type { GateCounts } from '../core/gate.ts';
 import { sha256 } from '../core/hash.ts';
+import { errorLines } from '../core/lines.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
 
 /** What a test is called over several runs. */

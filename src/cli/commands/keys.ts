@@ -1,5 +1,5 @@
+import { localTime } from '../../core/duration.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import { localTime } from '../../core/local-time.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { type PlaceFlags, projectOf } from '../request.ts';
 import { type KnownKey, knownKeys } from './known-keys.ts';

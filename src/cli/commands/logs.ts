@@ -1,8 +1,8 @@
 import { open } from 'node:fs/promises';
+import { localTime } from '../../core/duration.ts';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import type { ItemId } from '../../core/ids.ts';
-import { localTime } from '../../core/local-time.ts';
 import type { Paths } from '../../core/paths.ts';
 import { newestLogs, runUnderWay } from '../../run/run-history.ts';
 import { readItemId } from '../item-id.ts';

@@ -3,6 +3,7 @@ import { join, relative } from 'node:path';
 import { z } from 'zod';
 import { AgentosError, systemCode } from '../../core/errors.ts';
 import { sha256 } from '../../core/hash.ts';
+import { parseJson } from '../../core/json.ts';
 import { createGit, type Git } from '../../git/git.ts';
 import { packageRoot } from '../../process/package-root.ts';
 
@@ -99,13 +100,5 @@ async function entriesOf(directory: string): Promise<string[]> {
     );
     if (exists) throw taken(directory, [], error);
     return [];
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
   }
 }

@@ -1,7 +1,7 @@
+import { localTime } from '../../core/duration.ts';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
-import { localTime } from '../../core/local-time.ts';
 import { printStanding, printStandings } from '../../output/standing.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { detailOf, standings } from '../../run/item-standing.ts';

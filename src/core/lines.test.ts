@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { errorLines } from './error-lines.ts';
+import { errorLines } from './lines.ts';
 
 test.each([
   [
