@@ -38,7 +38,7 @@ export const BOUND_FLAGS: readonly ConfigFlag[] = [
   {
     name: '--max-retries',
     argument: '<n>',
-    help: 'further attempts after a passing failure (default 3)',
+    help: 'more attempts after a temporary failure (default 3)',
     setting: 'maxRetries',
     parse: wholeNumber(0),
   },
@@ -85,7 +85,7 @@ export function addResumeFlags(command: Command): Command {
   addConfigFlags(command, ROLE_FLAGS);
   command.option(
     '--offline',
-    'the recorded tour of agentos demo, no model; any other issue becomes a template that waits for one',
+    'the recorded tour of agentos demo, no model; any other issue becomes a filled template in DISCUSS',
   );
   return addPlaceFlags(command);
 }

@@ -17,13 +17,13 @@ export function createProgram(): Command {
     .version(version)
     .showSuggestionAfterError(false)
     .configureHelp({ sortSubcommands: false })
-    // What is wrong is printed where everything wrong is printed, in the same form.
+    // printProblem prints usage errors, like every other error.
     .configureOutput({ outputError: () => undefined })
     .exitOverride()
     .helpCommand(false)
     .addHelpText(
       'after',
-      '\nTry it without any key:\n  agentos demo\n\nExamples for a command:\n  agentos help lld\n\nExit codes: 0 well, 1 failed, 2 usage, 3 waits for a person, 75 paused for quota, 130/143 interrupted.',
+      '\nTry it without any key:\n  agentos demo\n\nExamples for a command:\n  agentos help lld\n\nExit codes: 0 success, 1 failed, 2 usage, 3 waits for a person, 75 paused for quota, 130/143 interrupted.',
     );
 
   const command = (name: string, description: string, examples: string[]): Command =>
@@ -71,7 +71,7 @@ export function createProgram(): Command {
 
   const resume = command(
     'resume',
-    'goes on with an interrupted or paused run, with its flags and models unless given anew',
+    'resumes an interrupted or paused run, with its flags and models unless overridden',
     ['agentos resume                     the last run', 'agentos resume 20260102T030405678Z-0a1b2c3d --max-rounds 5'],
   ).argument('[run]', 'the run (default: the last)');
   addResumeFlags(resume).action(async (run: string | undefined, flags: unknown) => {
@@ -89,8 +89,8 @@ export function createProgram(): Command {
       .argument('<id>', 'the item')
       .option('--approve', 'it is good as it stands')
       .option('--revise <what>', 'what to change; the rounds start again with it')
-      .option('--drop', 'it is not to be done')
-      .option('--reason <why>', 'why; goes to the lineage and the review log')
+      .option('--drop', 'it will not be done')
+      .option('--reason <why>', 'why; recorded in the lineage and the review log')
       .option('--json', 'print JSON'),
   ).action(async (id: string, flags: DecideFlags) => {
     const { decideCommand } = await import('./commands/decide.ts');
@@ -127,7 +127,7 @@ export function createProgram(): Command {
   );
 
   const logs = command('logs', 'the log of one item', ['agentos logs 42', 'agentos logs 42 --follow']);
-  addPlaceFlags(logs.argument('<id>', 'the item').option('--follow', 'go on printing until the item ends')).action(
+  addPlaceFlags(logs.argument('<id>', 'the item').option('--follow', 'keep printing until the item ends')).action(
     async (id: string, flags: { follow?: boolean }) => {
       const { logsCommand } = await import('./commands/logs.ts');
       process.exitCode = await logsCommand(id, flags);
@@ -160,17 +160,14 @@ export function createProgram(): Command {
     [
       'agentos clean --dry-run',
       'agentos clean',
-      'agentos clean --discard 42         throws the unfinished implementation of 42 away, to begin it anew',
+      'agentos clean --discard 42         deletes the unfinished implementation of 42, to start it over',
     ],
   );
   addPlaceFlags(
     clean
       .option('--dry-run', 'say what would be removed, and remove nothing')
       .option('--caches', 'caches of package managers and compilers too')
-      .option(
-        '--discard <id...>',
-        'only this: throw the unfinished implementation of these items away, with all its files',
-      )
+      .option('--discard <id...>', 'only this: delete the unfinished implementation of these items, with all its files')
       .option('--json', 'print JSON'),
   ).action(async (flags: unknown) => {
     const { cleanCommand } = await import('./commands/clean.ts');

@@ -54,7 +54,7 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
   const config = configOf(flags);
   if (flags.offline && (config.drafter ?? config.reviewer ?? config.implementer) !== undefined) {
     throw usage(
-      '--offline plays the recorded tour, so --drafter, --reviewer and --implementer have no place beside it.',
+      "--offline plays the recorded tour and can't be combined with --drafter, --reviewer or --implementer.",
       'Remove --offline to work with models.',
     );
   }

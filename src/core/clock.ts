@@ -32,7 +32,7 @@ interface SystemClock extends Clock {
 }
 
 /**
- * The kernel's monotonic clock goes on while a process is stopped (Ctrl+Z, a debugger, a paused virtual machine) or its
+ * The kernel's monotonic clock keeps running while a process is stopped (Ctrl+Z, a debugger, a paused virtual machine) or its
  * event loop is blocked, and then every timer fires at once, before any sign of life that came meanwhile is read. So the
  * process looks at the clock every second: what it missed is taken off. Whoever asks for the time first does it, so that
  * nobody sees the gap.

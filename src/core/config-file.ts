@@ -63,7 +63,7 @@ const KINDS: Record<string, string> = {
   undefined: 'nothing',
 };
 
-/** The value itself is never repeated: somebody may have put a key in the place of a variable's name. */
+/** The value itself is never repeated: it may be a key in the place of a variable's name. */
 function reasonOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case 'invalid_type': {

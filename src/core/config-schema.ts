@@ -52,7 +52,7 @@ export const configFileSchema = z.strictObject({
   bounds: z
     .strictObject({
       maxRounds: z.int().min(1).max(20).optional().describe('review rounds before a person is asked (default 3)'),
-      maxRetries: z.int().min(0).max(20).optional().describe('further attempts after a passing failure (default 3)'),
+      maxRetries: z.int().min(0).max(20).optional().describe('more attempts after a temporary failure (default 3)'),
       timeout: durationText.optional().describe('per item (default 1h)'),
       globalTimeout: durationText.optional().describe('for the whole run (default: none)'),
       idleTimeout: durationText.optional().describe('without a sign of life from a model (default 5m)'),
@@ -62,7 +62,7 @@ export const configFileSchema = z.strictObject({
       maxCostPerItemUsd: z.number().positive().optional().describe('USD for one item (default 20)'),
     })
     .optional()
-    .describe('Everything that could go on for ever has a limit.'),
+    .describe('Everything that could run forever has a limit.'),
   keys: z
     .strictObject({
       anthropic: variableNames.optional(),

@@ -55,7 +55,7 @@ export function readKeys(
   return keys;
 }
 
-/** Names that hold credentials by convention, whoever reads them. */
+/** Names that hold credentials by convention, whichever program reads them. */
 const LOOKS_SECRET =
   /(^|_)(API_?KEYS?|TOKEN|SECRETS?|CREDENTIALS?|PRIVATE_KEY|ACCESS_KEY(_ID)?|PWD)($|_)|PASSWORD|PASSWD|PASSPHRASE/i;
 /** What a collector of traces wants to see before it takes any; an endpoint may hold a password. */
@@ -69,7 +69,7 @@ function looksSecret(name: string, value: string): boolean {
   return COLLECTOR_SECRET.test(name) || (COLLECTOR_ENDPOINT.test(name) && value.includes('@'));
 }
 
-/** Values that must not be shown because of the names of their variables, whoever reads them. */
+/** Values that must not be shown because of the names of their variables, whichever program reads them. */
 export function secretsIn(env: Environment): Secret[] {
   return Object.entries(env).flatMap(([name, value]) =>
     value !== undefined && looksSecret(name, value) ? secretParts(value).map((part) => new Secret(part)) : [],

@@ -59,7 +59,7 @@ export function isAgent(spec: WriterSpec): spec is AgentSpec {
   return spec.provider in AGENT_VENDORS;
 }
 
-/** Whose keys somebody needs, or null for nobody's. */
+/** The vendor whose keys a model needs; null: none. */
 export function vendorOf(spec: WriterSpec): VendorName | null {
   if (isAgent(spec)) return AGENT_VENDORS[spec.provider];
   return spec.provider === 'offline' || spec.provider === 'command' ? null : spec.provider;
@@ -79,7 +79,7 @@ export function parseWriterSpec(text: string): WriterSpec {
   const invalid = (reason: string): AgentosError =>
     new AgentosError({ code: 'model-spec-invalid', spec: trimmed, reason });
   if (agent === undefined && AGENT_PROGRAMS.includes(name)) {
-    throw invalid(`${name} is no implementer that is known; possible are ${agents.join(', ')}, or any as command:…`);
+    throw invalid(`unknown implementer ${name}; possible are ${agents.join(', ')}, or any as command:…`);
   }
   if (agent === undefined) return parseModelSpec(text);
   if (model === null) return { provider: agent, model: null, text: agent };
@@ -127,7 +127,7 @@ function guess(text: string, provider: string, rest: string | null): string {
 
 /**
  * Whether the model that answered is the one asked for. An alias and a dated snapshot of it are the same; two different
- * snapshots are not, because whoever names a snapshot wants that one. A version number (`-4` and `-4-5`) or a size
+ * snapshots are not, because a named snapshot means exactly that one. A version number (`-4` and `-4-5`) or a size
  * (`-mini`, `-flash`) is never a snapshot.
  */
 export function sameModel(asked: string, answered: string): boolean {

@@ -1,11 +1,11 @@
-/** Names one span of one trace to somebody else. */
+/** Identifies one span of one trace across processes. */
 export interface SpanContext {
   traceId: string;
   spanId: string;
 }
 
 export interface RemoteContext extends SpanContext {
-  /** Whether whoever sent it records the trace. */
+  /** Whether the sender records the trace. */
   sampled: boolean;
 }
 

@@ -1,32 +1,158 @@
 import { expect, test } from 'vitest';
-import type { Problem } from './errors.ts';
+import type { ErrorCode, LastRun, Problem } from './errors.ts';
 import { wordingOf } from './wording.ts';
 
 const NASTY = 'a\nb\r\n\u001B[31mc\u0007\u009B2Jd\u2028e';
 
-const nasty: Problem[] = [
-  { code: 'usage', reason: NASTY, hint: NASTY },
-  { code: 'bad-id', id: NASTY },
-  { code: 'config-unreadable', file: NASTY, reason: 'ENOENT' },
-  { code: 'config-invalid', file: NASTY, line: 3, path: NASTY, reason: NASTY },
-  { code: 'model-spec-invalid', spec: NASTY, reason: NASTY },
-  { code: 'prompt-invalid', file: NASTY, reason: NASTY },
-  { code: 'repository-missing', directory: NASTY },
-  { code: 'state-unwritable', directory: NASTY, reason: 'EROFS' },
-  { code: 'issue-missing', id: '1', path: NASTY, near: [] },
-  { code: 'provider-refused-request', provider: 'openai', status: 400, detail: NASTY },
-  { code: 'command-failed', command: NASTY, exitCode: 1, signal: null, detail: NASTY },
-  { code: 'git-failed', command: NASTY, exitCode: 128, detail: NASTY },
-  { code: 'run-missing', run: NASTY },
-  { code: 'internal', detail: NASTY },
-];
-
-test.each(nasty)('$code is one line of plain text, whatever it is told', (problem) => {
-  const { message, hint } = wordingOf(problem);
-  expect(message).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
-  expect(message.length).toBeGreaterThan(5);
-  expect(hint ?? '').not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+/** Every code, and where one has several wordings each of them: a new code does not compile without an entry. */
+const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { code: Code }>[] } => ({
+  usage: [{ code: 'usage', reason: text, hint: text }],
+  'bad-id': [
+    { code: 'bad-id', id: text },
+    { code: 'bad-id', id: `${text}.md` },
+  ],
+  'config-unreadable': [{ code: 'config-unreadable', file: text, reason: 'ENOENT' }],
+  'config-invalid': [{ code: 'config-invalid', file: text, line: 3, path: text, reason: text }],
+  'model-spec-invalid': [{ code: 'model-spec-invalid', spec: text, reason: text }],
+  'key-missing': [
+    { code: 'key-missing', provider: 'google', variables: [], role: 'reviewer' },
+    { code: 'key-missing', provider: 'google', variables: [text], role: 'reviewer' },
+  ],
+  'prompt-invalid': [{ code: 'prompt-invalid', file: text, reason: text }],
+  'git-missing': [{ code: 'git-missing' }],
+  'repository-missing': [{ code: 'repository-missing', directory: text }],
+  'repository-empty': [{ code: 'repository-empty', directory: text }],
+  'state-unwritable': [{ code: 'state-unwritable', directory: text, reason: 'EROFS' }],
+  'run-unreadable': [{ code: 'run-unreadable', run: text, file: text }],
+  'source-missing': [{ code: 'source-missing', directory: text }],
+  'issue-missing': [
+    { code: 'issue-missing', id: '1', path: text, near: [] },
+    { code: 'issue-missing', id: '1', path: text, near: ['2', '3'] },
+  ],
+  'issue-unreadable': [{ code: 'issue-unreadable', id: '1', path: text, reason: text }],
+  'briefs-missing': [{ code: 'briefs-missing', directory: text }],
+  'brief-missing': [{ code: 'brief-missing', id: 'a', path: text, near: ['b'] }],
+  'brief-unreadable': [{ code: 'brief-unreadable', id: 'a', path: text, reason: 'EISDIR' }],
+  'provider-rejected-key': [{ code: 'provider-rejected-key', provider: 'openai', status: 401, detail: text }],
+  'provider-quota': [
+    { code: 'provider-quota', provider: 'openai', status: 429, detail: text, retryAfterMs: null },
+    { code: 'provider-quota', provider: 'openai', status: null, detail: text, retryAfterMs: 5_000 },
+  ],
+  'provider-overloaded': [{ code: 'provider-overloaded', provider: 'openai', status: 503, detail: text }],
+  'provider-unreachable': [{ code: 'provider-unreachable', provider: 'openai', detail: text }],
+  'provider-refused-request': [{ code: 'provider-refused-request', provider: 'openai', status: 400, detail: text }],
+  'provider-bad-reply': [{ code: 'provider-bad-reply', provider: 'openai', detail: text }],
+  'reply-empty': [{ code: 'reply-empty', provider: 'openai' }],
+  'reply-truncated': [{ code: 'reply-truncated', provider: 'openai', outputTokens: 8_192 }],
+  'reply-filtered': [{ code: 'reply-filtered', provider: 'openai', reason: text }],
+  'reply-too-large': [{ code: 'reply-too-large', provider: 'openai', limitBytes: 8_388_608 }],
+  'model-downgraded': [{ code: 'model-downgraded', asked: text, answered: text }],
+  'command-failed': [
+    { code: 'command-failed', command: text, exitCode: 1, signal: null, detail: text },
+    { code: 'command-failed', command: text, exitCode: null, signal: 'SIGKILL', detail: '' },
+  ],
+  'call-idle': [{ code: 'call-idle', what: 'openai', afterMs: 300_000 }],
+  'call-ceiling': [{ code: 'call-ceiling', what: 'openai', afterMs: 1_200_000 }],
+  'item-timeout': [{ code: 'item-timeout', afterMs: 3_600_000 }],
+  'run-timeout': [{ code: 'run-timeout', afterMs: 3_600_000 }],
+  'item-stalled': [{ code: 'item-stalled', afterMs: 300_000 }],
+  'worker-crashed': [
+    { code: 'worker-crashed', exitCode: null, signal: 'SIGKILL', detail: '' },
+    { code: 'worker-crashed', exitCode: 1, signal: null, detail: text },
+  ],
+  'task-missing': [{ code: 'task-missing', module: text, export: text }],
+  'task-failed': [{ code: 'task-failed', reason: text, stack: null }],
+  halted: [{ code: 'halted', failures: 3, cause: text }],
+  'over-budget': [
+    { code: 'over-budget', spentUsd: 1.5, limitUsd: 2, scope: 'item' },
+    { code: 'over-budget', spentUsd: 1.5, limitUsd: 2, scope: 'run' },
+  ],
+  interrupted: [{ code: 'interrupted', signal: 'SIGINT' }],
+  'journal-fenced': [{ code: 'journal-fenced', file: text }],
+  'journal-damaged': [{ code: 'journal-damaged', file: text, keptAs: text, reason: text }],
+  'journal-newer': [{ code: 'journal-newer', file: text, found: 2, supported: 1 }],
+  'journal-full': [{ code: 'journal-full', file: text, reason: text }],
+  'journal-unusable': [{ code: 'journal-unusable', file: text, reason: text }],
+  'item-locked': [{ code: 'item-locked', id: '1', workflow: 'lld', pid: 1, since: '2026-11-03T14:32:05Z' }],
+  'git-failed': [{ code: 'git-failed', command: text, exitCode: 128, detail: text }],
+  'output-unwritable': [{ code: 'output-unwritable', path: text, reason: 'ENOSPC' }],
+  'disk-unwritable': [{ code: 'disk-unwritable', directory: text, reason: 'ENOSPC' }],
+  'demo-folder-taken': [
+    { code: 'demo-folder-taken', directory: text, changed: [] },
+    { code: 'demo-folder-taken', directory: text, changed: [text] },
+  ],
+  'run-missing': [{ code: 'run-missing', run: text }],
+  'lld-missing': [{ code: 'lld-missing', id: '1', path: text, near: ['2'] }],
+  'lld-not-approved': [
+    { code: 'lld-not-approved', id: '1', path: text, why: 'edited' },
+    { code: 'lld-not-approved', id: '1', path: text, why: 'status' },
+    { code: 'lld-not-approved', id: '1', path: text, why: 'issue-changed' },
+  ],
+  'lld-outdated': [{ code: 'lld-outdated', id: '1', findings: [text] }],
+  'git-identity-missing': [{ code: 'git-identity-missing', detail: text }],
+  'worktree-unusable': [{ code: 'worktree-unusable', path: text, reason: text }],
+  'dependency-conflict': [{ code: 'dependency-conflict', on: '1', files: [text] }],
+  'setup-failed': [{ code: 'setup-failed', command: text, exitCode: null, detail: text }],
+  'tests-undetected': [
+    { code: 'tests-undetected', directory: text, script: text, runner: null },
+    { code: 'tests-undetected', directory: text, script: null, runner: 'jest' },
+    { code: 'tests-undetected', directory: text, script: null, runner: null },
+  ],
+  'tests-cannot-run': [{ code: 'tests-cannot-run', command: text, detail: text }],
+  'agent-missing': [{ code: 'agent-missing', agent: 'codex', program: text, install: text }],
+  'agent-failed': [
+    { code: 'agent-failed', agent: 'codex', exitCode: 1, signal: null, detail: text },
+    { code: 'agent-failed', agent: 'codex', exitCode: null, signal: null, detail: '' },
+  ],
+  'agent-rounds': [{ code: 'agent-rounds', agent: 'codex', rounds: 40 }],
+  'changed-outside': [{ code: 'changed-outside', files: [text], worktree: text }],
+  'gate-failed': [{ code: 'gate-failed', gate: 'red', problems: [text], worktree: text, branch: text }],
+  'offline-no-code': [
+    { code: 'offline-no-code', id: '1', why: 'not-recorded', file: null },
+    { code: 'offline-no-code', id: '1', why: 'changed', file: text },
+  ],
+  'offline-no-reply': [{ code: 'offline-no-reply', step: text }],
+  'log-missing': [{ code: 'log-missing', id: text }],
+  'not-waiting': [
+    { code: 'not-waiting', id: '1', last: null },
+    { code: 'not-waiting', id: '1', last: lastRun('discuss', text, null) },
+    { code: 'not-waiting', id: '1', last: lastRun('failed', null, text) },
+  ],
+  'decision-refused': (['changed', 'checks', 'questions', 'recorded', 'kept'] as const).map((why) => ({
+    code: 'decision-refused',
+    id: '1',
+    workflow: 'lld',
+    why,
+    detail: text,
+  })),
+  internal: [{ code: 'internal', detail: text }],
 });
+
+function lastRun(status: string, reason: string | null, step: string | null): LastRun {
+  return { runId: 'run-1', workflow: 'lld', status, reason, step };
+}
+
+const sentencesIn = (text: string): number => text.split(/(?<=[.?!]) (?=[A-Z])/).length;
+
+test.each(Object.values(problemsWith(NASTY)).flat())(
+  '$code is one line of plain text, whatever the facts hold',
+  (problem) => {
+    const { message, hint } = wordingOf(problem);
+    expect(`${message}${hint ?? ''}`).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+  },
+);
+
+test.each(Object.values(problemsWith('the text')).flat())(
+  '$code is said in at most two short sentences, and so is what to do',
+  (problem) => {
+    const { message, hint } = wordingOf(problem);
+    expect(message).toMatch(/^\S.{4,160}[.?!…]$/);
+    expect(message).not.toMatch(/undefined|null|\[object|[.:] ?\.$|  /);
+    expect(sentencesIn(message)).toBeLessThanOrEqual(2);
+    expect(hint ?? 'x').toMatch(/^\S.{0,200}$/);
+    expect(sentencesIn(hint ?? '')).toBeLessThanOrEqual(2);
+  },
+);
 
 test('a code of the operating system is put into words, another reason is taken as it is', () => {
   const unwritable = (reason: string): string => wordingOf({ code: 'output-unwritable', path: '/x', reason }).message;

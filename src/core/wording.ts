@@ -9,12 +9,12 @@ export interface Wording {
 }
 
 /**
- * Facts into words: the one place where a person is told what went wrong and what to do. Each is one line, whatever the
+ * Facts into words: the one place that says what went wrong and what to do. Each is one line, whatever the
  * facts hold: a path, a flag's value or a vendor's message may have line breaks and escape codes in it.
  */
 export function wordingOf(problem: Problem): Wording {
   const { message, hint } = wordsOf(problem);
-  return { message: oneLine(message), hint: hint === null ? null : oneLine(hint) };
+  return { message: ended(oneLine(message)), hint: hint === null ? null : oneLine(hint) };
 }
 
 function wordsOf(problem: Problem): Wording {
@@ -30,18 +30,18 @@ function wordsOf(problem: Problem): Wording {
     case 'config-unreadable':
       return say(
         `${problem.file} can't be read: ${inWords(problem.reason)}.`,
-        'Check the path and who may read it. Without a configuration the defaults hold; agentos init writes one.',
+        'Check the path and its permissions. Without a configuration the defaults apply; agentos init writes one.',
       );
     case 'config-invalid': {
       const place = problem.line === null ? problem.file : `${problem.file}:${problem.line}`;
       return say(
-        ended(`${place}: ${problem.path ? `${problem.path} ` : ''}${problem.reason}`),
+        `${place}: ${problem.path ? `${problem.path} ` : ''}${problem.reason}`,
         'agentos init --print shows every setting with its meaning.',
       );
     }
     case 'model-spec-invalid':
       return say(
-        ended(`"${shorten(problem.spec)}" is not a model: ${problem.reason}`),
+        `"${shorten(problem.spec)}" is not a model: ${problem.reason}`,
         'Write provider:model, e.g. anthropic:claude-opus-5.',
       );
     case 'key-missing': {
@@ -55,7 +55,7 @@ function wordsOf(problem: Problem): Wording {
       );
     }
     case 'prompt-invalid':
-      return say(`${problem.file} ${predicate(problem.reason)}.`, 'Mend it, or delete it to use the built-in prompt.');
+      return say(`${problem.file} ${predicate(problem.reason)}.`, 'Fix it, or delete it to use the built-in prompt.');
     case 'git-missing':
       return say('git was not found.', 'Install git and make sure that it is on the PATH.');
     case 'repository-missing':
@@ -115,14 +115,14 @@ function wordsOf(problem: Problem): Wording {
     case 'provider-rejected-key':
       return say(
         `${problem.provider} does not accept the key${status(problem.status)}: ${problem.detail}`,
-        'Check the key and what it may do, then run the same command again.',
+        'Check the key and its permissions, then run the same command again.',
       );
     case 'provider-quota':
       return say(
         `${problem.provider} has no quota left${status(problem.status)}: ${problem.detail}`,
         problem.retryAfterMs === null
           ? 'Run the same command again when there is quota: finished steps are not repeated.'
-          : `It asks to come back in ${formatDuration(problem.retryAfterMs)}. Finished steps are not repeated.`,
+          : `Retry in ${formatDuration(problem.retryAfterMs)}. Finished steps are not repeated.`,
       );
     case 'provider-overloaded':
       return say(
@@ -145,7 +145,7 @@ function wordsOf(problem: Problem): Wording {
         'Run the same command again, or choose another model.',
       );
     case 'reply-empty':
-      return say(`${problem.provider} answered with nothing.`, 'Run the same command again, or choose another model.');
+      return say(`${problem.provider} sent an empty reply.`, 'Run the same command again, or choose another model.');
     case 'reply-truncated':
       return say(
         `${problem.provider} stopped in the middle: its answer reached the limit of output tokens${problem.outputTokens === null ? '' : ` (${problem.outputTokens})`}.`,
@@ -169,7 +169,7 @@ function wordsOf(problem: Problem): Wording {
     case 'command-failed': {
       const end =
         problem.exitCode === null
-          ? `was ended by ${problem.signal ?? 'a signal'}`
+          ? `was killed by ${problem.signal ?? 'a signal'}`
           : `ended with exit code ${problem.exitCode}`;
       return say(
         `The command "${shorten(problem.command)}" ${end}${problem.detail ? `: ${problem.detail}` : '.'}`,
@@ -188,17 +188,17 @@ function wordsOf(problem: Problem): Wording {
       );
     case 'item-timeout':
       return say(
-        `The time for it is up (${formatDuration(problem.afterMs)}).`,
-        'Run the same command with a higher --timeout: it goes on where it stopped.',
+        `Timed out after ${formatDuration(problem.afterMs)}.`,
+        'Run the same command with a higher --timeout: it resumes where it stopped.',
       );
     case 'run-timeout':
       return say(
-        `The time for the whole run is up (${formatDuration(problem.afterMs)}).`,
-        'Run the same command with a higher --global-timeout: it goes on where it stopped.',
+        `The run timed out after ${formatDuration(problem.afterMs)}.`,
+        'Run the same command with a higher --global-timeout: it resumes where it stopped.',
       );
     case 'item-stalled':
       return say(
-        `Its worker gave no sign of life for ${formatDuration(problem.afterMs)} and was ended.`,
+        `Its worker gave no sign of life for ${formatDuration(problem.afterMs)} and was killed.`,
         'Run the same command again, or allow more with --idle-timeout.',
       );
     case 'worker-crashed': {
@@ -220,20 +220,20 @@ function wordsOf(problem: Problem): Wording {
     case 'task-failed':
       return say(
         `Its task failed: ${firstLine(problem.reason)}`,
-        'Mend it, then run the same again: finished steps are not repeated.',
+        'Fix it, then run the same command again: finished steps are not repeated.',
       );
     case 'halted':
       return say(
         `Not started: the batch was halted after ${problem.failures} failure(s), the last one ${problem.cause}.`,
-        'Mend the cause, or allow more with --halt <n>.',
+        'Fix the cause, or allow more failures with --halt <n>.',
       );
     case 'over-budget':
       return say(
         `The ${problem.scope === 'item' ? 'item' : 'run'}'s budget of $${problem.limitUsd} does not cover the next call ($${problem.spentUsd.toFixed(4)} spent).`,
-        `Run the same command with a higher ${problem.scope === 'item' ? '--max-cost-per-item' : '--max-cost'}: it goes on where it stopped.`,
+        `Run the same command with a higher ${problem.scope === 'item' ? '--max-cost-per-item' : '--max-cost'}: it resumes where it stopped.`,
       );
     case 'interrupted':
-      return say(`Interrupted by ${problem.signal}.`, 'Run the same command again: it goes on where it stopped.');
+      return say(`Interrupted by ${problem.signal}.`, 'Run the same command again: it resumes where it stopped.');
     case 'journal-fenced':
       return say(
         `Another run took over ${problem.file}.`,
@@ -242,12 +242,12 @@ function wordsOf(problem: Problem): Wording {
     case 'journal-damaged':
       return say(
         `The checkpoint ${problem.file} is damaged (${problem.reason}) and was kept as ${problem.keptAs}.`,
-        'Run the same command again: it starts this item anew.',
+        'Run the same command again: it starts this item over.',
       );
     case 'journal-newer':
       return say(
         `The checkpoint ${problem.file} was written by a newer agentos (format ${problem.found}, this one knows ${problem.supported}).`,
-        'Use that version, or move the file away to start anew.',
+        'Use that version, or move the file away to start over.',
       );
     case 'journal-full':
       return say(
@@ -266,7 +266,7 @@ function wordsOf(problem: Problem): Wording {
       );
     case 'git-failed':
       return say(
-        ended(`${shorten(problem.command)} failed: ${problem.detail}`),
+        `${shorten(problem.command)} failed: ${problem.detail}`,
         'See what git itself says in that folder, then run the same command again.',
       );
     case 'output-unwritable':
@@ -302,7 +302,7 @@ function wordsOf(problem: Problem): Wording {
       const why = {
         edited: 'its body was edited after its approval',
         status: 'its front matter does not say that it is approved',
-        'issue-changed': 'the issue says something else than when it was approved',
+        'issue-changed': 'the issue changed after the approval',
       }[problem.why];
       return say(
         `${problem.path} is not an approved LLD: ${why}.`,
@@ -318,7 +318,7 @@ function wordsOf(problem: Problem): Wording {
       );
     case 'git-identity-missing':
       return say(
-        `git doesn't know who commits: ${problem.detail}`,
+        `git has no identity to commit with: ${problem.detail}`,
         'Set it with git config user.name and git config user.email.',
       );
     case 'worktree-unusable':
@@ -364,7 +364,7 @@ function wordsOf(problem: Problem): Wording {
     case 'changed-outside':
       return say(
         `Something outside the worktree was changed while the implementer or the tests ran: ${listed(problem.files)}.`,
-        `Nothing there was undone, and its own work is in ${problem.worktree}. The same command again resumes it; finished calls are not repeated.`,
+        `Nothing there was undone; its own work is in ${problem.worktree}. Run the same command again to resume it.`,
       );
     case 'gate-failed':
       return say(
@@ -393,8 +393,8 @@ function wordsOf(problem: Problem): Wording {
       if (last?.status === 'discuss' && last.reason !== null)
         return say(`There is nothing to decide about ${id}: ${last.reason}.`, 'See: agentos status');
       return say(
-        `${id} does not wait for a person: ${last === null ? 'no run of it is known' : `its last run (${last.workflow} ${last.runId}) has it as ${last.status}${last.step === null ? '' : `, at ${last.step}`}`}.`,
-        'What waits ended as discuss: see agentos status.',
+        `${id} is not waiting for a decision: ${last === null ? 'it was never run' : `its last run (${last.workflow} ${last.runId}) ended as ${last.status}${last.step === null ? '' : `, at ${last.step}`}`}.`,
+        'Only an item that ended in DISCUSS waits for one: see agentos status.',
       );
     }
     case 'decision-refused': {
@@ -402,7 +402,7 @@ function wordsOf(problem: Problem): Wording {
       switch (problem.why) {
         case 'changed':
           return say(
-            `What ${workflow} ${id} is made from was changed since it was asked about.`,
+            `The text behind ${workflow} ${id} changed after the question was asked.`,
             `The decision would not count for the new text. Run it first: agentos ${workflow} ${id}`,
           );
         case 'checks':
@@ -429,15 +429,15 @@ function wordsOf(problem: Problem): Wording {
     }
     case 'internal':
       return say(
-        `Something went wrong that should not: ${firstLine(problem.detail)}`,
-        'Please report it with the log of the run. Nothing that was finished is lost.',
+        `Internal error: ${firstLine(problem.detail)}`,
+        'Please report it with the log of the run. Finished steps are kept.',
       );
   }
 }
 
 function undetected({ script, runner }: { script: string | null; runner: string | null }): string {
-  if (script !== null) return `: "${shorten(script)}" starts no test runner that is known`;
-  return runner === null ? '' : `: ${runner} is used there, and is not known`;
+  if (script !== null) return `: "${shorten(script)}" starts no known test runner`;
+  return runner === null ? '' : `: ${runner} is used there, which is not supported`;
 }
 
 const MOST_LISTED = 20;
@@ -459,7 +459,7 @@ const SYSTEM_REASONS: Record<string, string> = {
   EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
-  ELOOP: 'its links go round in a circle',
+  ELOOP: 'its symbolic links form a loop',
   ENAMETOOLONG: 'its name is too long',
   EMFILE: 'too many files are open',
 };
@@ -468,7 +468,7 @@ function inWords(reason: string): string {
   return SYSTEM_REASONS[reason] ?? reason;
 }
 
-/** For reasons that go on after the file's name: "is empty", but "can't be read: it is a folder". */
+/** For reasons that continue the sentence after the file's name: "is empty", but "can't be read: it is a folder". */
 function predicate(reason: string): string {
   const words = SYSTEM_REASONS[reason];
   return words === undefined ? reason : `can't be read: ${words}`;

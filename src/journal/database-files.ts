@@ -42,7 +42,7 @@ export function deleteDatabase(file: string): void {
 
 /**
  * A log without its database would be applied to the next database of that name. The database is looked for after its
- * companions: whoever made a journal meanwhile made the database first, so that its log is not taken for an orphan.
+ * companions: a process that makes a journal meanwhile makes the database first, so that its log is not taken for an orphan.
  */
 function deleteOrphans(file: string): void {
   const found = companions.some((suffix) => existsSync(file + suffix));

@@ -119,7 +119,7 @@ function withoutLog(image: Buffer): Buffer {
 
 /**
  * SQLite's write-ahead log, applied to a database in memory. SQLite itself can't read a log without writing beside it
- * (the log's index), and whoever only looks must not write.
+ * (the log's index), and an inspection must not write.
  *
  * Format (https://www.sqlite.org/fileformat2.html#walformat): a header of 32 bytes, then frames of 24 bytes and one page
  * each. A frame counts when its salt is the header's and the running checksum fits; frames count up to the last one that

@@ -5,7 +5,7 @@
  *
  * A step goes through: absent → started → done. A process that dies leaves `started` behind: the call may or may not
  * have been made, and the next owner makes it again – the only case in which a call is repeated. A step that waits for
- * somebody else's word is left `started` on purpose, and `settle` makes it `done`.
+ * a person's decision is left `started` on purpose, and `settle` makes it `done`.
  *
  * A journal has one owner. Opening it claims it with a new fence token, and every write names its token; an owner that
  * was taken over (it slept, its machine was suspended) gets `journal-fenced` and changes nothing.
@@ -23,7 +23,7 @@ export interface Journal {
   close(): void;
 }
 
-/** A journal as somebody outside of its workflow has it, who brings the word that a step waits for. */
+/** A journal opened from outside of its workflow, to store the decision that a step waits for. */
 export interface SettlingJournal extends Journal {
   /**
    * Stores a result for the step of this name that was started last, in place of its function. It may be settled again until

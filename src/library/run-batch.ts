@@ -20,9 +20,9 @@ import { type SettledItem, type SettledOptions, settleOptions } from './settle-o
  * Works off the items, each in a process of its own, and resolves when every one of them has ended, however that was. It
  * rejects when nothing could be started, or with what `onEvent` threw.
  *
- * Run again with the same base directory, it goes on where it stopped: finished items are skipped with the result they
- * had, the others go on after their last finished step. When all have ended well, the batch is over, and the next run
- * begins anew.
+ * Run again with the same base directory, it resumes: finished items are skipped with the result they had, the
+ * others continue after their last finished step. When all have succeeded, the batch is over, and the next run starts
+ * from scratch.
  */
 export async function runBatch<Input = unknown, Result = unknown>(
   options: BatchOptions<Input>,

@@ -72,7 +72,7 @@ test.each<[ItemEvent, string[]]>([
   [{ type: 'quota-waiting', vendor: 'google', reason: 'quota', forMs: 12_000 }, ['waits for quota of google for 12 s']],
   [
     { type: 'quota-waiting', vendor: 'google', reason: 'pace', forMs: 2_100 },
-    ['pace: waits with the next request to google for 3 s'],
+    ['pace: holds the next request to google for 3 s'],
   ],
   [{ type: 'quota-waiting', vendor: 'google', reason: 'key', forMs: null }, ['pace: waits for a free key of google']],
 ])('%j reads as people expect', (event, lines) => {

@@ -49,15 +49,19 @@ export function linesOf(event: AgentosEvent): Line[] {
     case 'warning':
       return [line(event.text, 'warn', 'quiet')];
     case 'interrupted':
-      return [line(`${event.signal}: stopping; what is finished is kept. Once more to stop at once.`, 'warn', 'quiet')];
+      return [
+        line(`${event.signal}: stopping; finished work is kept. A second signal stops at once.`, 'warn', 'quiet'),
+      ];
     case 'suspended':
-      return [line(`suspended for ${formatDuration(event.forMs)}; deadlines are later by that much`, 'warn', 'quiet')];
+      return [
+        line(`suspended for ${formatDuration(event.forMs)}; deadlines are extended by that time`, 'warn', 'quiet'),
+      ];
     case 'key-cooling':
       return [line(`rate limit on ${event.keyId} (${event.why}) ${waitText(event.forMs, event.at)}`, 'warn')];
     case 'key-dead':
-      return [line(`${event.keyId} is out: ${event.reason}`, 'bad', 'quiet')];
+      return [line(`${event.keyId} disabled: ${event.reason}`, 'bad', 'quiet')];
     case 'groups-merged':
-      return [line(`${event.keyIds.join(', ')} draw on one quota`, 'dim', 'verbose')];
+      return [line(`${event.keyIds.join(', ')} share one quota`, 'dim', 'verbose')];
     case 'pool-exhausted': {
       const time = event.forMs === null ? '' : ` ${waitText(event.forMs, event.at)}`;
       if (event.reason !== 'quota') return [line(`${holdText(event)}${time}; nothing new is started`, 'dim')];
@@ -68,14 +72,14 @@ export function linesOf(event: AgentosEvent): Line[] {
     case 'pool-resumed':
       return event.reason === 'quota'
         ? [line(`resumed: ${event.vendor} has quota again`, 'good')]
-        : [line(`${event.vendor} can be asked again`, 'dim')];
+        : [line(`${event.vendor} can be used again`, 'dim')];
     case 'run-finished':
       return [];
     case 'item-started': {
       const again = event.attempt > 1 ? `, attempt ${event.attempt}` : '';
       const reused =
         event.reusedSteps > 0
-          ? ` (goes on after ${event.reusedSteps} finished step(s)${again})`
+          ? ` (resumes after ${event.reusedSteps} finished step(s)${again})`
           : again
             ? ` (${again.slice(2)})`
             : '';
@@ -118,7 +122,7 @@ export function linesOf(event: AgentosEvent): Line[] {
     case 'set-aside':
       return [];
     case 'reply-rejected':
-      return [line(`${event.step}: not taken: ${event.reason}`, 'warn', 'live')];
+      return [line(`${event.step}: rejected: ${event.reason}`, 'warn', 'live')];
     case 'review-read': {
       const style = event.verdict === 'APPROVED' ? 'good' : 'warn';
       const findings = event.tiers.flatMap((count, at) => (count === 0 ? [] : [`${count} Tier ${at + 1}`])).join(', ');
@@ -149,7 +153,7 @@ export function linesOf(event: AgentosEvent): Line[] {
     case 'quota-resumed':
       return [line(`resumed after ${formatDuration(event.waitedMs)} (${event.reason})`, 'dim')];
     case 'answer-reused':
-      return [line(`${event.step}: paid for already, taken from the gateway`, 'dim')];
+      return [line(`${event.step}: already paid for, taken from the gateway`, 'dim')];
     case 'gateway-call': {
       const waited = event.waitedMs > 1_000 ? `, waited ${formatDuration(event.waitedMs)}` : '';
       return [
@@ -204,11 +208,11 @@ function holdText({ vendor, reason }: { vendor: string; reason: WaitReason }): s
     case 'quota':
       return `waits for quota of ${vendor}`;
     case 'pace':
-      return `pace: waits with the next request to ${vendor}`;
+      return `pace: holds the next request to ${vendor}`;
     case 'key':
       return `pace: waits for a free key of ${vendor}`;
     case 'retry':
-      return `retry: ${vendor} fails; waits with the next request`;
+      return `retry: ${vendor} is failing; holds the next request`;
   }
 }
 

@@ -9,7 +9,7 @@ import { type Terminal, wantsColour } from './terminal.ts';
 type Environment = Readonly<Record<string, string | undefined>>;
 type TerminalStream = Writable & { isTTY?: boolean; columns?: number; rows?: number };
 
-/** A terminal whose lines scroll above a region that is drawn anew as things change. */
+/** A terminal whose lines scroll above a region that is redrawn as things change. */
 export interface LiveRegion extends Terminal {
   subscriber: Subscriber;
   /** Removes the region and shows the cursor. Lines can still be printed afterwards. */

@@ -44,7 +44,7 @@ export function createRunOutput({ stream, env, secrets, level, live }: RunOutput
       close: () => undefined,
     };
   }
-  // How long things take must not change when somebody sets the date.
+  // Durations must not change when the system's date is set.
   const originMs = systemClock.dateMs() - systemClock.now() - systemClock.suspendedMs();
   const now = (): number => originMs + systemClock.now() + systemClock.suspendedMs();
   const region = createLiveRegion({ stream, env, now, mask });

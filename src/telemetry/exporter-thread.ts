@@ -103,7 +103,7 @@ parentPort?.on('message', (message: ToExporter) => {
       for (const span of message.spans) processor.onEnd(readable(span));
       return;
     case 'flush':
-      // What could not be sent is told by the exporter.
+      // The exporter reports what could not be sent.
       processor.forceFlush().catch(() => undefined);
   }
 });

@@ -69,7 +69,7 @@ export function startSpanExporter(options: ExporterOptions): SpanExporter {
   const say = (what: string): void => {
     if (isSaid) return;
     isSaid = true;
-    onProblem(`Tracing: ${what} The run goes on; this is said once.`);
+    onProblem(`Tracing: ${what} The run continues; this is reported once.`);
   };
   const gone = (): void => {
     isGone = true;

@@ -9,7 +9,7 @@ export function providerName(vendor: string): string {
   return PROVIDER_NAMES[vendor] ?? vendor;
 }
 
-/** What is asked, of whom. A command is not shown: nobody knows what is in it. */
+/** Attributes of a request. The text of a command is not shown: it may hold secrets. */
 export function askedAttributes(spec: WriterSpec, operation: 'chat' | 'invoke_agent'): Attributes {
   const provider = providerName(vendorOf(spec) ?? spec.provider);
   return {

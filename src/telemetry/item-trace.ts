@@ -15,7 +15,7 @@ export interface TracedItem {
 export interface ItemTrace {
   attempt(number: number): AttemptTrace;
   note(event: ItemEvent): void;
-  /** What somebody else does for the item now is part of this span. */
+  /** The parent of spans that are recorded outside of the worker for this item, such as requests at the gateway. */
   current(): SpanContext;
   /** The run is over, however that came: what is still open ends. */
   close(): void;
@@ -97,7 +97,7 @@ export function openItemTrace(sink: SpanSink, run: SpanContext, { id, workflow }
   };
 }
 
-/** Requests of an agent's own say nothing of the trace; it is known who runs at the time. */
+/** Requests of an agent carry no trace context; they belong to the agent that runs at the time. */
 function isAgentCall({ attributes }: SpanRecord): boolean {
   return attributes['gen_ai.operation.name'] === 'invoke_agent';
 }

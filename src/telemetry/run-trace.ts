@@ -21,12 +21,12 @@ export interface RunTraceOptions {
   version: string;
   name: string;
   attributes: MaybeAttributes;
-  /** The run that this one goes on with. */
+  /** The run that this one resumes. */
   follows: SpanContext | null;
   mask: (text: string) => string;
 }
 
-/** A request at the gateway, for whoever it is. */
+/** A request at the gateway, by a worker or an agent. */
 export interface GatewayRequest {
   item: string;
   traceparent: string | undefined;
@@ -37,14 +37,14 @@ export interface GatewayRequest {
 
 /** One run as one trace, seen from the parent. */
 export interface RunTrace {
-  /** For those that go on with this run; null: it is not traced. */
+  /** For runs that resume this one; null: it is not traced. */
   readonly context: SpanContext | null;
   /** What should be known of the settings. */
   readonly warnings: readonly string[];
   /** For everything that the run starts. */
   readonly environment: Readonly<Record<string, string>>;
   readonly subscriber: Subscriber;
-  /** Who is told, at most once, that spans can't be sent. */
+  /** Called at most once, when spans can't be sent. */
   onProblem(listener: (text: string) => void): void;
   /** Work of the parent itself. */
   within<T>(work: () => T): T;

@@ -34,16 +34,16 @@ export interface SpanRecord extends SpanContext {
 
 /** Where spans go. */
 export interface SpanSink {
-  /** A span began; it is given again when it ends. Only for those who may lose the process that it is in. */
+  /** A span began; the same span is passed to `closed` later. For sinks that may outlive the process. */
   opened?: (span: SpanRecord) => void;
   closed: (span: SpanRecord) => void;
-  /** Somebody outside of this process is about to be told of an open span. */
+  /** The id of an open span is about to leave this process. */
   leaving?: () => void;
   /** What prompts and replies say is recorded too. */
   content: boolean;
 }
 
-/** One attempt at an item, as whoever runs it sees it. */
+/** One attempt at an item, as the coordinator sees it. */
 export interface AttemptTrace {
   /** For the worker: what it does is part of this span. */
   readonly traceparent: string;
@@ -57,7 +57,7 @@ export interface AttemptTrace {
 const MAX_EVENTS = 200;
 const MAX_MESSAGE_CHARS = 1_000;
 
-/** What somebody who works inside a span can say about it. */
+/** A span as the code inside it sees it. */
 export interface Span {
   set(attributes: MaybeAttributes): void;
   event(name: string, attributes?: MaybeAttributes): void;

@@ -8,7 +8,7 @@ import { isRead, type TestSuite } from '../testing/port.ts';
 import { answerAttributes, askedAttributes, finishOf, questionContent, replyContent } from './gen-ai.ts';
 import { traced, wantsContent } from './tracer.ts';
 
-/** Every step that really runs is a span; one that is replayed takes no time and is told by its event. */
+/** Every step that really runs is a span; a replayed one takes no time and is an event of its attempt. */
 export function tracedJournal(journal: Journal): Journal {
   return {
     location: journal.location,

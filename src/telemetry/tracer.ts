@@ -14,14 +14,14 @@ import {
 interface Scope {
   sink: SpanSink;
   context: SpanContext;
-  /** Null: the span is somebody else's. */
+  /** Null: the span was opened in another process. */
   span: OpenSpan | null;
 }
 
 /** What is done in no scope is not traced, and costs nothing but the question. */
 const scopes = new AsyncLocalStorage<Scope>();
 
-/** Work whose spans belong below a span of somebody else: of another process, or one that is ended elsewhere. */
+/** Runs work whose spans belong below a span of another process, or one that is ended elsewhere. */
 export function below<T>(sink: SpanSink, context: SpanContext, work: () => T): T {
   return scopes.run({ sink, context, span: null }, work);
 }
@@ -98,7 +98,7 @@ export interface WorkerSpans extends SpanSink {
 
 /**
  * Hands spans over when they begin and when they end, so that those of a worker that dies in between are known too. One
- * that begins and ends before the next hand-over goes once. Before anybody else hears of a span, the parent does.
+ * that begins and ends before the next hand-over goes once. The parent gets a span before its id leaves the process.
  */
 export function createWorkerSpans(post: (spans: SpanRecord[]) => void, content: boolean): WorkerSpans {
   const waiting = new Map<string, SpanRecord>();

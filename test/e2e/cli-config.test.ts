@@ -73,12 +73,12 @@ test('a prompt of the repository that can not be filled is refused before anythi
   expectRefusal(
     unknown,
     /draft\.md uses \{\{nobody\}\}; known there: \{\{id\}\}, \{\{title\}\}\./,
-    'Mend it, or delete it',
+    'Fix it, or delete it',
   );
   await repository.write('agentos/prompts/draft.md', '');
   await mkdir(join(repository.root, 'agentos/prompts/drafter.md'));
   const folder = await agentos(['lld', '1', '--offline'], optionsOf(repository));
-  expectRefusal(folder, "drafter.md can't be read: it is a folder.", 'Mend it, or delete it');
+  expectRefusal(folder, "drafter.md can't be read: it is a folder.", 'Fix it, or delete it');
   expect(await repository.list('.agentos')).toEqual([]);
 });
 
@@ -109,7 +109,7 @@ test('init writes a commented agentos.yaml, once, with a schema that every clone
   expect(repository.git('status', '--short')).toBe('?? agentos.yaml');
 
   const before = await treeOf(repository.root);
-  expectRefusal(await agentos(['init'], optionsOf(repository)), 'exists already.', 'It was left as it is.');
+  expectRefusal(await agentos(['init'], optionsOf(repository)), 'already exists.', 'It was not changed.');
   expect(await treeOf(repository.root)).toEqual(before);
   expect((await agentos(['lld', '1', '--offline', '--dry-run'], optionsOf(repository))).code).toBe(0);
 });

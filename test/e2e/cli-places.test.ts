@@ -71,7 +71,7 @@ test('an id may be written as #21, and as the file of an issue of this repositor
   const refusals: [args: string[], what: string][] = [
     [['implement', '#21'], 'There is no LLD for 21:'],
     [['logs', 'issues/21.md'], 'There is no log of 21.'],
-    [['decide', '#21', '--drop'], '21 does not wait for a person'],
+    [['decide', '#21', '--drop'], '21 is not waiting for a decision'],
     [['clean', '--discard', 'issues/21.md'], '21'],
     [['lld', 'issues/22.md'], '"issues/22.md" is neither an id nor the file of an issue here.'],
     [['lld', join(other.root, 'issues/21.md')], 'is neither an id nor the file of an issue here.'],

@@ -254,7 +254,7 @@ test('what is wrong with the command or the item is one line, exit code 2, and n
   expectRefusal(await at.run('decide', '../42', '--approve'), 'not a valid id', /letters/);
   expectRefusal(
     await at.run('decide', '43', '--approve'),
-    '43 does not wait for a person: no run of it is known',
+    '43 is not waiting for a decision: it was never run',
     'discuss',
   );
   expect(await treeOf(at.repository.root)).toEqual(before);
@@ -325,7 +325,7 @@ test('a decision outlives a killed run, and its file is written again if it is m
   program.child.kill('SIGKILL');
   await program.ended;
   expect(await at.repository.read('docs/lineage/42/004-verdict.md')).toBe(verdict);
-  expectRefusal(await at.run('decide', '42', '--approve'), /does not wait for a person.*at revise-1/, 'discuss');
+  expectRefusal(await at.run('decide', '42', '--approve'), /is not waiting for a decision.*at revise-1/, 'DISCUSS');
 
   await rm(join(at.repository.root, 'block'));
   expect((await lld(at)).code).toBe(0);

@@ -27,7 +27,7 @@ test.skipIf(!mountable)(
     expect(
       stdout.match(/^\[COORDINATOR\].* can't be written: the disk is full\. Nothing new is started\./gm),
     ).toHaveLength(1);
-    expect(stdout).not.toContain('Something went wrong');
+    expect(stdout).not.toContain('Internal error');
     expect(stdout).toMatch(/^1 +succeeded .*\n2 +failed .* journal-full\n3 +cancelled .* disk-unwritable$/m);
     expect(stdout).toContain('Not finished: 3. Resume with: agentos resume');
 

@@ -39,7 +39,7 @@ test('every call uses a key of the pool, and a dead key is taken out once and sa
   const dead = vendor.calls.filter((call) => call.key === KEYS[1]);
   expect(dead.length).toBeLessThanOrEqual(2);
   expect(vendor.calls.filter((call) => call.status === 200)).toHaveLength(8);
-  if (dead.length > 0) expect(stdout.match(/\[COORDINATOR\] ANTHROPIC_API_KEYS#2 is out/g)).toHaveLength(1);
+  if (dead.length > 0) expect(stdout.match(/\[COORDINATOR\] ANTHROPIC_API_KEYS#2 disabled/g)).toHaveLength(1);
 });
 
 test('no key is in the environment, the arguments or the memory maps of any process that the program starts', async () => {
@@ -121,7 +121,7 @@ test('an answer that is paid for is not lost when its worker dies: the next one 
   const { code, stdout } = await program.ended;
   expect(code).toBe(0);
   expect(vendor.calls).toHaveLength(2);
-  expect(stdout).toContain('paid for already');
+  expect(stdout).toContain('already paid for');
   expect(await repository.list('docs/lld')).toEqual(['LLD-1.md']);
 });
 

@@ -62,7 +62,7 @@ test('a test script that is not understood fails before anything is made or paid
   const { code, stdout } = await implement();
   expect(code).toBe(1);
   expect(stdout).toContain("[COORDINATOR] Implementations will fail. Can't tell how to run the tests");
-  expect(stdout).toContain('"mocha --recursive" starts no test runner that is known');
+  expect(stdout).toContain('"mocha --recursive" starts no known test runner');
   const { error, attempts } = await itemOf(repository);
   expect(error).toMatchObject({ code: 'tests-undetected' });
   expect(error?.hint).toMatch(/agentos\.yaml.*command:.*runner: tap.*runner: junit/);

@@ -239,7 +239,7 @@ test('without a git identity nobody is called and nothing is begun', async () =>
   const env = { GIT_CONFIG_NOSYSTEM: '1' };
   const { code, stdout } = await implement(repository, { implementer: implementer({ state }), env });
   expect(code).toBe(1);
-  expect(stdout).toContain("git doesn't know who commits");
+  expect(stdout).toContain('git has no identity to commit with');
   expect(await itemIn(join(repository.root, '.agentos'))).toMatchObject({
     status: 'failed',
     error: { code: 'git-identity-missing' },

@@ -84,7 +84,7 @@ test('a task that throws, exits, is killed or loses a rejection fails its own it
     { id: 'cycle', status: 'failed', error: { code: 'task-failed', retry: 'permanent' } },
   ]);
   const [, throws, , , rejects] = result.items;
-  expect(throws?.error?.message).toBe('Its task failed: no luck with throws');
+  expect(throws?.error?.message).toBe('Its task failed: no luck with throws.');
   expect(rejects?.error?.message).toContain('nobody listens');
   expect(result.counts).toEqual({ total: 6, succeeded: 1, failed: 2, crashed: 3 });
 });

@@ -313,7 +313,7 @@ test('a program in TypeScript compiles against the published types alone, and ru
   expect(stdout).toBe(
     `[program] ${JSON.stringify({
       values: [2, null],
-      error: 'Its task failed: 5 has no half',
+      error: 'Its task failed: 5 has no half.',
       events: ['halving'],
       ended: ['succeeded: a value, false'],
     })}\n`,

@@ -28,8 +28,8 @@ export async function initCommand({ print, repo }: { print?: boolean; repo?: str
   if (exists) {
     throw new AgentosError({
       code: 'usage',
-      reason: `${file} exists already.`,
-      hint: 'It was left as it is. agentos init --print shows the commented defaults.',
+      reason: `${file} already exists.`,
+      hint: 'It was not changed. agentos init --print shows the commented defaults.',
     });
   }
   await writeFileAtomic(file, textWith((await isDependency(repository)) ? INSTALLED_SCHEMA : PUBLISHED_SCHEMA));
