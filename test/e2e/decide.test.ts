@@ -255,7 +255,7 @@ test('what is wrong with the command or the item is one line, exit code 2, and n
   expectRefusal(
     await at.run('decide', '43', '--approve'),
     '43 is not waiting for a decision: it was never run',
-    'discuss',
+    'DISCUSS',
   );
   expect(await treeOf(at.repository.root)).toEqual(before);
 
@@ -278,18 +278,18 @@ test('a decision can be corrected until a run has used it: the last one counts, 
   ]);
   expect(await at.repository.read('docs/lineage/42/004-verdict.md')).toContain('A slip.');
   expect(await at.repository.read('docs/lld/LLD-42.md')).toContain(`Approved by ${ADA}: We pay.`);
-  expectRefusal(await at.run('decide', '42', '--drop'), /its last run \(lld .*\) has it as succeeded/, 'discuss');
+  expectRefusal(await at.run('decide', '42', '--drop'), /its last run \(lld .*\) ended as succeeded/, 'DISCUSS');
 });
 
 test('a decision on an issue that was changed since is refused: it would not count for the new text', async () => {
   const at = await waiting();
   await at.repository.write('issues/42.md', `${ISSUE}\n- One more criterion.\n`);
-  expectRefusal(await at.run('decide', '42', '--approve'), 'was changed since', 'agentos lld 42');
+  expectRefusal(await at.run('decide', '42', '--approve'), 'changed after the question was asked', 'agentos lld 42');
   expect((await lld(at)).code).toBe(3);
   expect(await at.calls()).toHaveLength(4);
   // Back to the first text: its question is open again, and it is that one which is decided on.
   await at.repository.write('issues/42.md', ISSUE);
-  expectRefusal(await at.run('decide', '42', '--approve'), 'was changed since', 'agentos lld 42');
+  expectRefusal(await at.run('decide', '42', '--approve'), 'changed after the question was asked', 'agentos lld 42');
   expect((await lld(at)).code).toBe(3);
   expect((await at.run('decide', '42', '--approve', '--reason', 'We pay.')).code).toBe(0);
   expect((await lld(at)).code).toBe(0);
