@@ -57,6 +57,11 @@ test('of a coloured progress display only the last state keeps its colour', asyn
   expect(await shownInColour(`${RED}10%\r\u001B[32m20%${RESET}\n`)).toBe(`\u001B[32m20%${RESET}\n`);
 });
 
+test('a progress display longer than a line may be still shows its last state, whole', async () => {
+  const states = Array.from({ length: 1_000 }, (_, n) => `\r\u001B[K${n} of 999`);
+  expect(await shown([states.join(''), '\r\u001B[K\n'], { maxLineBytes: 16 })).toBe('[X] 999 of 999\n');
+});
+
 test('a label can neither break the line nor bring control characters', async () => {
   const written: Buffer[] = [];
   new OutputPrefixer({ write: (chunk) => void written.push(chunk), colour: false }).line('A\n\u001B[2J$&', 'text');
