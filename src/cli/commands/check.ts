@@ -3,7 +3,6 @@ import { dirname, resolve } from 'node:path';
 import { systemCode } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { withoutSecrets } from '../../core/keys.ts';
-import { oneLine } from '../../core/lines.ts';
 import { type Coverage, formatCoverage } from '../../documents/coverage.ts';
 import { type BaseTree, checkLld, type LldFinding } from '../../documents/lld/checks.ts';
 import { isLld } from '../../documents/lld/is-lld.ts';
@@ -112,13 +111,13 @@ async function treesFor(repo: string | undefined): Promise<TreeOf> {
 
 /** A checked document for people. */
 function printCheck(terminal: Terminal, entry: CheckEntry): void {
-  const file = oneLine(entry.file);
+  const file = withName(entry.file);
   const out = (text: string): void => {
     for (const line of text.split('\n')) terminal.line(printable(line));
   };
   switch (entry.kind) {
     case 'unknown':
-      terminal.line(paint(terminal, 'red', oneLine(entry.error)));
+      terminal.line(paint(terminal, 'red', withName(entry.error)));
       terminal.line(
         entry.unreadable
           ? '  Name a file that exists and may be read.'
@@ -161,4 +160,9 @@ function printCheck(terminal: Terminal, entry: CheckEntry): void {
         terminal.line(`  Coverage: ${entry.coverage.covered}/${entry.coverage.total} = ${entry.coverage.percent} %`);
     }
   }
+}
+
+/** The name of a file may hold anything but a slash; what can be shown of it is. */
+function withName(text: string): string {
+  return printable(text.replace(/\s/g, ' '));
 }
