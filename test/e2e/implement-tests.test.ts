@@ -143,7 +143,7 @@ test('a set-up that fails shows what its tool says first, and nobody is called',
   expect((await implement()).code).toBe(1);
   const { error } = await itemOf(repository);
   expect(error).toMatchObject({ code: 'setup-failed' });
-  expect(error?.message).toMatch(/: npm error code E404 \| npm error 404 no such package$/);
+  expect(error?.message).toMatch(/: npm error code E404 \| npm error 404 no such package\.$/);
   expect(await phases()).toEqual([]);
 });
 
