@@ -72,7 +72,7 @@ function openGateway(upstream: string, pool: Pick<Pool, 'acquire' | 'outlook'>):
 
 /** In turn, so that both see the same machine. */
 async function latency(direct: string, gateway: Gateway): Promise<Row[]> {
-  const token = gateway.issueToken({ workflow: 'BENCH-1', item: '1' });
+  const token = gateway.issueToken({ item: '1' });
   const rows: Row[] = [];
   for (const stream of [false, true]) {
     const times: { direct: number[]; through: number[] } = { direct: [], through: [] };
@@ -97,7 +97,7 @@ async function latency(direct: string, gateway: Gateway): Promise<Row[]> {
 
 /** Memory when all streams have begun, against the most that is seen until they end. */
 async function streams(gateway: Gateway): Promise<Row[]> {
-  const token = gateway.issueToken({ workflow: 'BENCH-2', item: '2' });
+  const token = gateway.issueToken({ item: '2' });
   let begun = 0;
   let bytes = 0;
   let ended = 0;

@@ -26,8 +26,8 @@ export interface Way {
   open(world: World): Call;
 }
 
-/** How many callers each of the seven workflows has: 60 in all. */
-const WIDTHS = [5, 6, 7, 8, 9, 11, 14];
+/** Of 60 callers, how many each of the seven workflows has. */
+const SHARES = [5, 6, 7, 8, 9, 11, 14];
 export const OVERLOAD_SHARE = 0.01;
 
 export async function run(way: Way, situation: Situation, seed: number): Promise<Score> {
@@ -77,12 +77,12 @@ export function callEach(
   clock: Clock,
   stop: AbortController,
 ): { done: Promise<void>; failures: () => number; workflows: readonly Workflow[] } {
-  const width = WIDTHS.reduce((sum, one) => sum + one, 0);
+  const widths = widthsOf(situation.callers);
   const [low, high] = situation.inputTokens;
   let failed = 0;
   const startMs = clock.now();
-  const workflows = WIDTHS.map((callers, index) => {
-    const requests = Math.round((situation.requests * callers) / width);
+  const workflows = widths.map((callers, index) => {
+    const requests = Math.round((situation.requests * callers) / situation.callers);
     return { name: `w${index + 1}`, width: callers, requests, drainedAtMs: Number.POSITIVE_INFINITY };
   });
   const running = workflows.map(async (workflow) => {
@@ -102,6 +102,17 @@ export function callEach(
   const finished = Promise.all(running);
   const done = Promise.race([finished, clock.sleep(longestMs(situation))]).then(() => stop.abort());
   return { done, failures: () => failed, workflows };
+}
+
+function widthsOf(callers: number): number[] {
+  let left = callers;
+  let shares = SHARES.reduce((sum, share) => sum + share, 0);
+  return SHARES.map((share) => {
+    const width = Math.max(1, Math.round((left * share) / shares));
+    left -= width;
+    shares -= share;
+    return width;
+  });
 }
 
 /** Well beyond the time in which the bound allows all of it. */

@@ -9,6 +9,8 @@ export interface Situation {
   heldOut?: boolean;
   wire: Extract<VendorName, 'anthropic' | 'google' | 'openai'>;
   requests: number;
+  /** Of all workflows together, each with one request at a time. */
+  callers: number;
   dilation: number;
   latencyMs: [number, number];
   inputTokens: [number, number];
@@ -26,6 +28,7 @@ export interface Situation {
 const ordinary = {
   wire: 'anthropic',
   requests: 2_000,
+  callers: 60,
   dilation: 12,
   latencyMs: [1_500, 2_500],
   inputTokens: [80, 240],
@@ -127,9 +130,77 @@ export const SITUATIONS: Situation[] = [
   },
 ];
 
+/** Other callers for the same situations. */
+interface Load {
+  name: string;
+  callers: number;
+  requests: number;
+  targets: Situation['targets'];
+}
+
+/** What runs really look like: few callers, calls of 10 to 60 s, prompts of thousands of tokens. */
+const LONG_CALLS = { latencyMs: [10_000, 60_000], tokens: 20, times: 7, dilation: 100 } as const;
+/** Of what the callers could use, what the vendor's limits allow. */
+const SCARCITY = 0.6;
+
+export const LOADS: Load[] = [
+  { name: '10 callers with long calls', callers: 10, requests: 300, targets: { goodput: 75, refused: 35 } },
+  { name: '30 callers with long calls', callers: 30, requests: 800, targets: { goodput: 75, refused: 16 } },
+];
+
+/** The situation with other callers, and limits that are as scarce for them as the usual ones are for 60. */
+export function underLoad(situation: Situation, { name, callers, requests, targets }: Load): Situation {
+  const { tokens, times, dilation } = LONG_CALLS;
+  const latencyMs: Situation['latencyMs'] = [...LONG_CALLS.latencyMs];
+  const usualPerMinute = 4 * (plain.requestsPerMinute ?? 0);
+  const factor = (SCARCITY * callers * 60_000) / mean(latencyMs) / usualPerMinute;
+  const scaled = (value: number | undefined, by: number, least: number): number | undefined =>
+    value === undefined ? undefined : Math.max(least, Math.round(value * by * 10) / 10);
+  const group = (given: QuotaGroup): QuotaGroup => ({
+    ...given,
+    ...defined({
+      requestsPerMinute: scaled(given.requestsPerMinute, factor, 1),
+      requestBurst: scaled(given.requestBurst, factor, 2),
+      hiddenRequestBurst: scaled(given.hiddenRequestBurst, factor, 2),
+      tokensPerMinute: scaled(given.tokensPerMinute, factor * tokens, 1),
+      inputTokensPerMinute: scaled(given.inputTokensPerMinute, factor * tokens, 1),
+      outputTokensPerMinute: scaled(given.outputTokensPerMinute, factor * tokens, 1),
+      concurrency: scaled(given.concurrency, callers / situation.callers, 2),
+    }),
+  });
+  const { spells } = situation;
+  const more = ([low, high]: [number, number]): [number, number] => [low * tokens, high * tokens];
+  // An outage takes as long as it takes, however long calls are.
+  const later = spells?.map(({ fromMs, toMs }) => ({ fromMs: fromMs * times, toMs: fromMs * times + toMs - fromMs }));
+  return {
+    ...situation,
+    name: `${situation.name}, ${name}`,
+    callers,
+    requests,
+    latencyMs,
+    dilation,
+    targets,
+    inputTokens: more(situation.inputTokens),
+    outputTokens: more(situation.outputTokens),
+    groups: Object.fromEntries(Object.entries(situation.groups).map(([id, given]) => [id, group(given)])),
+    keys: situation.keys.map((key) => (key.diesAtMs === undefined ? key : { ...key, diesAtMs: key.diesAtMs * times })),
+    ...(later === undefined ? {} : { spells: later }),
+  };
+}
+
+function mean([low, high]: readonly [number, number]): number {
+  return (low + high) / 2;
+}
+
+function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}
+
 /** What could have been finished by then, had every limit been used to the full. */
-export function bound(situation: Situation, atMs: number, mean: { input: number; output: number }): number {
-  const meanLatencyMs = (situation.latencyMs[0] + situation.latencyMs[1]) / 2;
+export function bound(situation: Situation, atMs: number, tokens: { input: number; output: number }): number {
+  const meanLatencyMs = mean(situation.latencyMs);
   let sum = 0;
   for (const [name, group] of Object.entries(situation.groups)) {
     const deaths = situation.keys.filter((key) => key.group === name).map((key) => key.diesAtMs ?? atMs);
@@ -145,11 +216,11 @@ export function bound(situation: Situation, atMs: number, mean: { input: number;
     );
     sum += Math.min(
       by(group.requestsPerMinute, Number.isFinite(burst) ? burst : undefined, 1),
-      by(group.tokensPerMinute, group.tokenBurst, mean.input + mean.output),
-      by(group.inputTokensPerMinute, group.tokenBurst, mean.input),
-      by(group.outputTokensPerMinute, group.tokenBurst, mean.output),
+      by(group.tokensPerMinute, group.tokenBurst, tokens.input + tokens.output),
+      by(group.inputTokensPerMinute, group.tokenBurst, tokens.input),
+      by(group.outputTokensPerMinute, group.tokenBurst, tokens.output),
       (group.concurrency ?? Number.POSITIVE_INFINITY) * (livedMs / meanLatencyMs + 1),
     );
   }
-  return sum;
+  return Math.min(sum, situation.callers * (atMs / meanLatencyMs + 1));
 }

@@ -21,7 +21,7 @@ export const poolWay: Way = {
       const request: LeaseRequest = {
         vendor: situation.wire,
         model: wire.model,
-        workflow,
+        item: workflow,
         estimatedInputTokens,
         deadlineMs: null,
         signal,
@@ -29,9 +29,9 @@ export const poolWay: Way = {
       for (let failures = 0; failures <= RETRIES; ) {
         const lease = await pool.acquire(request);
         const answer = await wire.send(lease.key.reveal(), workflow, text);
-        const { verdict } = lease.answered(answer);
-        if (verdict === 'fail') return false;
-        if (verdict === 'again') continue;
+        const { action } = lease.answered(answer);
+        if (action === 'fail') return false;
+        if (action === 'retry') continue;
         lease.finished(answer.usage);
         if (answer.status < 300) return true;
         failures += 1;

@@ -2,15 +2,13 @@ import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts
 import { MASK } from '../core/mask.ts';
 import { detailOf } from '../models/detail.ts';
 import type { Fields } from '../models/json-fields.ts';
-import { readRetryAfterMs } from '../models/retry-after.ts';
-import { vendorFailure } from '../models/vendor-failure.ts';
 import type { Lease, VendorAnswer } from '../pool/port.ts';
 import type { Call } from './call.ts';
+import type { Sink } from './caller.ts';
+import { recordHeader } from './failure.ts';
 import { keyHeader, plainHeaders, responseHeaders } from './headers.ts';
-import { createArrayMeter, createSseMeter, meterWhole, parseJson } from './meter.ts';
-import type { Sink } from './sink.ts';
+import { createSseMeter, meterWhole, parseJson } from './meter.ts';
 import type { Flight, Upstream } from './upstream.ts';
-import { createUsageEventFilter } from './usage-event-filter.ts';
 import { emptyTally, type Tally } from './vendors/format.ts';
 
 const MAX_ERROR_BYTES = 256 * 1024;
@@ -28,11 +26,8 @@ export interface Progress {
   refusal: ErrorRecord | null;
 }
 
-/**
- * again: the pool has another key to try. overloaded: the vendor has too much to do, whatever the key, and names a delay or
- * none. In both cases the caller has seen nothing yet.
- */
-export type Outcome = { is: 'done' } | { is: 'again' } | { is: 'overloaded'; retryAfterMs: number | null };
+/** retry: the pool has another key to try, and the caller has seen nothing yet. */
+export type Outcome = 'done' | 'retry';
 
 export function newProgress(): Progress {
   return { status: null, begun: false, tally: emptyTally(), refusal: null };
@@ -44,8 +39,6 @@ interface Attempt {
   sink: Sink;
   upstream: Upstream;
   progress: Progress;
-  /** An overloaded vendor is not asked again: the caller gets its answer. */
-  isLast: boolean;
   signal: AbortSignal;
 }
 
@@ -53,11 +46,6 @@ interface Attempt {
 export async function attempt(options: Attempt): Promise<Outcome> {
   const { call, lease, sink, upstream, progress, signal } = options;
   const secret = lease.key.reveal();
-  if (!/^[\x21-\x7e]*$/.test(secret)) {
-    const ruled = rule(options, { status: 401, headers: {}, body: UNSENDABLE });
-    lease.finished(null);
-    return ruled ?? rejectedKey(call);
-  }
   let flight: Flight | undefined;
   try {
     sink.phase('sent');
@@ -76,70 +64,44 @@ export async function attempt(options: Attempt): Promise<Outcome> {
   }
 }
 
-/** A header can't hold it, and the error for that would show it. */
-const UNSENDABLE = {
-  error: {
-    type: 'authentication_error',
-    code: 'invalid_api_key',
-    message: 'the key holds characters that no key has: spaces, line breaks or letters beyond ASCII',
-  },
-};
+type Answered = Attempt & { flight: Flight; secret: string };
 
-function rejectedKey({ route }: Call): never {
-  throw new AgentosError({
-    code: 'provider-rejected-key',
-    provider: route.vendor,
-    status: null,
-    detail: UNSENDABLE.error.message,
-  });
-}
-
-type Reception = Attempt & { flight: Flight; secret: string };
-
-const DONE: Outcome = { is: 'done' };
-
-async function receive(reception: Reception): Promise<Outcome> {
-  const { call, flight, progress } = reception;
+async function receive(answered: Answered): Promise<Outcome> {
+  const { flight, progress } = answered;
   const { statusCode = 0, headers } = flight.response;
   progress.status = statusCode;
-  if (statusCode >= 400) return receiveRefusal(reception);
-  if (statusCode >= 300) throw redirected(reception);
+  if (statusCode >= 400) return receiveRefusal(answered);
+  if (statusCode >= 300) throw redirected(answered);
   const type = headers['content-type'] ?? '';
-  const streams = type.startsWith('text/event-stream') || (call.route.streaming && !call.route.sse);
-  if (streams && !isPage(type)) return receiveStream(reception);
+  if (type.startsWith('text/event-stream')) return receiveStream(answered);
   const bytes = await readUpTo(flight, MAX_WHOLE_BYTES + 1);
-  const ruled = rule(reception, { status: statusCode, headers: plainHeaders(headers), body: null });
-  return ruled ?? receiveWhole(reception, bytes);
+  const retry = askPool(answered, { status: statusCode, headers: plainHeaders(headers), body: null });
+  return retry ?? receiveWhole(answered, bytes);
 }
 
-/** 529 is Anthropic's, 503 the others'. Other faults of theirs are told to the caller. */
-const OVERLOADED = new Set([503, 529]);
-
-/** Null: the answer is for the caller. */
-function rule({ lease, isLast }: Attempt, answer: VendorAnswer): Outcome | null {
+/** Null: the answer is for the caller, and an error means this much. */
+function askPool({ lease, progress }: Attempt, answer: VendorAnswer): 'retry' | null {
   const ruling = lease.answered(answer);
-  if (ruling.verdict === 'fail') throw ruling.error;
-  if (ruling.verdict === 'again') return { is: 'again' };
-  if (isLast || !OVERLOADED.has(answer.status)) return null;
-  return { is: 'overloaded', retryAfterMs: readRetryAfterMs({ ...answer, message: '' }, Date.now()) };
+  if (ruling.action === 'fail') throw ruling.error;
+  if (ruling.action === 'retry') return 'retry';
+  progress.refusal = ruling.error === null ? null : toErrorRecord(ruling.error);
+  return null;
 }
 
-async function receiveRefusal(reception: Reception): Promise<Outcome> {
-  const { call, flight, sink, secret, progress } = reception;
+async function receiveRefusal(answered: Answered): Promise<Outcome> {
+  const { call, flight, sink, secret, progress } = answered;
   const { statusCode: status = 0, headers } = flight.response;
   const bytes = await readUpTo(flight, MAX_ERROR_BYTES);
   const text = masked(bytes.toString('utf8'), secret);
   const body = parseJson(text);
-  const answer = { status, headers: plainHeaders(headers), body };
-  const ruled = rule(reception, answer);
-  if (ruled !== null) return ruled;
+  if (askPool(answered, { status, headers: plainHeaders(headers), body }) !== null) return 'retry';
   if (body === null) throw badReply(call, `status ${status} with ${describe(headers['content-type'], text)}`, secret);
-  progress.refusal = refusalOf(reception, answer);
-  sink.whole(status, responseHeaders(headers, secret), Buffer.from(text));
-  return DONE;
+  const meaning = progress.refusal === null ? {} : recordHeader(progress.refusal);
+  sink.whole(status, { ...responseHeaders(headers, secret), ...meaning }, Buffer.from(text));
+  return 'done';
 }
 
-function receiveWhole({ call, flight, sink, secret, progress }: Reception, bytes: Buffer): Outcome {
+function receiveWhole({ call, flight, sink, secret, progress }: Answered, bytes: Buffer): Outcome {
   const { statusCode = 0, headers } = flight.response;
   const { format, vendor } = call.route;
   progress.begun = true;
@@ -151,33 +113,30 @@ function receiveWhole({ call, flight, sink, secret, progress }: Reception, bytes
   if (metered === null) throw badReply(call, describe(headers['content-type'], text), secret);
   progress.tally = metered.tally;
   sink.whole(statusCode, responseHeaders(headers, secret), bytes);
-  return DONE;
+  return 'done';
 }
 
 /**
  * The first event is looked at before the caller sees anything: an error in its place is a refusal that came late, and
  * another key may do better. From then on bytes are passed as they come.
  */
-async function receiveStream(reception: Reception): Promise<Outcome> {
-  const { call, flight, sink, secret, progress } = reception;
-  const { format, sse } = call.route;
+async function receiveStream(answered: Answered): Promise<Outcome> {
+  const { call, flight, sink, secret, progress } = answered;
+  const { format } = call.route;
   const { statusCode: status = 0, headers } = flight.response;
-  const meter = sse ? createSseMeter(format) : createArrayMeter(format);
-  const filter = call.hidesUsage ? createUsageEventFilter() : null;
+  const meter = createSseMeter(format);
   progress.tally = meter.tally;
   const held: Buffer[] = [];
   let heldBytes = 0;
 
-  const begin = (first: Fields | null): Outcome | null => {
+  const begin = (first: Fields | null): 'retry' | null => {
     const late = first === null ? null : format.errorStatus(first);
     const body = late === null ? null : parseJson(masked(JSON.stringify(first), secret));
-    const answer = { status: late ?? status, headers: plainHeaders(headers), body };
-    progress.status = answer.status;
-    const ruled = rule(reception, answer);
-    progress.begun = ruled === null;
-    if (ruled === null && late !== null) progress.refusal = refusalOf(reception, answer);
-    if (ruled === null) sink.head(status, responseHeaders(headers, secret));
-    return ruled;
+    progress.status = late ?? status;
+    const retry = askPool(answered, { status: progress.status, headers: plainHeaders(headers), body });
+    progress.begun = retry === null;
+    if (retry === null) sink.head(status, responseHeaders(headers, secret));
+    return retry;
   };
   for await (const chunk of flight.chunks()) {
     meter.push(chunk);
@@ -186,28 +145,19 @@ async function receiveStream(reception: Reception): Promise<Outcome> {
       held.push(chunk);
       heldBytes += chunk.byteLength;
       if (meter.first === null && heldBytes < MAX_HELD_BYTES) continue;
-      const ruled = begin(meter.first);
-      if (ruled !== null) return ruled;
+      if (begin(meter.first) !== null) return 'retry';
       next = held.length === 1 ? chunk : Buffer.concat(held);
     }
-    const behind = sink.write(filter === null ? next : filter.push(next));
+    const behind = sink.write(next);
     if (behind !== undefined) await behind;
   }
   if (!progress.begun) {
-    const ruled = begin(null);
-    if (ruled !== null) return ruled;
+    if (begin(null) !== null) return 'retry';
     if (heldBytes === 0) throw badReply(call, 'an empty stream', secret);
     await sink.write(Buffer.concat(held));
   }
-  if (filter !== null) await sink.write(filter.end());
-  meter.end();
   sink.end();
-  return DONE;
-}
-
-function refusalOf({ call, secret }: Reception, answer: VendorAnswer): ErrorRecord {
-  const fallback = `status ${answer.status}`;
-  return toErrorRecord(vendorFailure({ ...answer, provider: call.route.vendor, fallback, secret, nowMs: Date.now() }));
+  return 'done';
 }
 
 function masked(text: string, secret: string): string {
@@ -225,7 +175,7 @@ async function readUpTo(flight: Flight, maxBytes: number): Promise<Buffer> {
   return Buffer.concat(chunks).subarray(0, maxBytes);
 }
 
-function redirected({ call, flight, secret }: Reception): AgentosError {
+function redirected({ call, flight, secret }: Answered): AgentosError {
   const { statusCode, headers } = flight.response;
   const target = URL.parse(headers.location ?? '', call.url.href)?.host ?? 'nowhere';
   const detail = `${call.url.host} redirects to ${target} (${statusCode}); redirects are not followed`;
@@ -239,10 +189,6 @@ function redirected({ call, flight, secret }: Reception): AgentosError {
 function badReply({ route }: Call, what: string, secret: string): AgentosError {
   const detail = detailOf(`the vendor sent ${what}`, secret);
   return new AgentosError({ code: 'provider-bad-reply', provider: route.vendor, detail }, { retry: 'transient' });
-}
-
-function isPage(type: string): boolean {
-  return /^text\/html\b/i.test(type);
 }
 
 /** Of a page the title, of other text the beginning. */

@@ -2,18 +2,31 @@ import type { ServerResponse } from 'node:http';
 import { systemClock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
-import { vendorFailure } from '../models/vendor-failure.ts';
-import { failureHeaders, failureOf } from './failure.ts';
+import { gatewayErrorIn } from '../models/gateway-error.ts';
+import { ERROR_HEADER, failureHeaders, failureOf } from './failure.ts';
 import type { Headers } from './headers.ts';
-import { parseJson } from './meter.ts';
-import type { Sink } from './sink.ts';
 import type { WireFormat } from './vendors/format.ts';
+
+/** Where an answer goes: to a caller as it comes, or into a recording that callers follow. */
+export interface Sink {
+  /** Queued: nothing is paid yet. Sent: the vendor has it. */
+  phase(phase: 'queued' | 'sent'): void;
+  /** A stream begins. */
+  head(status: number, headers: Headers): void;
+  /** A promise where the receiver is behind: the next piece waits for it. */
+  write(chunk: Uint8Array): Promise<void> | undefined;
+  end(): void;
+  /** An answer in one piece, an error of the vendor's too. */
+  whole(status: number, headers: Headers, body: Buffer): void;
+  /** At any time: instead of an answer, or in the middle of it. */
+  fail(error: unknown): void;
+}
 
 export interface CallerOptions {
   vendor: VendorName;
   format: WireFormat;
-  /** It asked for a stream of events: only then can a wait be filled with keep-alives. */
-  sse: boolean;
+  /** It asked for a stream: only then can a wait be filled with keep-alives. */
+  streaming: boolean;
   earlyHeadersMs: number;
   keepAliveMs: number;
   /** A caller that takes nothing for this long is taken for gone. */
@@ -34,14 +47,14 @@ const APART_MS = 50;
  * The caller's side of one request.
  *
  * silent    nothing written; early headers are due after a while if it asked for a stream
- * early     our own headers and keep-alives are written; whatever comes must be told inside the stream
+ * early     our own headers and keep-alives are written; whatever comes must be written inside the stream
  * streaming the vendor's bytes are written as they come
  * ended     nothing more may be written
  *
- * silent → early → streaming → ended; any state may be left out.
+ * silent → early → streaming → ended; any state may be skipped.
  */
 export function createCaller(response: ServerResponse, options: CallerOptions): Caller {
-  const { vendor, format, sse, earlyHeadersMs, keepAliveMs, idleMs } = options;
+  const { vendor, format, streaming, earlyHeadersMs, keepAliveMs, idleMs } = options;
   const gone = new AbortController();
   let state: 'silent' | 'early' | 'streaming' | 'ended' = 'silent';
   let lastByte = '\n';
@@ -55,7 +68,7 @@ export function createCaller(response: ServerResponse, options: CallerOptions): 
     response.write(format.keepAlive);
     timer = setTimeout(keepAlive, keepAliveMs);
   };
-  if (sse) timer = setTimeout(keepAlive, earlyHeadersMs);
+  if (streaming) timer = setTimeout(keepAlive, earlyHeadersMs);
 
   response.once('close', () => {
     clearTimeout(timer);
@@ -93,8 +106,7 @@ export function createCaller(response: ServerResponse, options: CallerOptions): 
       if (state !== 'ended') state = 'streaming';
     },
     write(chunk) {
-      if (state !== 'streaming') return undefined;
-      if (chunk.byteLength === 0) return undefined;
+      if (state !== 'streaming' || chunk.byteLength === 0) return undefined;
       clearTimeout(timer);
       lastByte = String.fromCharCode(chunk.at(-1) ?? 0);
       return response.write(chunk) ? undefined : drained();
@@ -105,19 +117,8 @@ export function createCaller(response: ServerResponse, options: CallerOptions): 
     whole(status, headers, body) {
       if (state === 'early') {
         if (status < 400) return caller.fail(unexpected(vendor, 'a whole answer instead of a stream'));
-        const plain = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
-        const text = body.toString('utf8');
-        return caller.fail(
-          vendorFailure({
-            provider: vendor,
-            status,
-            headers: plain,
-            body: parseJson(text),
-            fallback: `status ${status}`,
-            secret: '',
-            nowMs: Date.now(),
-          }),
-        );
+        const refusal = gatewayErrorIn(String(headers[ERROR_HEADER] ?? ''));
+        return caller.fail(refusal ?? unexpected(vendor, `status ${status}`));
       }
       if (state !== 'silent') return;
       response.writeHead(status, { ...headers, 'content-length': String(body.byteLength) });
@@ -129,7 +130,7 @@ export function createCaller(response: ServerResponse, options: CallerOptions): 
       if (state === 'silent') {
         response.writeHead(failure.status, failureHeaders(failure));
         finish(JSON.stringify(format.errorBody(failure)));
-      } else if (sse) {
+      } else if (streaming) {
         // An event that was torn apart is ended first, or it would swallow this one.
         const event = `${lastByte === '\n' ? '' : '\n\n'}${format.errorEvent(failure)}`;
         const preface = format.errorPreface?.(failure);

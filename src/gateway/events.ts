@@ -4,17 +4,16 @@ import type { VendorName } from '../core/keys.ts';
 import type { Usage } from '../core/money.ts';
 
 interface Who {
-  workflow: string;
   item: string;
   vendor: VendorName;
   /** As asked for; empty where a request names none, such as for a list of models. */
   model: string;
 }
 
-/** What the gateway has to say, for whoever shows, counts or stores it. */
+/** What happens in the gateway. */
 export type GatewayEvent =
   | GatewayCall
-  /** A request has been without a key for a while; it goes on with `gateway-call`, `gateway-resumed` or the caller's end. */
+  /** A request has been without a key for a while; `gateway-call`, `gateway-resumed` or the caller's end follows. */
   | (Who & { type: 'gateway-waiting'; reason: WaitReason; forMs: number | null })
   | (Who & { type: 'gateway-resumed'; reason: WaitReason; waitedMs: number })
   /** A finished answer, or one in flight, was given to a caller that asked for it again: nothing was paid. */
@@ -27,7 +26,7 @@ export interface GatewayCall extends Who {
   stopReason: string | null;
   /** Of the last attempt; null where no key was ever had. */
   keyId: string | null;
-  /** What the vendor answered last, or what the caller was told where the vendor never answered; null: the caller left. */
+  /** What the vendor answered last, or what the caller got where the vendor never answered; null: the caller left. */
   status: number | null;
   /** Requests that went out to the vendor. */
   attempts: number;

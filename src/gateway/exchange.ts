@@ -1,20 +1,18 @@
 import type { Clock } from '../core/clock.ts';
 import type { PriceSetting } from '../core/config.ts';
+import { formatDuration } from '../core/duration.ts';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { BudgetLimits } from '../core/money.ts';
 import { costUsd, dearestPrice, type Price, priceOf } from '../core/prices.ts';
-import { nextAttemptDelayMs } from '../core/retry-policy.ts';
-import type { Pool } from '../pool/port.ts';
-import type { Accounts } from './accounts.ts';
+import type { Lease, LeaseRequest, Outlook, Pool } from '../pool/port.ts';
 import { attempt, newProgress, type Progress } from './attempt.ts';
 import type { Call } from './call.ts';
+import type { Sink } from './caller.ts';
 import type { GatewayEvent } from './events.ts';
 import { failureOf } from './failure.ts';
-import { createLeaseWait, type LeaseWait } from './lease-wait.ts';
-import type { Sink } from './sink.ts';
-import { expectedCostUsd, type Spending } from './spending.ts';
-import { tracedAttempt, tracedWait } from './traced-call.ts';
+import { expectedCostUsd, type Ledger } from './ledger.ts';
+import { tracedAttempt, tracedWait } from './traced.ts';
 import type { Upstream } from './upstream.ts';
 
 const CHARS_PER_TOKEN = 4;
@@ -22,38 +20,37 @@ const CHARS_PER_TOKEN = 4;
 /** The pool decides about trying other keys; this is only against one that never ends. */
 const MAX_ATTEMPTS = 50;
 
+/** Waits shorter than this are not worth an event. */
+const MOMENT_MS = 1_000;
+
 export interface ExchangeBounds {
-  /** For a caller that hears keep-alives meanwhile. */
+  /** For a caller that gets keep-alives meanwhile. */
   maxWaitMs: number;
-  /** For one that hears nothing and would give up. */
+  /** For one that gets nothing and would give up. */
   maxSilentWaitMs: number;
-  /** How often an overloaded vendor is asked again before the caller is told. */
-  maxOverloadRetries: number;
 }
 
 export interface ExchangeSettings extends ExchangeBounds {
   pool: Pick<Pool, 'acquire' | 'outlook'>;
   upstream: Upstream;
-  spending: Spending;
+  ledger: Ledger;
   budget: BudgetLimits;
-  accounts: Accounts;
   prices: Readonly<Record<string, PriceSetting>>;
   clock: Clock;
-  /** 0 ≤ random < 1. */
-  random: () => number;
   onEvent: (event: GatewayEvent) => void;
 }
 
-/** What is known of a request while it goes its way. */
-interface Course {
+/** What is known of a request while it is served. */
+interface Served {
   progress: Progress;
   keyId: string | null;
   attempts: number;
+  waitedMs: number;
 }
 
 /**
- * One request from the queue to the end of its answer. Never rejects: what goes wrong is told to the sink. True: the
- * answer was whole and good.
+ * One request from the queue to the end of its answer. Never rejects: failures go to the sink. True: the answer was whole
+ * and good.
  */
 export async function exchange(
   call: Call,
@@ -61,54 +58,37 @@ export async function exchange(
   signal: AbortSignal,
   settings: ExchangeSettings,
 ): Promise<boolean> {
-  const { clock, spending, accounts, onEvent } = settings;
+  const { clock, onEvent } = settings;
   const { grant, route, facts } = call;
-  const who = { workflow: grant.workflow, item: grant.item, vendor: route.vendor, model: facts.model ?? '' };
+  const generates = route.kind === 'generate';
+  const who = { item: grant.item, vendor: route.vendor, model: facts.model ?? '' };
   const startedMs = clock.now();
-  const inputTokens = route.kind === 'generate' ? Math.ceil((call.body?.byteLength ?? 0) / CHARS_PER_TOKEN) : 0;
-  const price = route.kind === 'generate' ? boundOf(settings, route.vendor, facts.model) : null;
-  const { maxOutputTokens } = facts;
-  const reservedUsd = price === null ? 0 : expectedCostUsd(price, { inputTokens, maxOutputTokens }, settings.budget);
-  const boundMs = route.sse && facts.streaming ? settings.maxWaitMs : settings.maxSilentWaitMs;
+  const estimatedInputTokens = generates ? Math.ceil((call.body?.byteLength ?? 0) / CHARS_PER_TOKEN) : 0;
+  const price = generates ? boundOf(settings, route.vendor, facts.model) : null;
+  const asked = { inputTokens: estimatedInputTokens, maxOutputTokens: facts.maxOutputTokens };
+  const reservedUsd = price === null ? 0 : expectedCostUsd(price, asked, settings.budget);
+  const boundMs = facts.streaming ? settings.maxWaitMs : settings.maxSilentWaitMs;
   const deadlineMs = Math.min(startedMs + boundMs, grant.deadlineMs ?? Number.POSITIVE_INFINITY);
-  const wait = createLeaseWait(
-    {
-      pool: settings.pool,
-      clock,
-      boundMs,
-      onWaiting: ({ reason, untilMs }) => {
-        const forMs = untilMs === null ? null : Math.max(0, untilMs - clock.now());
-        onEvent({ type: 'gateway-waiting', ...who, reason, forMs });
-      },
-      onResumed: (waitedMs, { reason }) => onEvent({ type: 'gateway-resumed', ...who, reason, waitedMs }),
-    },
-    { ...who, estimatedInputTokens: inputTokens, deadlineMs, signal },
-  );
-  const course: Course = { progress: newProgress(), keyId: null, attempts: 0 };
+  const served: Served = { progress: newProgress(), keyId: null, attempts: 0, waitedMs: 0 };
+  const entry = settings.ledger.open(grant.item);
   let failure: unknown = null;
-  accounts.begin(grant.item);
   try {
-    const reservation = await spending.reserve(grant.item, reservedUsd, signal);
-    try {
-      await pursue(call, sink, signal, settings, wait, course);
-    } finally {
-      const { usage } = course.progress.tally;
-      const mostUsd = price === null || usage === null ? reservedUsd : costUsd(usage, price);
-      reservation.settle(priced(settings, call, course.progress) ?? mostUsd);
-    }
+    await entry.reserve(reservedUsd, signal);
+    await serve(call, sink, { ...who, estimatedInputTokens, deadlineMs, signal }, boundMs, settings, served);
   } catch (error) {
     failure = error;
     sink.fail(error);
   }
-  const { progress, keyId, attempts } = course;
+  const { progress, keyId, attempts, waitedMs } = served;
   const { usage, answered, stopReason, complete, failed } = progress.tally;
   const left = signal.aborted;
   const paidUsd = priced(settings, call, progress);
+  const mostUsd = price === null || usage === null ? reservedUsd : costUsd(usage, price);
   const error = failure === null || left ? null : toErrorRecord(failure);
   const refusal = error ?? (left ? null : progress.refusal);
   const good = failure === null && complete && !failed && progress.begun;
   const end = { usage, costUsd: paidUsd, answered, begun: progress.begun, good: good && refusal === null, refusal };
-  accounts.end(grant.item, route.kind === 'generate' ? end : null);
+  entry.close(paidUsd ?? mostUsd, generates ? end : null);
   onEvent({
     type: 'gateway-call',
     ...who,
@@ -118,7 +98,7 @@ export async function exchange(
     keyId,
     status: progress.status ?? (left || failure === null ? null : failureOf(failure, route.format).status),
     attempts,
-    waitedMs: wait.waitedMs,
+    waitedMs,
     usage,
     costUsd: paidUsd,
     durationMs: clock.now() - startedMs,
@@ -129,44 +109,65 @@ export async function exchange(
 }
 
 /** Tries keys until one serves the request, or none can. */
-async function pursue(
+async function serve(
   call: Call,
   sink: Sink,
-  signal: AbortSignal,
+  { signal, ...asked }: LeaseRequest,
+  boundMs: number,
   settings: ExchangeSettings,
-  wait: LeaseWait,
-  course: Course,
+  served: Served,
 ): Promise<void> {
-  const { clock, random, upstream, maxOverloadRetries } = settings;
-  let overloads = 0;
+  const { upstream } = settings;
+  const tooLong = new AbortController();
+  // The same object for every attempt: the pool knows a retry by it, and serves it first.
+  const request: LeaseRequest = { ...asked, signal: AbortSignal.any([signal, tooLong.signal]) };
   for (;;) {
     sink.phase('queued');
-    const lease = await tracedWait(call, () => wait.next());
+    const lease = await tracedWait(call, () => leaseWithin(boundMs, request, tooLong, settings, served));
     const progress = newProgress();
-    Object.assign(course, { keyId: lease.keyId, progress });
-    course.attempts += 1;
-    const isLast = overloads >= maxOverloadRetries;
-    const outcome = await tracedAttempt({ call, keyId: lease.keyId, number: course.attempts, progress }, () =>
-      attempt({ call, lease, sink, upstream, progress, isLast, signal }),
+    Object.assign(served, { keyId: lease.keyId, progress });
+    served.attempts += 1;
+    const outcome = await tracedAttempt({ call, keyId: lease.keyId, number: served.attempts, progress }, () =>
+      attempt({ call, lease, sink, upstream, progress, signal }),
     );
-    if (outcome.is === 'done') return;
-    if (course.attempts >= MAX_ATTEMPTS) throw neverServed(call.route.vendor, progress.status);
-    if (outcome.is === 'again') continue;
-    overloads += 1;
-    sink.phase('queued');
-    await clock.sleep(overloadDelayMs(overloads, outcome.retryAfterMs, settings, random), signal);
-    signal.throwIfAborted();
+    if (outcome === 'done') return;
+    if (served.attempts >= MAX_ATTEMPTS) throw neverServed(call.route.vendor, progress.status);
   }
 }
 
-function overloadDelayMs(
-  attempts: number,
-  retryAfterMs: number | null,
-  { maxOverloadRetries: maxRetries, maxSilentWaitMs }: ExchangeSettings,
-  random: () => number,
-): number {
-  const delayMs = nextAttemptDelayMs({ retry: 'transient', attempts, maxRetries, retryAfterMs, random: random() });
-  return Math.min(delayMs ?? 0, maxSilentWaitMs);
+/** Waits for a key. All waits of one request together are bounded, whatever the pool thinks; long ones are events. */
+async function leaseWithin(
+  boundMs: number,
+  request: LeaseRequest,
+  tooLong: AbortController,
+  { pool, clock, onEvent }: ExchangeSettings,
+  served: Served,
+): Promise<Lease> {
+  const { item, vendor, model } = request;
+  const fromMs = clock.now();
+  const leftMs = boundMs - served.waitedMs;
+  const granted = new AbortController();
+  let outlook: Outlook | null = null;
+  const watch = async (): Promise<void> => {
+    await clock.sleep(Math.max(0, Math.min(MOMENT_MS, leftMs)), granted.signal);
+    if (granted.signal.aborted) return;
+    outlook = pool.outlook(request);
+    const { reason, untilMs } = outlook;
+    const forMs = untilMs === null ? null : Math.max(0, untilMs - clock.now());
+    onEvent({ type: 'gateway-waiting', item, vendor, model, reason, forMs });
+    await clock.sleep(Math.max(0, leftMs - MOMENT_MS), granted.signal);
+    if (!granted.signal.aborted) tooLong.abort(waitedTooLong(vendor, boundMs));
+  };
+  void watch();
+  try {
+    return await pool.acquire(request);
+  } finally {
+    granted.abort();
+    const waitedMs = clock.now() - fromMs;
+    served.waitedMs += waitedMs;
+    const known = outlook as Outlook | null;
+    if (known !== null) onEvent({ type: 'gateway-resumed', item, vendor, model, reason: known.reason, waitedMs });
+  }
 }
 
 /** What it cost by what is known; null where the price or the usage is not. Refused requests cost nothing. */
@@ -189,4 +190,10 @@ function boundOf(settings: ExchangeSettings, vendor: VendorName, model: string |
 function neverServed(provider: VendorName, status: number | null): AgentosError {
   const detail = `no key served the request in ${MAX_ATTEMPTS} attempts`;
   return new AgentosError({ code: 'provider-overloaded', provider, status, detail }, { retry: 'transient' });
+}
+
+function waitedTooLong(provider: VendorName, boundMs: number): AgentosError {
+  const detail = `no key came free within ${formatDuration(boundMs)}`;
+  const problem = { code: 'provider-quota', provider, detail, retryAfterMs: null, status: null } as const;
+  return new AgentosError(problem, { retry: 'quota' });
 }

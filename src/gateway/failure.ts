@@ -3,10 +3,10 @@ import { wordingOf } from '../core/wording.ts';
 import type { Headers } from './headers.ts';
 import type { Failure, WireFormat } from './vendors/format.ts';
 
-/** Where our own provider finds the error as it was raised, whatever the vendor's shape made of it. */
-const ERROR_HEADER = 'x-agentos-error';
+/** Where our own clients find an error as it was classified here, whatever the vendor's shape made of it. */
+export const ERROR_HEADER = 'x-agentos-error';
 
-/** What a caller is told, in the status that its client acts on: it retries 429 and 5xx by itself, 402 and 4xx not. */
+/** What a caller gets, in the status that its client acts on: it retries 429 and 5xx by itself, 402 and 4xx not. */
 export function failureOf(error: unknown, format: WireFormat): Failure {
   const record = shortened(toErrorRecord(error instanceof AgentosError ? error : hidden(error)));
   const { message, hint } = wordingOf(record.problem);
@@ -68,16 +68,17 @@ function statusOf(problem: Problem, comesBack: boolean, format: WireFormat): num
 export function failureHeaders({ retryAfterMs, record }: Failure): Headers {
   return {
     'content-type': 'application/json',
-    [ERROR_HEADER]: inHeader(record),
+    ...recordHeader(record),
     'x-should-retry': String(record.retry !== 'permanent'),
     ...(retryAfterMs === null ? {} : { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) }),
   };
 }
 
 /** Header values are ASCII. */
-function inHeader(value: unknown): string {
-  return JSON.stringify(value).replaceAll(
+export function recordHeader(record: ErrorRecord): Headers {
+  const text = JSON.stringify(shortened(record)).replaceAll(
     /[^\x20-\x7e]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
+  return { [ERROR_HEADER]: text };
 }

@@ -19,15 +19,15 @@ const HOP_BY_HOP = [
 
 const CREDENTIALS = ['authorization', 'proxy-authorization', 'x-api-key', 'x-goog-api-key', 'api-key', 'cookie'];
 
-/** Set anew for what is really sent; compressed answers could not be metered as they pass. */
-const SET_ANEW = ['host', 'content-length', 'content-encoding', 'accept-encoding'];
+/** Set for what is really sent; compressed answers could not be metered as they pass. */
+const REPLACED = ['host', 'content-length', 'content-encoding', 'accept-encoding'];
 
 /** Between the caller and us; whose trace it is, is nothing to the vendor. */
 const TRACE = ['traceparent', 'tracestate', 'baggage'];
 
 /** The caller's headers as the vendor gets them, but for the key. */
 export function requestHeaders(headers: IncomingHttpHeaders): Headers {
-  const dropped = new Set([...HOP_BY_HOP, ...namedByConnection(headers), ...CREDENTIALS, ...SET_ANEW, ...TRACE]);
+  const dropped = new Set([...HOP_BY_HOP, ...namedByConnection(headers), ...CREDENTIALS, ...REPLACED, ...TRACE]);
   const kept = Object.entries(headers).filter(([name]) => !dropped.has(name) && !name.startsWith('x-agentos-'));
   return { ...definedOnly(kept), 'accept-encoding': 'identity' };
 }
@@ -47,7 +47,7 @@ export function keyHeader(vendor: VendorName, key: string): Headers {
 
 /** The vendor's headers as the caller gets them: those of the bytes that are passed on. Cookies belong to whoever holds the key. */
 export function responseHeaders(headers: IncomingHttpHeaders, key: string): Headers {
-  const dropped = new Set([...HOP_BY_HOP, ...namedByConnection(headers), ...SET_ANEW, 'set-cookie']);
+  const dropped = new Set([...HOP_BY_HOP, ...namedByConnection(headers), ...REPLACED, 'set-cookie']);
   const kept = definedOnly(Object.entries(headers).filter(([name]) => !dropped.has(name)));
   if (key === '') return kept;
   const mask = (value: string): string => value.replaceAll(key, MASK);

@@ -1,9 +1,9 @@
 import { type Fields, fieldsOf } from '../models/json-fields.ts';
-import { createSseReader } from './sse-reader.ts';
 import { emptyTally, type Tally, type WireFormat } from './vendors/format.ts';
 
-/** Of a stream that is one JSON array: what is longer is passed on unread. */
-const MAX_ARRAY_BYTES = 16 * 1024 * 1024;
+/** An event longer than this is skipped: reading along must not fill the memory. */
+const MAX_EVENT_BYTES = 16 * 1024 * 1024;
+const LINE_FEED = 0x0a;
 
 /** Reads what an answer used while it passes by. */
 export interface Meter {
@@ -11,7 +11,6 @@ export interface Meter {
   /** The first event of the stream once it is there. */
   readonly first: Fields | null;
   push(chunk: Uint8Array): void;
-  end(): void;
 }
 
 export function createSseMeter(format: WireFormat): Meter {
@@ -29,31 +28,10 @@ export function createSseMeter(format: WireFormat): Meter {
       return first;
     },
     push: (chunk) => reader.push(chunk),
-    end: () => {},
   };
 }
 
-/** Gemini without `alt=sse` streams the elements of an array; they are read at the end. */
-export function createArrayMeter(format: WireFormat): Meter {
-  const tally = emptyTally();
-  let chunks: Uint8Array[] = [];
-  let bytes = 0;
-  return {
-    tally,
-    first: {},
-    push(chunk) {
-      bytes += chunk.byteLength;
-      if (bytes > MAX_ARRAY_BYTES) chunks = [];
-      else chunks.push(chunk);
-    },
-    end() {
-      const whole = parseJson(Buffer.concat(chunks).toString('utf8'));
-      for (const event of Array.isArray(whole) ? whole : []) format.read(fieldsOf(event), tally);
-    },
-  };
-}
-
-/** A whole body; null where it is no JSON object. */
+/** A whole body; null where it is not a JSON object. */
 export function meterWhole(format: WireFormat, text: string): { body: Fields; tally: Tally } | null {
   const body = parseObject(text);
   if (body === null) return null;
@@ -73,4 +51,43 @@ export function parseJson(text: string): unknown {
 function parseObject(text: string): Fields | null {
   const value = parseJson(text);
   return typeof value === 'object' && value !== null ? fieldsOf(value) : null;
+}
+
+/** Cuts server-sent events out of a stream that passes by, and gives the data of each. The stream itself is not held up. */
+export function createSseReader(onData: (data: string) => void): { push(bytes: Uint8Array): void } {
+  let line: Uint8Array[] = [];
+  let data: string[] = [];
+  let bytes = 0;
+
+  const endLine = (): void => {
+    const text = Buffer.concat(line).toString('utf8').replace(/\r$/, '');
+    line = [];
+    if (text === '') {
+      if (data.length > 0 && bytes <= MAX_EVENT_BYTES) onData(data.join('\n'));
+      data = [];
+      bytes = 0;
+    } else if (text.startsWith('data:')) {
+      data.push(text.slice(text.startsWith('data: ') ? 6 : 5));
+    }
+  };
+  const keep = (piece: Uint8Array): void => {
+    bytes += piece.byteLength;
+    if (bytes > MAX_EVENT_BYTES) {
+      line = [];
+      data = [];
+    } else if (piece.byteLength > 0) {
+      line.push(piece);
+    }
+  };
+  return {
+    push(chunk) {
+      let from = 0;
+      for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, from)) {
+        keep(chunk.subarray(from, at));
+        endLine();
+        from = at + 1;
+      }
+      keep(chunk.subarray(from));
+    },
+  };
 }

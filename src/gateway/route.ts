@@ -1,10 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { VENDORS, type VendorName } from '../core/keys.ts';
 import { anthropic } from './vendors/anthropic.ts';
 import type { WireFormat } from './vendors/format.ts';
 import { google } from './vendors/google.ts';
-import { openaiChat } from './vendors/openai-chat.ts';
-import { openaiResponses } from './vendors/openai-responses.ts';
+import { openaiChat, openaiResponses } from './vendors/openai.ts';
 
 export interface Route {
   vendor: VendorName;
@@ -17,43 +15,22 @@ export interface Route {
   model: string | null;
   /** Where the path says so; other formats say it in the body. */
   streaming: boolean;
-  /** A stream of server-sent events; only Gemini has another kind. */
-  sse: boolean;
 }
 
-type Endpoint = Pick<Route, 'format' | 'kind' | 'path' | 'model' | 'streaming' | 'sse'>;
-
-/** The other name of the compatible servers' prefix. */
-const PREFIXES: Readonly<Record<string, VendorName>> = {
-  ...Object.fromEntries(VENDORS.map((vendor) => [vendor, vendor])),
-  compatible: 'openai-compatible',
-};
+type Endpoint = Omit<Route, 'vendor'>;
 
 const VERSION = /^\/v\d+[a-z]*\d*(?=\/)/;
 
-/**
- * Clients are given the gateway's URL with the vendor's name behind it; without the name, the path tells the vendor.
- * Null: the gateway has no such path.
- */
-export function routeOf(method: string, url: URL, headers: IncomingHttpHeaders): Route | null {
+/** Clients are given the gateway's URL with the vendor's name behind it. Null: the gateway has no such path. */
+export function routeOf(method: string, url: URL): Route | null {
   const [, prefix = '', rest = ''] = /^\/([^/]+)(\/.*)$/.exec(url.pathname) ?? [];
-  const named = Object.hasOwn(PREFIXES, prefix) ? PREFIXES[prefix] : undefined;
-  const path = (named === undefined ? url.pathname : rest).replace(/\/+$/, '');
-  const vendor = named ?? vendorOfBarePath(path, headers);
-  if (vendor === null) return null;
-  const endpoint = ENDPOINTS[vendor](method, path.replace(VERSION, ''), url);
+  const vendor = VENDORS.find((name) => name === prefix);
+  if (vendor === undefined) return null;
+  const endpoint = ENDPOINTS[vendor](method, rest.replace(/\/+$/, '').replace(VERSION, ''), url);
   return endpoint === null ? null : { vendor, ...endpoint };
 }
 
-function vendorOfBarePath(path: string, headers: IncomingHttpHeaders): VendorName | null {
-  if (path.startsWith('/v1beta/')) return 'google';
-  if (/^\/v1\/messages(?:\/|$)/.test(path)) return 'anthropic';
-  if (/^\/v1\/(?:chat\/completions|responses)(?:\/|$)/.test(path)) return 'openai';
-  if (!/^\/v1\/models(?:\/|$)/.test(path)) return null;
-  return headers['anthropic-version'] === undefined ? 'openai' : 'anthropic';
-}
-
-const PLAIN = { model: null, streaming: false, sse: true };
+const PLAIN = { model: null, streaming: false };
 
 function modelList(format: WireFormat, method: string, path: string): Endpoint | null {
   return method === 'GET' && /^\/models(?:\/[^:]+)?$/.test(path) ? { ...PLAIN, format, kind: 'models', path } : null;
@@ -78,13 +55,15 @@ function openaiEndpoint(method: string, path: string): Endpoint | null {
 function googleEndpoint(method: string, path: string, url: URL): Endpoint | null {
   const [, model, action] = /^\/models\/([^/:]+):(generateContent|streamGenerateContent|countTokens)$/.exec(path) ?? [];
   if (method !== 'POST' || model === undefined) return modelList(google, method, path);
+  const streaming = action === 'streamGenerateContent';
+  // Without it the stream is one JSON array, which none of the clients asks for.
+  if (streaming && url.searchParams.get('alt') !== 'sse') return null;
   return {
     format: google,
     kind: action === 'countTokens' ? 'count' : 'generate',
     path,
     model: decoded(model),
-    streaming: action === 'streamGenerateContent',
-    sse: url.searchParams.get('alt') === 'sse',
+    streaming,
   };
 }
 

@@ -7,21 +7,18 @@ import type { BudgetLimits } from '../core/money.ts';
 import { vendorBaseUrl } from '../models/base-url.ts';
 import { createVendorAgents } from '../models/vendor-agents.ts';
 import type { Pool } from '../pool/port.ts';
-import { ACCOUNT_PATH, createAccounts } from './accounts.ts';
-import { type AnswerBounds, createAnswers } from './answers.ts';
-import type { Call } from './call.ts';
-import { createCaller } from './caller.ts';
+import { type Call, readCall } from './call.ts';
+import { createCaller, type Sink } from './caller.ts';
 import type { GatewayEvent } from './events.ts';
 import { type ExchangeBounds, exchange } from './exchange.ts';
 import { failureHeaders, failureOf } from './failure.ts';
-import { readCall } from './read-call.ts';
+import { ACCOUNT_PATH, createLedger } from './ledger.ts';
+import { type AnswerBounds, createAnswers } from './recording.ts';
 import { routeOf } from './route.ts';
-import type { Sink } from './sink.ts';
-import { createSpending } from './spending.ts';
-import { createTokenBook, type Grant, tokensOf } from './token.ts';
-import { type TraceRequest, tracedExchange } from './traced-call.ts';
+import { createTokenBook, type Grant, tokensOf } from './tokens.ts';
+import { type TraceRequest, tracedExchange } from './traced.ts';
 import { createUpstream } from './upstream.ts';
-import { openaiChat } from './vendors/openai-chat.ts';
+import { openaiChat } from './vendors/openai.ts';
 
 /** Every duration of the transport is on the system's clock: clients live there. Waits for a key are on `clock`. */
 export interface GatewayBounds extends AnswerBounds, ExchangeBounds {
@@ -40,7 +37,6 @@ const BOUNDS: GatewayBounds = {
   maxWaitMs: 3_600_000,
   // Gemini CLI gives up after 60 s of silence.
   maxSilentWaitMs: 50_000,
-  maxOverloadRetries: 5,
   maxRequestBytes: 32 * 1024 * 1024,
   maxAnswers: 500,
   maxBytes: 128 * 1024 * 1024,
@@ -55,8 +51,6 @@ export interface GatewayOptions {
   prices: Readonly<Record<string, PriceSetting>>;
   budget: BudgetLimits;
   clock: Clock;
-  /** 0 ≤ random < 1; for the delays before an overloaded vendor is asked again. */
-  random?: () => number;
   onEvent?: (event: GatewayEvent) => void;
   /** Where in a trace a request belongs; absent: nothing is traced. */
   traceRequest?: TraceRequest | undefined;
@@ -70,8 +64,8 @@ export interface Gateway {
   issueToken(grant: Grant): string;
   revoke(token: string): void;
   /**
-   * The item's answers are stored, or its attempt ended in an orderly way and the next one asks anew. Not to be called for
-   * a worker that crashed: its successor comes back for what was paid.
+   * The item's answers are stored, or its attempt ended in an orderly way and the next one asks again. Not to be called
+   * for a worker that crashed: its successor comes back for what was paid.
    */
   forget(item: string): void;
   /** What an item spent before this run and takes over; it counts for the item, not for the run. */
@@ -83,27 +77,26 @@ export interface Gateway {
 
 /** An HTTP server on 127.0.0.1 that speaks the vendors' formats and puts a key of the pool in for each request. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { pool, clock, prices, budget, random = Math.random, onEvent = () => {} } = options;
+  const { pool, clock, prices, budget, onEvent = () => {} } = options;
   const bounds = { ...BOUNDS, ...options.bounds };
   const bases = baseUrls(options.upstreams);
   const tokens = createTokenBook();
   const answers = createAnswers(bounds);
-  const spending = createSpending(budget);
-  const accounts = createAccounts();
+  const ledger = createLedger(budget);
   const upstream = createUpstream(bounds, createVendorAgents(options.env ?? {}));
   const closing = new AbortController();
   const running = new Set<Promise<void>>();
-  const settings = { ...bounds, pool, upstream, spending, budget, accounts, prices, clock, random, onEvent };
+  const settings = { ...bounds, pool, upstream, ledger, budget, prices, clock, onEvent };
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = URL.parse(request.url ?? '/', 'http://127.0.0.1');
-    const route = url === null ? null : routeOf(request.method ?? 'GET', url, request.headers);
+    const route = url === null ? null : routeOf(request.method ?? 'GET', url);
     const asksForAccount = request.method === 'GET' && url?.pathname === ACCOUNT_PATH;
     if (url === null || (route === null && !asksForAccount)) return refuse(response, openaiChat, notFound(request));
     const grant = isLoopback(request) ? tokens.find(tokensOf(request.headers, url)) : null;
     if (route === null) {
       if (grant === null) return refuse(response, openaiChat, unknownToken('gateway'));
-      return tell(response, accounts.of(grant.item));
+      return sendJson(response, ledger.accountOf(grant.item));
     }
     if (grant === null) return refuse(response, route.format, unknownToken(route.vendor));
     const base = bases[route.vendor];
@@ -116,7 +109,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       ...bounds,
       vendor: route.vendor,
       format: route.format,
-      sse: call.facts.streaming && route.sse,
+      streaming: call.facts.streaming,
     });
     const traceable = (asked: Call, sink: Sink, signal: AbortSignal): Promise<boolean> =>
       tracedExchange(options.traceRequest, asked, request.headers, () => exchange(asked, sink, signal, settings));
@@ -125,13 +118,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       await traceable(call, caller, AbortSignal.any([caller.gone, closing.signal]));
       return;
     }
-    const question = { ...grant, step, vendor: route.vendor, path: call.url.pathname, body: call.body };
+    const question = { item: grant.item, step, vendor: route.vendor, path: call.url.pathname, body: call.body };
     const { recording, reused } = answers.join(question, (sink) =>
       traceable(call, sink, AbortSignal.any([sink.unwanted, closing.signal])),
     );
     if (reused !== 'no') {
-      const { workflow, item } = grant;
-      const who = { workflow, item, vendor: route.vendor, model: call.facts.model ?? '' };
+      const who = { item: grant.item, vendor: route.vendor, model: call.facts.model ?? '' };
       onEvent({ type: 'gateway-answer-reused', ...who, step, finished: reused === 'finished' });
     }
     await recording.deliverTo(caller);
@@ -168,8 +160,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     issueToken: (grant) => tokens.issue(grant),
     revoke: (token) => tokens.revoke(token),
     forget: (item) => answers.forget(item),
-    addSpent: (item, costUsd) => spending.addToItem(item, costUsd),
-    spentUsd: (item) => spending.spentUsd(item),
+    addSpent: (item, costUsd) => ledger.addToItem(item, costUsd),
+    spentUsd: (item) => ledger.spentUsd(item),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -199,7 +191,7 @@ function refuse(response: ServerResponse, format: Parameters<typeof failureOf>[1
   response.end(JSON.stringify(format.errorBody(failure)));
 }
 
-function tell(response: ServerResponse, value: unknown): void {
+function sendJson(response: ServerResponse, value: unknown): void {
   response.writeHead(200, { 'content-type': 'application/json' });
   response.end(JSON.stringify(value));
 }

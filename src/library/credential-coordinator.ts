@@ -32,7 +32,7 @@ export class CredentialCoordinator {
     const { onEvent = () => undefined } = options;
     this.#pool = createCredentialPool({
       keys: options.keys,
-      limits: { vendors: { [this.#vendor]: { concurrency: options.holders ?? 1 } } },
+      limits: { [this.#vendor]: { concurrency: options.holders ?? 1 } },
       clock: { ...systemClock, ...options.clock },
       random: Math.random,
       onEvent: options.clock === undefined ? (event) => onEvent(dated(event)) : onEvent,
@@ -41,7 +41,7 @@ export class CredentialCoordinator {
 
   /** A key for this workflow, preferably the one that it had before; null when none is free now. */
   reserve(workflow: string): Reservation | null {
-    const request = { vendor: this.#vendor, model: '', workflow, estimatedInputTokens: 0, deadlineMs: null };
+    const request = { vendor: this.#vendor, model: '', item: workflow, estimatedInputTokens: 0, deadlineMs: null };
     const lease = this.#pool.tryAcquire({ ...request, signal: new AbortController().signal });
     if (lease === null) return null;
     const reservation = { keyId: lease.keyId, key: lease.key };

@@ -1,4 +1,3 @@
-import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { VendorSpec } from '../core/model-spec.ts';
 import type { Secret } from '../core/secret.ts';
@@ -25,19 +24,11 @@ export interface OpenCallOptions {
 /** One call, ready to be made. */
 export async function openCall(options: OpenCallOptions): Promise<{ call: VendorCall; secret: string }> {
   const { spec, key, baseURL, stepId, onBytes } = options;
-  const secret = sendable(spec, key);
+  const secret = key.reveal();
   forgetBlankBaseUrls();
   const { createCall } = await LOADERS[spec.provider]();
   const fetch = createVendorFetch({ provider: spec.provider, secret, stepId, onBytes });
   return { call: createCall({ model: spec.model, apiKey: secret, baseURL, fetch }), secret };
-}
-
-/** A key with a line break or an umlaut in it can't be a header; the error for that would show it. */
-function sendable(spec: VendorSpec, key: Secret): string {
-  const secret = key.reveal();
-  if (/^[\x21-\x7e]*$/.test(secret)) return secret;
-  const detail = 'the key holds characters that no key has: spaces, line breaks or letters beyond ASCII';
-  throw new AgentosError({ code: 'provider-rejected-key', provider: spec.provider, status: null, detail });
 }
 
 /** The packages read these when they are loaded, and throw if one is set but blank. They are given their base URL anyway. */

@@ -1,6 +1,8 @@
-import type { VendorKey } from '../core/keys.ts';
-import type { KeyState, KeyView } from './port.ts';
-import type { QuotaGroup } from './quota-group.ts';
+import { AgentosError } from '../core/errors.ts';
+import { keyVariables, type VendorKey, type VendorName } from '../core/keys.ts';
+import type { Dimension } from './limits/reading.ts';
+import type { KeyState, KeyView, LearnedLimits } from './port.ts';
+import { type ModelQuota, QuotaGroup, type RateLimits } from './quota.ts';
 
 /** A key waits for its next request: shorter than this is the usual pace, not a pause. */
 const PAUSE_MS = 1_000;
@@ -28,44 +30,111 @@ export class PoolKey {
 
   /** Until when no model can be asked with it; null: one can be now, or within the usual pace. */
   coolingUntilMs(nowMs: number): number | null {
-    const { lanes } = this.group;
-    if (lanes.length === 0) return null;
-    const readyMs = Math.min(...lanes.map((lane) => lane.readyAtMs(0, nowMs)));
-    const blocked = lanes.every((lane) => lane.blocked(nowMs) !== null);
+    const { models } = this.group;
+    if (models.length === 0) return null;
+    const readyMs = Math.min(...models.map((quota) => quota.readyAtMs(0, nowMs)));
+    const blocked = models.every((quota) => quota.blocked(nowMs) !== null);
     return readyMs > nowMs && (blocked || readyMs > nowMs + PAUSE_MS) ? readyMs : null;
   }
 
-  view(paused: boolean, nowMs: number): KeyView {
+  view(nowMs: number): KeyView {
     const untilMs = this.dead === null ? this.coolingUntilMs(nowMs) : null;
-    const tightest = (read: (lane: QuotaGroup['lanes'][number]) => number | null): number | null => {
-      const known = this.group.lanes.flatMap((lane) => read(lane) ?? []);
+    const { models, remembered, concurrency } = this.group;
+    const tightest = (read: (quota: ModelQuota) => number | null): number | null => {
+      const known = models.flatMap((quota) => read(quota) ?? []);
       return known.length === 0 ? null : Math.round(Math.min(...known));
     };
     return {
       id: this.id,
       vendor: this.vendor,
       group: this.group.id,
-      state: this.#state(paused, untilMs),
+      state: this.#state(untilMs),
       untilMs,
       inFlight: this.inFlight,
       limits: {
-        requestsPerMinute: tightest((lane) => lane.perMinute('requests')),
-        tokensPerMinute: tightest((lane) => lane.perMinute('tokens') ?? lane.perMinute('input-tokens')),
-        concurrency: this.group.concurrency.known,
+        requestsPerMinute: tightest((quota) => quota.perMinute('requests')) ?? remembered?.requestsPerMinute ?? null,
+        tokensPerMinute:
+          tightest((quota) => quota.perMinute('tokens') ?? quota.perMinute('input-tokens')) ??
+          remembered?.tokensPerMinute ??
+          null,
+        concurrency: concurrency.known,
       },
-      reason: this.dead ?? this.#coolingReason(nowMs),
+      reason: this.dead ?? models.map((quota) => quota.blocked(nowMs)?.why).find((why) => why !== undefined) ?? null,
     };
   }
 
-  #state(paused: boolean, untilMs: number | null): KeyState {
+  #state(untilMs: number | null): KeyState {
     if (this.dead !== null) return 'dead';
-    if (paused) return 'paused';
     if (untilMs !== null) return 'cooling';
     return this.inFlight > 0 ? 'in-use' : 'available';
   }
+}
 
-  #coolingReason(nowMs: number): string | null {
-    const why = this.group.lanes.map((lane) => lane.blocked(nowMs)?.why).find((reason) => reason !== undefined);
-    return why ?? null;
+export interface KeyOptions {
+  keys: readonly VendorKey[];
+  /** Of each quota group of a vendor, per model. */
+  limits?: Partial<Record<VendorName, RateLimits | undefined>> | undefined;
+  /** What an earlier run learned of a key, by its id: where to start from, until answers say more. */
+  remembered?: ReadonlyMap<string, LearnedLimits> | undefined;
+  /** 0 ≤ random < 1. */
+  random: () => number;
+}
+
+/** The keys, each once, and which of them share a quota. */
+export class PoolKeys {
+  readonly all: PoolKey[] = [];
+
+  constructor({ keys, limits, remembered, random }: KeyOptions) {
+    const seen = new Set<string>();
+    for (const given of keys) {
+      const { id, vendor } = given;
+      const identity = `${vendor}\0${given.secret.reveal()}`;
+      if (seen.has(identity)) continue;
+      seen.add(identity);
+      const options = { vendor, limits: limits?.[vendor] ?? {}, remembered: remembered?.get(id) ?? null, random };
+      this.all.push(new PoolKey(given, new QuotaGroup(id, options)));
+    }
+  }
+
+  live(vendor: VendorName): PoolKey[] {
+    return this.all.filter((key) => key.vendor === vendor && key.dead === null);
+  }
+
+  /** Why no key of this vendor can be had, now or ever; null while one is alive. */
+  absence(vendor: VendorName): AgentosError | null {
+    const keys = this.all.filter((key) => key.vendor === vendor);
+    if (keys.length === 0) {
+      const variables = keyVariables(vendor);
+      return new AgentosError({ code: 'key-missing', provider: vendor, variables, role: 'gateway' });
+    }
+    if (keys.some((key) => key.dead === null)) return null;
+    const detail = `no key works any more (${keys.map((key) => `${key.id}: ${key.dead ?? ''}`).join('; ')})`;
+    return new AgentosError({ code: 'provider-rejected-key', provider: vendor, status: null, detail });
+  }
+
+  /** An answer named who is charged. Returns the keys that turned out to share a quota, null if that is no news. */
+  merge(key: PoolKey, organisation: string, nowMs: number): { group: string; keyIds: string[] } | null {
+    const { group } = key;
+    if (group.organisation === organisation) return null;
+    const other = this.all.find((one) => one.vendor === key.vendor && one.group.organisation === organisation)?.group;
+    if (other === undefined || other === group) {
+      group.organisation ??= organisation;
+      return null;
+    }
+    other.absorb(group, nowMs);
+    for (const one of this.all) if (one.group === group) one.group = other;
+    return { group: other.id, keyIds: this.all.filter((one) => one.group === other).map((one) => one.id) };
+  }
+
+  /** Of all live groups together; null while one of them is not known. */
+  perMinute(vendor: VendorName, model: string, dimension: Dimension, nowMs: number): number | null {
+    const groups = new Set(this.live(vendor).map((key) => key.group));
+    let sum = 0;
+    for (const group of groups) {
+      const perMinute = group.of(model, nowMs).perMinute(dimension);
+      if (perMinute === null) return null;
+      sum += perMinute;
+    }
+    return sum;
   }
 }

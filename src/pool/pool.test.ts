@@ -5,7 +5,7 @@ import type { VendorName } from '../core/keys.ts';
 import { Secret } from '../core/secret.ts';
 import { createCredentialPool, type PoolOptions } from './pool.ts';
 import type { Lease, LeaseRequest, PoolEvent, VendorAnswer } from './port.ts';
-import type { RateLimits } from './quota-group-lane.ts';
+import type { RateLimits } from './quota.ts';
 
 const OK: VendorAnswer = { status: 200, headers: {}, body: null };
 
@@ -26,7 +26,7 @@ function setUp(options: Partial<PoolOptions> = {}) {
   const ask = (changes: Partial<LeaseRequest> = {}): LeaseRequest => ({
     vendor: 'anthropic',
     model: 'm',
-    workflow: 'w',
+    item: 'w',
     estimatedInputTokens: 10,
     deadlineMs: null,
     signal: new AbortController().signal,
@@ -81,10 +81,10 @@ describe('who gets a key', () => {
   });
 
   it('serves workflows in turn, however many callers one of them has', async () => {
-    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { keys: { a: { concurrency: 1 } } } });
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { anthropic: { concurrency: 1 } } });
     const served: string[] = [];
     const call = async (workflow: string): Promise<void> => {
-      const lease = await pool.acquire(ask({ workflow }));
+      const lease = await pool.acquire(ask({ item: workflow }));
       served.push(workflow);
       await clock.sleep(1_000);
       lease.answered(OK);
@@ -97,11 +97,11 @@ describe('who gets a key', () => {
   });
 
   it('puts a retry before the others of its workflow', async () => {
-    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { keys: { a: { concurrency: 1 } } } });
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { anthropic: { concurrency: 1 } } });
     const request = ask();
     const lease = await pool.acquire(request);
     const later = fate(pool.acquire(ask()));
-    expect(lease.answered(refusal({ 'retry-after': '2' }))).toEqual({ verdict: 'again' });
+    expect(lease.answered(refusal({ 'retry-after': '2' }))).toEqual({ action: 'retry' });
     const again = fate(pool.acquire(request));
     await clock.advance(2_500);
     expect([again.done, later.done]).toEqual([true, false]);
@@ -114,15 +114,15 @@ describe('who gets a key', () => {
       lease.finished(null);
       return lease.keyId;
     };
-    const first = finish(await pool.acquire(ask({ workflow: 'x' })));
-    const other = await pool.acquire(ask({ workflow: 'y' }));
-    expect(finish(await pool.acquire(ask({ workflow: 'x' })))).toBe(first);
+    const first = finish(await pool.acquire(ask({ item: 'x' })));
+    const other = await pool.acquire(ask({ item: 'y' }));
+    expect(finish(await pool.acquire(ask({ item: 'x' })))).toBe(first);
     finish(other);
-    expect(finish(await pool.acquire(ask({ workflow: 'x' })))).toBe(first);
+    expect(finish(await pool.acquire(ask({ item: 'x' })))).toBe(first);
   });
 
   it('lets a caller go at once who leaves while waiting', async () => {
-    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { keys: { a: { concurrency: 1 } } } });
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { anthropic: { concurrency: 1 } } });
     const lease = await pool.acquire(ask());
     const leaving = new AbortController();
     const gone = fate(pool.acquire(ask({ signal: leaving.signal })));
@@ -137,7 +137,7 @@ describe('who gets a key', () => {
   });
 
   it('gives the slot of an abandoned lease back, once', async () => {
-    const { pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { keys: { a: { concurrency: 1 } } } });
+    const { pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { anthropic: { concurrency: 1 } } });
     const lease = await pool.acquire(ask());
     expect(pool.tryAcquire(ask())).toBeNull();
     lease.abandon();
@@ -152,7 +152,7 @@ describe('limits', () => {
   it('keeps to a configured rate', async () => {
     const { clock, pool, ask } = setUp({
       keys: keysOf('anthropic', 'a'),
-      limits: { vendors: { anthropic: { requestsPerMinute: 6, concurrency: 100 } } },
+      limits: { anthropic: { requestsPerMinute: 6, concurrency: 100 } },
     });
     let granted = 0;
     for (let n = 0; n < 20; n++) void pool.acquire(ask()).then(() => (granted += 1));
@@ -258,7 +258,7 @@ describe('limits', () => {
   it('treats keys of one organisation as one quota', async () => {
     const { clock, events, pool, ask } = setUp();
     const headers = { 'anthropic-organization-id': 'org' };
-    const leases = [await pool.acquire(ask({ workflow: 'x' })), await pool.acquire(ask({ workflow: 'y' }))];
+    const leases = [await pool.acquire(ask({ item: 'x' })), await pool.acquire(ask({ item: 'y' }))];
     expect(new Set(leases.map(({ keyId }) => keyId)).size).toBe(2);
     leases[0]?.answered({ ...OK, headers });
     leases[1]?.answered(refusal({ ...headers, 'retry-after': '20' }));
@@ -276,14 +276,6 @@ describe('limits', () => {
         .map(({ inFlight }) => inFlight)
         .toSorted((a, b) => a - b),
     ).toEqual([0, 1]);
-  });
-
-  it('shares what configured groups share', async () => {
-    const { clock, pool, ask } = setUp({ groups: [['a', 'b']] });
-    (await pool.acquire(ask())).answered(refusal({ 'retry-after': '20' }));
-    const waiting = fate(pool.acquire(ask()));
-    await clock.advance(10_000);
-    expect(waiting.done).toBe(false);
   });
 
   it('lowers the number in flight after a refusal for concurrency, without a pause', async () => {
@@ -337,6 +329,47 @@ describe('limits', () => {
   });
 });
 
+describe('what an earlier run learned', () => {
+  const remembered = new Map([['a', { requestsPerMinute: 30, tokensPerMinute: null, concurrency: 2 }]]);
+
+  it('is a ceiling that is probed at once, so that a limit that was raised is found', async () => {
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), remembered });
+    const call = async (): Promise<void> => {
+      const lease = await pool.acquire(ask());
+      await clock.sleep(1_000);
+      lease.answered(OK);
+      lease.finished(null);
+    };
+    const calls = Promise.all(Array.from({ length: 60 }, call));
+    await clock.advance(500);
+    expect(pool.view()[0]).toMatchObject({ inFlight: 2, limits: { requestsPerMinute: 30, concurrency: 2 } });
+    await clock.runUntil(calls);
+    expect(pool.view()[0]?.limits.concurrency).toBeGreaterThan(4);
+  });
+
+  it('is the pace after the first refusal, where nothing else tells it', async () => {
+    const grantsInAMinute = async (options: Partial<PoolOptions>): Promise<number> => {
+      const { clock, pool, ask } = setUp({ keys: keysOf('google', 'a'), ...options });
+      const request = (): LeaseRequest => ask({ vendor: 'google' });
+      (await pool.acquire(request())).answered(refusal({ 'retry-after': '2' }));
+      let granted = 0;
+      for (let n = 0; n < 60; n++) {
+        void pool.acquire(request()).then((lease) => {
+          granted += 1;
+          lease.answered(OK);
+          lease.finished(null);
+        });
+      }
+      await clock.advance(60_000);
+      return granted;
+    };
+    const known = await grantsInAMinute({ remembered });
+    expect(known).toBeGreaterThanOrEqual(27);
+    expect(known).toBeLessThanOrEqual(32);
+    expect(await grantsInAMinute({})).not.toBe(known);
+  });
+});
+
 describe('exhaustion', () => {
   it('is said before those are refused who can’t wait that long, and ends although nobody asks again', async () => {
     const { clock, events, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
@@ -356,7 +389,7 @@ describe('exhaustion', () => {
   });
 
   it('is called quota only where the vendor refused, and said again when a refusal comes on top of our own pace', async () => {
-    const limits = { vendors: { anthropic: { requestsPerMinute: 1 } } };
+    const limits = { anthropic: { requestsPerMinute: 1 } };
     const { clock, events, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits });
     const lease = await pool.acquire(ask());
     const waiting = fate(pool.acquire(ask()));
@@ -371,7 +404,7 @@ describe('exhaustion', () => {
 
 describe('the outlook of who waits', () => {
   const one = (limits: RateLimits = {}): ReturnType<typeof setUp> =>
-    setUp({ keys: keysOf('anthropic', 'a'), limits: { vendors: { anthropic: limits } } });
+    setUp({ keys: keysOf('anthropic', 'a'), limits: { anthropic: limits } });
 
   it('is quota until the time that the vendor named', async () => {
     const { clock, pool, ask } = one();
@@ -392,16 +425,6 @@ describe('the outlook of who waits', () => {
     await pool.acquire(ask());
     expect(pool.outlook(ask())).toEqual({ reason: 'key', untilMs: null });
   });
-
-  it('is a retry while the provider fails', async () => {
-    const { clock, pool, ask } = one();
-    for (let n = 0; n < 12; n++) {
-      const acquired = pool.acquire(ask());
-      await clock.runUntil(acquired);
-      (await acquired).answered({ status: 529, headers: {}, body: null });
-    }
-    expect(pool.outlook(ask())).toMatchObject({ reason: 'retry', untilMs: expect.any(Number) });
-  });
 });
 
 describe('deadlines', () => {
@@ -417,7 +440,7 @@ describe('deadlines', () => {
   });
 
   it('does not refuse for a key that rests while another is only busy', async () => {
-    const { clock, events, pool, ask } = setUp({ limits: { vendors: { anthropic: { concurrency: 1 } } } });
+    const { clock, events, pool, ask } = setUp({ limits: { anthropic: { concurrency: 1 } } });
     const resting = await pool.acquire(ask());
     const busy = await pool.acquire(ask());
     resting.answered(refusal({ 'retry-after': '60' }));
@@ -443,7 +466,7 @@ describe('deadlines', () => {
     const request: LeaseRequest = {
       vendor: 'anthropic',
       model: 'm',
-      workflow: 'w',
+      item: 'w',
       estimatedInputTokens: 1,
       deadlineMs: null,
       signal,
@@ -454,7 +477,7 @@ describe('deadlines', () => {
   });
 
   it('refuses when the deadline passes while all slots are taken', async () => {
-    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { keys: { a: { concurrency: 1 } } } });
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { anthropic: { concurrency: 1 } } });
     await pool.acquire(ask());
     const waiting = fate(pool.acquire(ask({ deadlineMs: clock.now() + 5_000 })));
     await clock.advance(4_000);
@@ -467,10 +490,10 @@ describe('deadlines', () => {
 describe('keys that die', () => {
   it('takes a rejected key out once and goes on with the others', async () => {
     const { events, pool, ask } = setUp();
-    const leases = [await pool.acquire(ask({ workflow: 'x' })), await pool.acquire(ask({ workflow: 'x' }))];
+    const leases = [await pool.acquire(ask({ item: 'x' })), await pool.acquire(ask({ item: 'x' }))];
     const dying = leases[0]?.keyId;
     for (const lease of leases.filter(({ keyId }) => keyId === dying)) {
-      expect(lease.answered({ status: 401, headers: {}, body: null })).toEqual({ verdict: 'again' });
+      expect(lease.answered({ status: 401, headers: {}, body: null })).toEqual({ action: 'retry' });
     }
     expect(events.filter(({ type }) => type === 'key-dead')).toHaveLength(1);
     for (let n = 0; n < 3; n++) expect((await pool.acquire(ask())).keyId).not.toBe(dying);
@@ -498,19 +521,19 @@ describe('keys that die', () => {
   ])('does not wait for %s to come back', async (_, status, body) => {
     const { events, pool, ask } = setUp();
     const lease = await pool.acquire(ask());
-    expect(lease.answered({ status, headers: {}, body })).toEqual({ verdict: 'again' });
+    expect(lease.answered({ status, headers: {}, body })).toEqual({ action: 'retry' });
     expect(events).toMatchObject([{ type: 'key-dead', keyId: lease.keyId }]);
   });
 
   it('fails everybody who waits when the last key dies', async () => {
-    const { clock, pool, ask } = setUp({ limits: { vendors: { anthropic: { concurrency: 1 } } } });
+    const { clock, pool, ask } = setUp({ limits: { anthropic: { concurrency: 1 } } });
     const leases = [await pool.acquire(ask()), await pool.acquire(ask())];
     const waiting = fate(pool.acquire(ask()));
     for (const lease of leases.slice(1)) lease.answered({ status: 401, headers: {}, body: null });
     await clock.advance(0);
     expect(waiting.done).toBe(false);
     const ruling = leases[0]?.answered({ status: 403, headers: {}, body: null });
-    expect(ruling).toMatchObject({ verdict: 'fail', error: { code: 'provider-rejected-key' } });
+    expect(ruling).toMatchObject({ action: 'fail', error: { code: 'provider-rejected-key' } });
     await clock.advance(0);
     expect(waiting.code).toBe('provider-rejected-key');
     await expect(pool.acquire(ask())).rejects.toMatchObject({ code: 'provider-rejected-key' });
@@ -522,27 +545,10 @@ describe('the provider’s own failures', () => {
     const { events, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
     for (let n = 0; n < 5; n++) {
       const lease = await pool.acquire(ask());
-      expect(lease.answered({ status: 529, headers: {}, body: null })).toEqual({ verdict: 'pass' });
+      expect(lease.answered({ status: 529, headers: {}, body: null })).toMatchObject({ action: 'pass' });
     }
     expect(events).toEqual([]);
     expect(pool.view()[0]).toMatchObject({ state: 'available', inFlight: 0 });
-  });
-
-  it('pause all keys when almost everything fails, and one request tries again', async () => {
-    const { clock, pool, ask } = setUp();
-    for (let n = 0; n < 12; n++) {
-      const acquired = pool.acquire(ask());
-      await clock.runUntil(acquired);
-      (await acquired).answered({ status: 529, headers: {}, body: null });
-    }
-    expect(pool.view().map(({ state }) => state)).toEqual(['paused', 'paused']);
-    const leases: Lease[] = [];
-    for (let n = 0; n < 4; n++) void pool.acquire(ask()).then((lease) => leases.push(lease));
-    await clock.advance(5_000);
-    expect(leases).toHaveLength(1);
-    leases[0]?.answered(OK);
-    await clock.advance(0);
-    expect(leases).toHaveLength(4);
   });
 });
 
@@ -612,13 +618,13 @@ describe('time that jumps', () => {
   });
 
   it('a suspension refuses nobody whose deadline would have passed in it', async () => {
-    const limits = { vendors: { anthropic: { concurrency: 1 } } };
+    const limits = { anthropic: { concurrency: 1 } };
     const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits });
     const holder = await pool.acquire(ask());
     const waiting = fate(pool.acquire(ask({ deadlineMs: clock.now() + 30_000 })));
     clock.suspend(HOURS);
     await clock.advance(29_000);
-    fate(pool.acquire(ask({ workflow: 'another' })));
+    fate(pool.acquire(ask({ item: 'another' })));
     await clock.advance(0);
     expect(waiting.done).toBe(false);
     holder.finished(null);
@@ -635,7 +641,7 @@ describe('time that jumps', () => {
     expect(pool.view()[0]).toMatchObject({ state: 'available', untilMs: null });
     expect(waiting.done).toBe(false);
     // Whoever comes next makes the pool look again.
-    fate(pool.acquire(ask({ workflow: 'another' })));
+    fate(pool.acquire(ask({ item: 'another' })));
     await clock.advance(0);
     expect(waiting.value?.keyId).toBe('a');
   });

@@ -5,14 +5,14 @@ import type { Usage } from '../core/money.ts';
 import type { Secret } from '../core/secret.ts';
 
 /**
- * What a request needs of the pool. A lease lasts one request, not a whole workflow. The same object handed in again is
- * a retry: it goes to the head of its workflow's line.
+ * What a request needs of the pool. A lease lasts one request, not a whole item. The same object handed in again is
+ * a retry: it goes to the head of its item's line.
  */
 export interface LeaseRequest {
   vendor: VendorName;
   model: string;
-  /** Whose turn it is among the others: the item's label. */
-  workflow: string;
+  /** Whose request it is: items are served in turn. */
+  item: string;
   estimatedInputTokens: number;
   /** Milliseconds on the pool's clock; a wait that can't end by then is refused now, with the earliest reset. */
   deadlineMs: number | null;
@@ -35,14 +35,29 @@ export interface Lease {
 export interface VendorAnswer {
   status: number;
   headers: Readonly<Record<string, string>>;
-  /** The parsed body of an error; null where there is none or it is no JSON. */
+  /** The parsed body of an error; null where there is none or it is not JSON. */
   body: unknown;
 }
 
-/** pass: hand it to the caller; again: ask for another lease (waiting is the pool's business); fail: no key can serve it. */
-export type Ruling = { verdict: 'pass' } | { verdict: 'again' } | { verdict: 'fail'; error: AgentosError };
+/**
+ * pass: hand it to the caller, with what an error means; retry: ask for another lease (waiting is the pool's business);
+ * fail: no key can serve it.
+ */
+export type Ruling =
+  | { action: 'pass'; error: AgentosError | null }
+  | { action: 'retry' }
+  | { action: 'fail'; error: AgentosError };
 
-export type KeyState = 'available' | 'in-use' | 'cooling' | 'dead' | 'paused';
+export type KeyState = 'available' | 'in-use' | 'cooling' | 'dead';
+
+export type CoolingReason = 'rate' | 'tokens' | 'concurrency' | 'quota';
+
+/** Learned or configured; null: not known. */
+export interface LearnedLimits {
+  requestsPerMinute: number | null;
+  tokensPerMinute: number | null;
+  concurrency: number | null;
+}
 
 /** A key as people see it; never the secret. */
 export interface KeyView {
@@ -54,13 +69,12 @@ export interface KeyView {
   /** When it is expected back; null: at once, or never. */
   untilMs: number | null;
   inFlight: number;
-  /** Learned or configured; null: not known. */
-  limits: { requestsPerMinute: number | null; tokensPerMinute: number | null; concurrency: number | null };
+  limits: LearnedLimits;
   reason: string | null;
 }
 
 export type PoolEvent =
-  | { type: 'key-cooling'; keyId: string; untilMs: number; why: 'rate' | 'tokens' | 'concurrency' | 'quota' }
+  | { type: 'key-cooling'; keyId: string; untilMs: number; why: CoolingReason }
   | { type: 'key-dead'; keyId: string; reason: string }
   | { type: 'groups-merged'; group: string; keyIds: string[] }
   | { type: 'exhausted'; vendor: VendorName; reason: WaitReason; earliestMs: number | null }
@@ -75,10 +89,10 @@ export interface Outlook {
 export interface Pool {
   /**
    * Waits for its turn and a key. Fails with `key-missing`, `provider-rejected-key` (all keys are dead),
-   * `provider-quota` or `provider-overloaded` (not before the deadline), or with the signal's reason.
+   * `provider-quota` (not before the deadline), or with the signal's reason.
    */
   acquire(request: LeaseRequest): Promise<Lease>;
-  outlook(request: Pick<LeaseRequest, 'vendor' | 'model' | 'workflow' | 'estimatedInputTokens'>): Outlook;
+  outlook(request: Pick<LeaseRequest, 'vendor' | 'model' | 'item' | 'estimatedInputTokens'>): Outlook;
   /** A lease if one can be had now and nobody is waiting, else null. */
   tryAcquire(request: LeaseRequest): Lease | null;
   /** True as soon as a key could serve; false when the time is over. */

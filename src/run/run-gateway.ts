@@ -6,10 +6,10 @@ import { specOf, vendorOf } from '../core/model-spec.ts';
 import { Secret } from '../core/secret.ts';
 import type { GatewayEvent } from '../gateway/events.ts';
 import type { Gateway } from '../gateway/server.ts';
-import { noteCall, type TraceRequest } from '../gateway/traced-call.ts';
+import { noteCall, type TraceRequest } from '../gateway/traced.ts';
 import { trustCertificates } from '../models/vendor-agents.ts';
-import type { KeyView, Pool, PoolEvent } from '../pool/port.ts';
-import { writeFileAtomic } from '../process/atomic-file.ts';
+import type { LearnedLimits, Pool, PoolEvent } from '../pool/port.ts';
+import { readKeysFile, writeKeysFile } from './keys-file.ts';
 import type { Project } from './project.ts';
 
 export interface RunGatewayOptions {
@@ -80,7 +80,8 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
 
   const pool: Pool = createCredentialPool({
     keys: keysOf(config, vendors),
-    limits: { vendors: config.limits },
+    limits: config.limits,
+    remembered: await remembered(paths.keys),
     clock: systemClock,
     random: Math.random,
     onEvent: onPool,
@@ -103,8 +104,6 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
       keepAliveMs: silenceMs,
       idleMs: config.bounds.idleTimeoutMs,
       maxWaitMs: config.bounds.maxQuotaWaitMs,
-      // Trying again is the attempts' business: in two places the bounds would multiply.
-      maxOverloadRetries: 0,
     },
   });
   const deadlineOf = (): number =>
@@ -120,7 +119,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
 
   return {
     access(id) {
-      const token = tokens.get(id) ?? gateway.issueToken({ workflow: id, item: id, deadlineMs: deadlineOf() });
+      const token = tokens.get(id) ?? gateway.issueToken({ item: id, deadlineMs: deadlineOf() });
       tokens.set(id, token);
       return { token, endpoints: Object.fromEntries(vendors.map((vendor) => [vendor, gateway.endpointOf(vendor)])) };
     },
@@ -146,17 +145,16 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     },
     async close() {
       await gateway.close();
-      const record = { at: new Date().toISOString(), keys: pool.view().map(dated) };
-      // For `agentos keys` afterwards; a full disk must not cost the run its end.
-      await writeFileAtomic(paths.keys, `${JSON.stringify(record, null, 2)}\n`).catch(() => undefined);
+      // A full disk must not cost the run its end.
+      await writeKeysFile(paths.keys, pool.view()).catch(() => undefined);
     },
   };
 }
 
-/** The clock of this process means nothing to the next one. */
-function dated(key: KeyView): KeyView {
-  const { untilMs } = key;
-  return { ...key, untilMs: untilMs === null ? null : untilMs - systemClock.now() + systemClock.dateMs() };
+/** Limits only: whether a key works or has quota again is for the vendor to say. */
+async function remembered(path: string): Promise<ReadonlyMap<string, LearnedLimits>> {
+  const file = await readKeysFile(path);
+  return new Map(file?.keys.map(({ id, limits }) => [id, limits]));
 }
 
 function vendorsOf(config: Config, roles: readonly Role[]): VendorName[] {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { AgentosError } from '../../src/core/errors.ts';
-import { ACCOUNT_PATH, type Account } from '../../src/gateway/accounts.ts';
+import { ACCOUNT_PATH, type Account } from '../../src/gateway/ledger.ts';
 import { type GatewayUnderTest, openGateway, until } from '../support/gateway.ts';
 
 async function accountOf({ gateway, token }: GatewayUnderTest): Promise<Account> {

@@ -20,7 +20,7 @@ describe.each(FORMATS)('as %s', (format) => {
       '%s becomes an error in the vendor’s shape',
       async (_, answer, status, code, says) => {
         const { gateway, token, pool, calls } = await openGateway({ vendor: { script: () => answer } });
-        const response = await post(gateway.url, format, { stream, key: token });
+        const response = await post(gateway, format, { stream, key: token });
         expect(response.status).toBe(status);
         expect(response.headers.get('content-type')).toContain('application/json');
         expect(errorRecordOf(response)?.problem.code).toBe(code);
@@ -35,7 +35,7 @@ describe.each(FORMATS)('as %s', (format) => {
     test('half an answer is an error, not an end', async () => {
       const script = (): Answer => ({ text: 'x'.repeat(500), cutAfterChars: 100 });
       const { gateway, token, pool, calls } = await openGateway({ vendor: { script } });
-      const response = await post(gateway.url, format, { stream, key: token });
+      const response = await post(gateway, format, { stream, key: token });
       const text = await response.text();
       expect(text).toContain('provider-bad-reply');
       expect(text).toContain('broke off');
@@ -47,7 +47,7 @@ describe.each(FORMATS)('as %s', (format) => {
     test('a vendor that stalls is given up after the idle bound', async () => {
       const script = (): Answer => ({ text: 'x'.repeat(500), stallAfterChars: 100 });
       const { gateway, token, vendor, pool } = await openGateway({ vendor: { script }, bounds: { idleMs: 80 } });
-      const response = await post(gateway.url, format, { stream, key: token });
+      const response = await post(gateway, format, { stream, key: token });
       expect(response.status).toBe(stream ? 200 : 504);
       expect(await response.text()).toContain('call-idle');
       await vendor.waitFor((calls) => calls[0]?.aborted === true);
@@ -58,7 +58,7 @@ describe.each(FORMATS)('as %s', (format) => {
   test('a vendor that does not even send headers is given up after the idle bound', async () => {
     const script = (): Answer => ({ latencyMs: 3_600_000 });
     const { gateway, token } = await openGateway({ vendor: { script }, bounds: { idleMs: 80 } });
-    const response = await post(gateway.url, format, { stream: true, key: token });
+    const response = await post(gateway, format, { stream: true, key: token });
     expect(response.status).toBe(504);
     expect(errorRecordOf(response)).toMatchObject({ problem: { code: 'call-idle' }, retry: 'idle' });
   });
@@ -66,7 +66,7 @@ describe.each(FORMATS)('as %s', (format) => {
   test('an error inside a stream that began well is passed on as it is', async () => {
     const script = (): Answer => ({ text: 'x'.repeat(90), errorInStream: { type: 'api_error', message: 'Oh no.' } });
     const { gateway, token, calls } = await openGateway({ vendor: { script } });
-    const text = await (await post(gateway.url, format, { stream: true, key: token })).text();
+    const text = await (await post(gateway, format, { stream: true, key: token })).text();
     expect(text).toContain('Oh no.');
     expect(text).not.toContain('agentos');
     expect((await calls(1))[0]).toMatchObject({ status: 200 });
@@ -76,7 +76,7 @@ describe.each(FORMATS)('as %s', (format) => {
 test('a redirect is never followed: the host that it names sees neither the request nor the key', async () => {
   const elsewhere = await startVendor();
   const { gateway, token } = await openGateway({ vendor: { script: () => ({ redirectTo: elsewhere.url }) } });
-  const response = await post(gateway.url, 'anthropic', { key: token });
+  const response = await post(gateway, 'anthropic', { key: token });
   expect(response.status).toBe(502);
   expect(response.headers.get('location')).toBeNull();
   expect([...elsewhere.calls, ...elsewhere.others]).toEqual([]);
@@ -87,7 +87,7 @@ test('a vendor that is not there is said to be unreachable', async () => {
   const gone = await startVendor();
   await gone.close();
   const { gateway, token, pool } = await openGateway({ upstream: gone.url });
-  const response = await post(gateway.url, 'anthropic', { key: token, stream: true });
+  const response = await post(gateway, 'anthropic', { key: token, stream: true });
   expect(response.status).toBe(502);
   expect(errorRecordOf(response)).toMatchObject({ problem: { code: 'provider-unreachable' }, retry: 'transient' });
   expect(await response.text()).toContain('ECONNREFUSED');
@@ -97,26 +97,13 @@ test('a vendor that is not there is said to be unreachable', async () => {
 test('a vendor that speaks no TLS where it should is said to be unreachable', async () => {
   const plain = await startVendor();
   const { gateway, token } = await openGateway({ upstream: plain.url.replace('http:', 'https:') });
-  const response = await post(gateway.url, 'anthropic', { key: token });
+  const response = await post(gateway, 'anthropic', { key: token });
   expect(response.status).toBe(502);
   expect(errorRecordOf(response)?.problem).toMatchObject({
     code: 'provider-unreachable',
     detail: expect.stringMatching(/EPROTO|SSL/),
   });
   await plain.close();
-});
-
-test('a key that no header can hold is never sent, and never shown', async () => {
-  const broken = 'sk-first-line\nsk-second-line';
-  const { gateway, token, vendor } = await openGateway({ keys: [broken, REAL_KEY] });
-  expect((await post(gateway.url, 'anthropic', { key: token })).status).toBe(200);
-  expect(vendor.calls.map((call) => call.key)).toEqual([REAL_KEY]);
-
-  const alone = await openGateway({ keys: [broken] });
-  const response = await post(alone.gateway.url, 'anthropic', { key: alone.token });
-  expect(response.status).toBe(401);
-  expect(`${JSON.stringify(errorRecordOf(response))}${await response.text()}`).not.toContain('sk-first-line');
-  expect(alone.vendor.calls).toEqual([]);
 });
 
 test('a vendor that echoes the key in its error does not give it away', async () => {
@@ -126,7 +113,7 @@ test('a vendor that echoes the key in its error does not give it away', async ()
     headers: { 'x-echo': `key ${REAL_KEY}` },
   });
   const { gateway, token } = await openGateway({ vendor: { script } });
-  const response = await post(gateway.url, 'openai-chat', { key: token });
+  const response = await post(gateway, 'openai-chat', { key: token });
   expect(response.status).toBe(400);
   expect(`${await response.text()}${response.headers.get('x-echo')}`).not.toContain(REAL_KEY);
 });
@@ -142,8 +129,8 @@ test('a compatible server without an address is refused with what to do', async 
     budget: { maxCostUsd: null, maxCostPerItemUsd: null },
     clock: systemClock,
   });
-  const token = gateway.issueToken({ workflow: 'LLD-1', item: '1' });
-  const response = await post(`${gateway.url}/compatible`, 'openai-chat', { key: token });
+  const token = gateway.issueToken({ item: '1' });
+  const response = await post(gateway.endpointOf('openai-compatible'), 'openai-chat', { key: token });
   expect(response.status).toBe(400);
   expect(await response.text()).toContain('endpoints.openai-compatible');
 });
@@ -151,8 +138,8 @@ test('a compatible server without an address is refused with what to do', async 
 test('closing ends callers that wait and calls in flight', async () => {
   const stalls = (): Answer => ({ text: 'x'.repeat(90), stallAfterChars: 10 });
   const { gateway, token, vendor, pool } = await openGateway({ vendor: { script: stalls } });
-  const flying = post(gateway.url, 'anthropic', { key: token, stream: true }).then((response) => response.text());
-  const recorded = post(gateway.url, 'anthropic', {
+  const flying = post(gateway, 'anthropic', { key: token, stream: true }).then((response) => response.text());
+  const recorded = post(gateway, 'anthropic', {
     key: token,
     stream: true,
     text: 'other',
@@ -160,7 +147,7 @@ test('closing ends callers that wait and calls in flight', async () => {
   }).then((response) => response.text());
   await vendor.waitForCalls(2);
   pool.hold();
-  const queued = post(gateway.url, 'google', { key: token, stream: true });
+  const queued = post(gateway, 'google', { key: token, stream: true });
   const ends = Promise.allSettled([flying, recorded, queued]);
   await until(() => pool.queued === 1);
   await gateway.close();
@@ -172,7 +159,7 @@ test('closing ends callers that wait and calls in flight', async () => {
 test('an error that is not ours is told without its stack', async () => {
   const refuse = new Error('secret path') as AgentosError;
   const { gateway, token } = await openGateway({ refuse });
-  const response = await post(gateway.url, 'anthropic', { key: token });
+  const response = await post(gateway, 'anthropic', { key: token });
   expect(response.status).toBe(500);
   expect(await response.text()).not.toContain('node:');
 });

@@ -18,7 +18,7 @@ describe.each(FORMATS)('as %s', (format) => {
     const script = (): Answer => ({ text: 'Well.', usage: { input: 3_000, output: 500, cacheRead: 1_000 } });
     const prices = { [SPECS[format]]: { input: 1_000, output: 2_000, cacheRead: 100 } };
     const { gateway, token, calls } = await openGateway({ vendor: { script }, prices });
-    await (await post(gateway.url, format, { stream, key: token })).text();
+    await (await post(gateway, format, { stream, key: token })).text();
     const [call] = await calls(1);
     expect(call).toMatchObject({
       answered: call?.model,
@@ -35,7 +35,7 @@ describe.each(FORMATS)('as %s', (format) => {
   test('a request that the budget can’t pay is refused before it is let out', async () => {
     const setting = { prices: { [SPECS[format]]: PRICE }, budget: { maxCostPerItemUsd: 0.01 } };
     const { gateway, token, vendor, pool, calls } = await openGateway(setting);
-    const response = await post(gateway.url, format, { stream: true, key: token });
+    const response = await post(gateway, format, { stream: true, key: token });
     expect(response.status).toBe(402);
     expect(errorRecordOf(response)).toEqual({
       problem: { code: 'over-budget', spentUsd: 0, limitUsd: 0.01, scope: 'item' },
@@ -55,7 +55,7 @@ const prices = { [SPECS.anthropic]: PRICE };
 test('what is settled makes room: the reservation does not count as spent', async () => {
   const opened = await openGateway({ vendor: { script: small }, prices, budget: { maxCostUsd: 0.2 } });
   for (let n = 0; n < 6; n++) {
-    const response = await post(opened.gateway.url, 'anthropic', { key: opened.token });
+    const response = await post(opened.gateway, 'anthropic', { key: opened.token });
     expect(response.status).toBe(200);
     await response.text();
   }
@@ -69,16 +69,16 @@ test('a budget is used up by what is spent, for the run and for each item apart'
     prices,
     budget: { maxCostUsd: 0.5, maxCostPerItemUsd: 0.3 },
   });
-  const other = gateway.issueToken({ workflow: 'LLD-8', item: '8' });
+  const other = gateway.issueToken({ item: '8' });
   const ask = async (key: string): Promise<unknown> => {
-    const response = await post(gateway.url, 'anthropic', { key });
+    const response = await post(gateway, 'anthropic', { key });
     await response.text();
     return errorRecordOf(response)?.problem ?? response.status;
   };
   expect(await ask(token)).toBe(200);
   expect(await ask(token)).toMatchObject({ code: 'over-budget', scope: 'item', limitUsd: 0.3, spentUsd: 0.2 });
   expect(await ask(other)).toBe(200);
-  const third = gateway.issueToken({ workflow: 'LLD-9', item: '9' });
+  const third = gateway.issueToken({ item: '9' });
   expect(await ask(third)).toMatchObject({ code: 'over-budget', scope: 'run', limitUsd: 0.5, spentUsd: 0.4 });
   expect(vendor.calls).toHaveLength(2);
 });
@@ -87,7 +87,7 @@ test('calls that only others’ reservations leave no room for wait until these 
   const opened = await openGateway({ vendor: { script: small }, prices, budget: { maxCostUsd: 0.25 } });
   const { gateway, token, pool, vendor } = opened;
   pool.hold();
-  const asked = [1, 2, 3, 4, 5].map(() => post(gateway.url, 'anthropic', { key: token }));
+  const asked = [1, 2, 3, 4, 5].map(() => post(gateway, 'anthropic', { key: token }));
   await until(() => pool.queued === 1);
   expect(pool.requests).toHaveLength(1);
   pool.release();
@@ -104,10 +104,10 @@ test('a caller that leaves while it waits for the budget is forgotten', async ()
     budget: { maxCostUsd: 0.2 },
   });
   pool.hold();
-  const first = post(gateway.url, 'anthropic', { key: token });
+  const first = post(gateway, 'anthropic', { key: token });
   await until(() => pool.queued === 1);
   const leaving = new AbortController();
-  const second = post(gateway.url, 'anthropic', { key: token, signal: leaving.signal }).catch(() => 'left');
+  const second = post(gateway, 'anthropic', { key: token, signal: leaving.signal }).catch(() => 'left');
   leaving.abort();
   expect(await second).toBe('left');
   pool.release();
@@ -131,7 +131,7 @@ test('what an item spent before counts for it, but not for the run', async () =>
     budget: { maxCostUsd: 5, maxCostPerItemUsd: 1 },
   });
   gateway.addSpent('7', 0.95);
-  const response = await post(gateway.url, 'anthropic', { key: token });
+  const response = await post(gateway, 'anthropic', { key: token });
   expect(errorRecordOf(response)?.problem).toMatchObject({ code: 'over-budget', spentUsd: 0.95, scope: 'item' });
   expect(gateway.spentUsd()).toBe(0);
 });
@@ -139,7 +139,7 @@ test('what an item spent before counts for it, but not for the run', async () =>
 test('a refused request costs nothing', async () => {
   const script = (): Answer => ({ status: 400, message: 'No.' });
   const { gateway, token, calls } = await openGateway({ vendor: { script }, prices, budget: { maxCostUsd: 1 } });
-  expect((await post(gateway.url, 'anthropic', { key: token })).status).toBe(400);
+  expect((await post(gateway, 'anthropic', { key: token })).status).toBe(400);
   expect((await calls(1))[0]).toMatchObject({ status: 400, costUsd: 0, usage: null });
   expect(gateway.spentUsd()).toBe(0);
 });

@@ -21,7 +21,7 @@ interface Asking {
 
 function ask(opened: GatewayUnderTest, format: (typeof FORMATS)[number], asking: Asking = {}): Promise<Response> {
   const { step = 'draft-1', text = 'Draft it.', stream = true, signal, token = opened.token } = asking;
-  return post(opened.gateway.url, format, {
+  return post(opened.gateway, format, {
     key: token,
     text,
     stream,
@@ -47,7 +47,7 @@ describe.each(FORMATS)('as %s', (format) => {
     const [call] = await opened.calls(1);
     expect(call).toMatchObject({ status: 200, callerLeft: false, usage: { outputTokens: expect.any(Number) } });
     // The successor is another worker with another token.
-    const token = opened.gateway.issueToken({ workflow: 'LLD-7', item: '7' });
+    const token = opened.gateway.issueToken({ item: '7' });
     const text = await (await ask(opened, format, { token })).text();
     expect(text.length).toBeGreaterThan(TEXT.length);
     expect(opened.vendor.calls).toHaveLength(1);
@@ -78,7 +78,7 @@ describe.each(FORMATS)('as %s', (format) => {
   test('without a step the vendor is not kept at work for a caller that left', async () => {
     const opened = await openGateway({ vendor: { script: slowly } });
     const leaving = new AbortController();
-    await post(opened.gateway.url, format, { key: opened.token, stream: true, signal: leaving.signal });
+    await post(opened.gateway, format, { key: opened.token, stream: true, signal: leaving.signal });
     leaving.abort();
     await opened.vendor.waitFor((calls) => calls[0]?.aborted === true);
     expect((await opened.calls(1))[0]).toMatchObject({ callerLeft: true });
@@ -90,7 +90,7 @@ test('a worker that is killed with a call in flight loses nothing: its successor
   const opened = await openGateway({ vendor: { script: slowly } });
   const body = JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'Draft it.' }] });
   const program = `
-    const response = await fetch(${JSON.stringify(`${opened.gateway.url}/v1/messages`)}, {
+    const response = await fetch(${JSON.stringify(`${opened.gateway.url}/anthropic/v1/messages`)}, {
       method: 'POST',
       headers: { 'x-api-key': ${JSON.stringify(opened.token)}, 'x-agentos-step': 'draft-1' },
       body: ${JSON.stringify(body)},
@@ -103,7 +103,7 @@ test('a worker that is killed with a call in flight loses nothing: its successor
   await once(worker.stdout, 'data');
   worker.kill('SIGKILL');
   await once(worker, 'exit');
-  const response = await fetch(`${opened.gateway.url}/v1/messages`, {
+  const response = await fetch(`${opened.gateway.url}/anthropic/v1/messages`, {
     method: 'POST',
     headers: { 'x-api-key': opened.token, 'x-agentos-step': 'draft-1' },
     body,
@@ -114,7 +114,7 @@ test('a worker that is killed with a call in flight loses nothing: its successor
 
 test('another body, another step or another item is another question', async () => {
   const opened = await openGateway({ vendor: { script: () => ({ text: 'x' }) } });
-  const other = opened.gateway.issueToken({ workflow: 'LLD-8', item: '8' });
+  const other = opened.gateway.issueToken({ item: '8' });
   const askings: Asking[] = [{}, { text: 'Draft it again.' }, { step: 'draft-2' }, { token: other }];
   for (const asking of askings) await (await ask(opened, 'anthropic', asking)).text();
   expect(opened.vendor.calls).toHaveLength(4);
@@ -140,7 +140,7 @@ test('a failure is not kept: the step is asked anew', async () => {
 
 test('an item that ended is forgotten', async () => {
   const opened = await openGateway({ vendor: { script: () => ({ text: 'x' }) } });
-  const other = opened.gateway.issueToken({ workflow: 'LLD-8', item: '8' });
+  const other = opened.gateway.issueToken({ item: '8' });
   await (await ask(opened, 'anthropic')).text();
   await (await ask(opened, 'anthropic', { token: other })).text();
   opened.gateway.forget('7');

@@ -257,14 +257,21 @@ test('a model without a known price counts at the dearest of its vendor, or is r
 });
 
 test('keys lists ids, states and what was learned, and never a secret; doctor --keys tries each one', async () => {
-  const { options } = await place([1], { keys: [KEYS[0] ?? '', KEYS[2] ?? ''], script: script() });
+  const { repository, options } = await place([1], { keys: [KEYS[0] ?? '', KEYS[2] ?? ''], script: script() });
   const before = await agentos(['keys'], options);
   expect(before.code).toBe(0);
   expect(before.stdout).toContain('ANTHROPIC_API_KEYS#2');
   expect(before.stdout).toContain('not used here yet');
-  await agentos(['lld', '1', ...MODELS], options);
+  // What an earlier run learned of limits is where the next one starts; that a key had no quota then is not believed.
+  const id = 'ANTHROPIC_API_KEYS#1';
+  const limits = { requestsPerMinute: 50, tokensPerMinute: null, concurrency: 2 };
+  const learned = { id, vendor: 'anthropic', group: id, state: 'cooling', untilMs: 4e12, limits, reason: 'quota' };
+  await repository.write('.agentos/keys.json', JSON.stringify({ at: '2026-01-01T00:00:00Z', keys: [learned] }));
+  expect((await agentos(['lld', '1', ...MODELS], options)).code).toBe(0);
   const after = await agentos(['keys', '--json'], options);
-  expect(JSON.parse(after.stdout).keys).toHaveLength(5);
+  const { keys } = JSON.parse(after.stdout);
+  expect(keys).toHaveLength(5);
+  expect(keys.find((key: { id: string }) => key.id === id)).toMatchObject({ state: 'available', limits });
   const doctor = await agentos(['doctor', '--keys'], options);
   expect(doctor.code).toBe(1);
   expect(doctor.stdout).toMatch(/ok +ANTHROPIC_API_KEYS#1/);

@@ -44,8 +44,6 @@ export async function openGateway(setting: Setting = {}): Promise<GatewayUnderTe
     prices: setting.prices ?? {},
     budget: { maxCostUsd: null, maxCostPerItemUsd: null, ...setting.budget },
     clock: systemClock,
-    // No delay before an overloaded vendor is asked again.
-    random: () => 0,
     bounds: setting.bounds ?? {},
     onEvent(event) {
       events.push(event);
@@ -67,7 +65,7 @@ export async function openGateway(setting: Setting = {}): Promise<GatewayUnderTe
       watchers.add(look);
       look();
     });
-  return { vendor, pool, gateway, token: gateway.issueToken({ workflow: 'LLD-7', item: '7' }), events, calls };
+  return { vendor, pool, gateway, token: gateway.issueToken({ item: '7' }), events, calls };
 }
 
 /** What our own provider reads to tell a pause from a failure. */

@@ -1,6 +1,7 @@
 import { AgentosError } from '../../src/core/errors.ts';
 import type { Usage } from '../../src/core/money.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { vendorFailure } from '../../src/models/vendor-failure.ts';
 import type { Lease, LeaseRequest, Pool, Ruling } from '../../src/pool/port.ts';
 
 export interface KeyRota extends Pick<Pool, 'acquire' | 'outlook'> {
@@ -47,12 +48,15 @@ export function createKeyRota(keys: readonly string[], { refuse }: { refuse?: Ag
     return {
       keyId: chosen.id,
       key: new Secret(chosen.key),
-      answered({ status }): Ruling {
+      answered(answer): Ruling {
+        const { status } = answer;
         if (status === 401 || status === 403) {
           live.splice(live.indexOf(chosen), 1);
-          return live.length > 0 ? { verdict: 'again' } : { verdict: 'fail', error: deadKeys(vendor) };
+          return live.length > 0 ? { action: 'retry' } : { action: 'fail', error: deadKeys(vendor) };
         }
-        return { verdict: status === 429 ? 'again' : 'pass' };
+        if (status === 429) return { action: 'retry' };
+        const facts = { ...answer, provider: vendor, fallback: `status ${status}`, secret: chosen.key };
+        return { action: 'pass', error: status < 400 ? null : vendorFailure({ ...facts, nowMs: Date.now() }) };
       },
       finished: (usage) => end(usage),
       abandon: () => end('abandoned'),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError } from '../../core/errors.ts';
 import type { Usage } from '../../core/money.ts';
-import { ACCOUNT_PATH, type Account } from '../../gateway/accounts.ts';
+import { ACCOUNT_PATH, type Account } from '../../gateway/ledger.ts';
 import { detailOf } from '../../models/detail.ts';
 
 const MOST_MS = 10_000;

@@ -1,5 +1,5 @@
 import { AgentosError } from '../../core/errors.ts';
-import type { Account } from '../../gateway/accounts.ts';
+import type { Account } from '../../gateway/ledger.ts';
 
 const LONGEST_INTERVAL_MS = 2_000;
 

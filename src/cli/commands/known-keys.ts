@@ -1,24 +1,8 @@
-import { readFile } from 'node:fs/promises';
-import { z } from 'zod';
 import type { VendorKey } from '../../core/keys.ts';
 import type { Paths } from '../../core/paths.ts';
+import { type KeysFile, readKeysFile } from '../../run/keys-file.ts';
 
-const viewSchema = z.object({
-  id: z.string(),
-  vendor: z.string(),
-  group: z.string(),
-  state: z.string(),
-  untilMs: z.number().nullable(),
-  limits: z.object({
-    requestsPerMinute: z.number().nullable(),
-    tokensPerMinute: z.number().nullable(),
-    concurrency: z.number().nullable(),
-  }),
-  reason: z.string().nullable(),
-});
-const recordSchema = z.object({ at: z.string(), keys: z.array(viewSchema) });
-
-type Seen = z.infer<typeof viewSchema>;
+type Seen = KeysFile['keys'][number];
 
 /** A key of the configuration with what the last run learned of it. */
 export interface KnownKey {
@@ -37,10 +21,10 @@ export interface KnownKey {
 const NO_LIMITS: Seen['limits'] = { requestsPerMinute: null, tokensPerMinute: null, concurrency: null };
 
 export async function knownKeys(paths: Paths, keys: readonly VendorKey[], nowMs: number): Promise<KnownKey[]> {
-  const record = recordSchema.safeParse(await readRecord(paths.keys));
+  const file = await readKeysFile(paths.keys);
   return keys.map(({ id, vendor }) => {
-    const seen = record.success ? record.data.keys.find((key) => key.id === id && key.vendor === vendor) : undefined;
-    if (!record.success || !seen) {
+    const seen = file?.keys.find((key) => key.id === id && key.vendor === vendor);
+    if (file === null || seen === undefined) {
       return {
         id,
         vendor,
@@ -57,14 +41,6 @@ export async function knownKeys(paths: Paths, keys: readonly VendorKey[], nowMs:
     const state = seen.state === 'dead' || (seen.state === 'cooling' && !over) ? seen.state : 'available';
     const until = state === 'cooling' && seen.untilMs !== null ? new Date(seen.untilMs).toISOString() : null;
     const reason = state === 'available' ? null : seen.reason;
-    return { id, vendor, state, until, group: seen.group, limits: seen.limits, reason, seenAt: record.data.at };
+    return { id, vendor, state, until, group: seen.group, limits: seen.limits, reason, seenAt: file.at };
   });
-}
-
-async function readRecord(file: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(file, 'utf8'));
-  } catch {
-    return null;
-  }
 }

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { anthropic } from './anthropic.ts';
 import { emptyTally, type Tally, type WireFormat } from './format.ts';
 import { google } from './google.ts';
-import { openaiChat } from './openai-chat.ts';
-import { openaiResponses } from './openai-responses.ts';
+import { openaiChat, openaiResponses } from './openai.ts';
 
 function read(format: WireFormat, ...events: Record<string, unknown>[]): Tally {
   const tally = emptyTally();

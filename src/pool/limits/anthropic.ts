@@ -1,10 +1,10 @@
 import { serverTimeMs } from '../../models/retry-after.ts';
 import type { VendorAnswer } from '../port.ts';
-import { errorMessage } from './error-message.ts';
 import {
   type AnswerLimits,
   type Dimension,
   dimensionIn,
+  errorMessage,
   headerNumber,
   type Readings,
   readingOf,

@@ -1,8 +1,16 @@
 import { fieldsOf, textOf } from '../../models/json-fields.ts';
 import { readDuration } from '../../models/retry-after.ts';
 import type { VendorAnswer } from '../port.ts';
-import { errorMessage } from './error-message.ts';
-import { type AnswerLimits, dimensionIn, headerNumber, type Readings, readingOf, refusalReading } from './reading.ts';
+import {
+  type AnswerLimits,
+  dimensionIn,
+  errorMessage,
+  headerNumber,
+  type Readings,
+  readingOf,
+  refusalReading,
+  slowerThanAMinute,
+} from './reading.ts';
 
 const DIMENSIONS = ['requests', 'tokens'] as const;
 
@@ -16,7 +24,7 @@ export function readOpenaiLimits(answer: VendorAnswer): AnswerLimits {
     if (limit === null || remaining === null) continue;
     const resetMs = readDuration(headers[`x-ratelimit-reset-${dimension}`]);
     const reading = readingOf(limit, remaining, resetMs, { below: 0, above: 1 });
-    if (reading !== null) readings[dimension] = reading;
+    if (reading !== null) readings[dimension] = slowerThanAMinute(reading, limit, remaining, resetMs);
   }
   // "Rate limit reached for gpt-5 in organization org-1 on tokens per min (TPM): Limit 30000, Used …"
   const message = answer.status === 429 ? errorMessage(answer.body) : '';

@@ -1,3 +1,5 @@
+import { fieldsOf, textOf } from '../../models/json-fields.ts';
+
 /** What a limit counts. `tokens`: input and output together, where a vendor doesn't count them apart. */
 export type Dimension = 'requests' | 'tokens' | 'input-tokens' | 'output-tokens';
 
@@ -21,6 +23,12 @@ export interface AnswerLimits {
   refused: Dimension | 'concurrency' | null;
 }
 
+/** The words of an error's body, in any vendor's form; empty where there are none. */
+export function errorMessage(body: unknown): string {
+  const whole = fieldsOf(Array.isArray(body) ? body[0] : body);
+  return textOf(fieldsOf(whole['error'] ?? whole)['message']) ?? '';
+}
+
 type Headers = Readonly<Record<string, string>>;
 
 export function headerNumber(headers: Headers, name: string): number | null {
@@ -35,9 +43,8 @@ export interface Rounding {
 }
 
 /**
- * Limit, remainder and the time until the limit is *full* again. If what flows back in that time at a minute's rate
- * would overfill it, the limit is one per day or so: then the refill is what the reset says. A reset that makes no
- * sense (a clock that is off) tells nothing about the burst.
+ * Limit, remainder and the time until the limit is *full* again, which tells how much can be had at once. A reset that
+ * makes no sense (a clock that is off) tells nothing about the burst.
  */
 export function readingOf(
   limit: number,
@@ -50,10 +57,18 @@ export function readingOf(
   const plain = { perMinute: limit, remaining: left, burst: null };
   if (resetMs === null || resetMs < 0) return plain;
   const full = remaining + (above - below) / 2 + (limit / 60_000) * resetMs;
-  if (full <= limit * 1.1 + above) return { ...plain, burst: Math.min(limit, full) };
+  return full <= limit * 1.1 + above ? { ...plain, burst: Math.min(limit, full) } : plain;
+}
+
+/**
+ * A limit per day or so: what flows back until the reset at a minute's rate would overfill it, so the refill is what the
+ * reset says. Only for resets that are durations: an instant on a clock that is off would look the same.
+ */
+export function slowerThanAMinute(reading: Reading, limit: number, remaining: number, resetMs: number | null): Reading {
+  if (resetMs === null || reading.burst !== null) return reading;
   const missing = limit - remaining;
   const perMinute = (missing / resetMs) * 60_000;
-  return missing > 0 && perMinute < limit / 2 ? { perMinute, remaining: left, burst: limit } : plain;
+  return missing > 0 && perMinute > 0 && perMinute < limit / 2 ? { ...reading, perMinute, burst: limit } : reading;
 }
 
 /** The dimension that words name, as vendors write it in messages and quota ids. */

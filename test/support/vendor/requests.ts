@@ -1,8 +1,16 @@
 import type { VendorName } from './dialect.ts';
 
-/** The smallest request of each format, for callers that speak it without an SDK. */
+/** Where the gateway serves a format. */
+const GATEWAY_VENDORS = {
+  anthropic: 'anthropic',
+  google: 'google',
+  'openai-chat': 'openai',
+  'openai-responses': 'openai',
+} as const;
+
+/** The smallest request of each format, for callers that speak it without an SDK: to a vendor's URL or a gateway. */
 export function post(
-  url: string,
+  to: string | { endpointOf(vendor: 'anthropic' | 'google' | 'openai'): string },
   vendor: VendorName,
   options: {
     text?: string;
@@ -37,6 +45,7 @@ export function post(
     },
   };
   const { path, body, auth } = shapes[vendor];
+  const url = typeof to === 'string' ? to : to.endpointOf(GATEWAY_VENDORS[vendor]);
   return fetch(url + path, {
     method: 'POST',
     redirect: 'manual',

@@ -8,7 +8,7 @@ function learn(truth: (atMs: number) => number, guess: number, untilMs: number) 
   let level = 0;
   let taken = 0;
   const refusals: number[] = [];
-  rate.refused(0, taken, 1, []);
+  rate.refused(0, taken, 1);
   for (let nowMs = 1; nowMs < untilMs; nowMs += 1) {
     bucket = Math.min(50, bucket + truth(nowMs));
     level = Math.min(2, level + rate.perMs(taken, 1));
@@ -19,7 +19,7 @@ function learn(truth: (atMs: number) => number, guess: number, untilMs: number) 
       taken += 1;
     } else {
       refusals.push(nowMs);
-      rate.refused(nowMs, taken, 1, []);
+      rate.refused(nowMs, taken, 1);
       level = -1;
     }
   }
@@ -41,16 +41,4 @@ it('follows a rate that falls to a third', () => {
   const { perSecond } = learn((atMs) => (atMs < 100_000 ? 0.002 : 0.0007), 0.002, 300_000);
   expect(perSecond).toBeGreaterThan(0.6);
   expect(perSecond).toBeLessThan(0.8);
-});
-
-it('trusts itself more where siblings measured the same, and leaves out those that did not', () => {
-  const alone = new RefillRate({ perMs: 0.002, evidence: 5 });
-  const together = new RefillRate({ perMs: 0.002, evidence: 5 });
-  alone.refused(0, 0, 1, []);
-  together.refused(0, 0, 1, [
-    { perMs: 0.0021, evidence: 45 },
-    { perMs: 0.02, evidence: 100 },
-  ]);
-  expect(together.perMs(0, 1)).toBeLessThan(0.0021);
-  expect(together.perMs(20, 1) / together.perMs(0, 1)).toBeLessThan(alone.perMs(20, 1) / alone.perMs(0, 1));
 });

@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Who holds a token: one attempt at one item. */
+/** What a token stands for: one attempt at one item. */
 export interface Grant {
-  /** Whose turn it is among the others. */
-  workflow: string;
   item: string;
   /** On the gateway's clock: no wait goes beyond it. */
   deadlineMs?: number | null | undefined;

@@ -1,16 +1,13 @@
 const FIRST = 3;
 const FAST_UNTIL = 8;
-const SLOW_UNTIL = 32;
 const FIRST_PROBE_MS = 60_000;
-const SIBLING_PROBE_MS = 10_000;
+const LONGEST_PROBE_MS = 16 * FIRST_PROBE_MS;
 
-/** So many have to pass above the ceiling before it is believed: one may have slipped in as another ended. */
+/** So many have to pass above the ceiling before it is raised: one may have slipped in as another ended. */
 const PROOFS = 3;
 
 interface Ceiling {
   at: number;
-  /** A sibling's: a guess, dropped as soon as it is disproved. */
-  guess: boolean;
   probeAtMs: number;
   waitMs: number;
   probingSinceMs: number | null;
@@ -19,9 +16,8 @@ interface Ceiling {
 
 /**
  * How many requests may be in flight at once; no vendor says so before it refuses one. It grows only while it is what
- * holds requests back: by one for each success at first, then by about one a round, and faster again when so many pass
- * that there seems to be no ceiling. A refusal sets a ceiling, above which one more is tried after 60 s, 120 s, … What a
- * sibling ran into is a ceiling too, but one that is tried soon.
+ * holds requests back: by one for each success at first, then by about one a round. A refusal sets a ceiling, above
+ * which one more is tried after 60 s, 120 s, …
  */
 export class ConcurrencyLimit {
   readonly #fixed: number;
@@ -30,9 +26,13 @@ export class ConcurrencyLimit {
   #heldBack = false;
   #mostSucceeded = 0;
 
-  constructor(fixed: number | null) {
+  /** `remembered`: what an earlier run ran into. It is a ceiling like any other, and probed soon. */
+  constructor(fixed: number | null, remembered: number | null) {
     this.#fixed = fixed ?? Number.POSITIVE_INFINITY;
-    this.#limit = fixed ?? FIRST;
+    this.#limit = fixed ?? Math.min(FIRST, remembered ?? FIRST);
+    if (fixed === null && remembered !== null) {
+      this.#ceiling = { at: remembered, probeAtMs: 0, waitMs: 0, probingSinceMs: null, proofs: 0 };
+    }
   }
 
   get limit(): number {
@@ -41,8 +41,7 @@ export class ConcurrencyLimit {
 
   /** What a refusal showed or the user configured; null while nothing has. */
   get known(): number | null {
-    if (Number.isFinite(this.#fixed)) return this.#fixed;
-    return this.#ceiling === null || this.#ceiling.guess ? null : this.#ceiling.at;
+    return Number.isFinite(this.#fixed) ? this.#fixed : (this.#ceiling?.at ?? null);
   }
 
   /** Would a refusal at this many mean that there were too many at once? Only where that many is new. */
@@ -55,15 +54,11 @@ export class ConcurrencyLimit {
     this.#heldBack = true;
   }
 
-  succeeded(sent: { inFlight: number; atMs: number }, nowMs: number, sibling: number | null): void {
+  succeeded(sent: { inFlight: number; atMs: number }, nowMs: number): void {
     this.#mostSucceeded = Math.max(this.#mostSucceeded, sent.inFlight);
     this.#prove(sent);
     if (!this.#heldBack) return;
     this.#heldBack = false;
-    if (this.#ceiling === null && sibling !== null && this.limit === sibling) {
-      const probeAtMs = nowMs + SIBLING_PROBE_MS;
-      this.#ceiling = { at: sibling, guess: true, probeAtMs, waitMs: 0, probingSinceMs: null, proofs: 0 };
-    }
     const ceiling = this.#ceiling;
     if (ceiling === null || this.limit < ceiling.at) {
       this.#limit = Math.min(this.#fixed, this.#limit + this.#step());
@@ -76,8 +71,8 @@ export class ConcurrencyLimit {
   refused(inFlight: number, nowMs: number): void {
     const at = Math.max(1, Math.min(this.limit, inFlight - 1));
     const before = this.#ceiling?.waitMs ?? 0;
-    const waitMs = before === 0 ? FIRST_PROBE_MS : Math.min(16 * FIRST_PROBE_MS, before * 2);
-    this.#ceiling = { at, guess: false, probeAtMs: nowMs + waitMs, waitMs, probingSinceMs: null, proofs: 0 };
+    const waitMs = before === 0 ? FIRST_PROBE_MS : Math.min(LONGEST_PROBE_MS, before * 2);
+    this.#ceiling = { at, probeAtMs: nowMs + waitMs, waitMs, probingSinceMs: null, proofs: 0 };
     this.#limit = at;
   }
 
@@ -92,7 +87,6 @@ export class ConcurrencyLimit {
   /** Where ceilings are likely, the next step is not taken before the last one has proved right. */
   #step(): number {
     if (this.#limit < FAST_UNTIL) return 1;
-    if (this.#limit >= SLOW_UNTIL) return 0.25;
     return this.#mostSucceeded >= this.limit ? 2 / this.#limit : 0;
   }
 
@@ -102,10 +96,6 @@ export class ConcurrencyLimit {
     if (inFlight <= ceiling.at || atMs < ceiling.probingSinceMs) return;
     ceiling.proofs += 1;
     if (ceiling.proofs < PROOFS) return;
-    if (ceiling.guess) {
-      this.#ceiling = null;
-      return;
-    }
     ceiling.at += 1;
     ceiling.proofs = 0;
     ceiling.waitMs = 0;

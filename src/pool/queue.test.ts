@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { FairQueue } from './fair-queue.ts';
+import { FairQueue } from './queue.ts';
 
 function serve(queue: FairQueue<string>): string | undefined {
-  const head = queue.heads()[0];
+  const head = queue.firsts()[0];
   if (head === undefined) return undefined;
-  queue.remove(head.workflow, head.item);
-  queue.charge(head.workflow, 1);
-  return head.item;
+  queue.remove(head.owner, head.waiter);
+  queue.charge(head.owner, 1);
+  return head.waiter;
 }
 
 it('is first come, first served within a workflow, but a retry goes first', () => {
@@ -51,13 +51,13 @@ it('never lets one of those who wait get more than a turn ahead of another, what
       for (const { workflow, cost } of items) queue.push(`w${workflow}`, { cost }, 'tail');
       const given = new Map<string, number>();
       for (;;) {
-        const heads = queue.heads();
+        const heads = queue.firsts();
         const head = heads[0];
         if (head === undefined) return;
-        queue.remove(head.workflow, head.item);
-        queue.charge(head.workflow, head.item.cost);
-        given.set(head.workflow, (given.get(head.workflow) ?? 0) + head.item.cost);
-        const shares = queue.heads().map(({ workflow }) => given.get(workflow) ?? 0);
+        queue.remove(head.owner, head.waiter);
+        queue.charge(head.owner, head.waiter.cost);
+        given.set(head.owner, (given.get(head.owner) ?? 0) + head.waiter.cost);
+        const shares = queue.firsts().map(({ owner }) => given.get(owner) ?? 0);
         expect(Math.max(...shares, 0) - Math.min(...shares, Number.POSITIVE_INFINITY)).toBeLessThanOrEqual(5 + 1e-9);
       }
     }),

@@ -76,9 +76,9 @@ export function tracedAttempt(
   return traced('gateway attempt', { kind: 'client', attributes }, async (span) => {
     try {
       const outcome = await work();
-      span.set({ 'agentos.gateway.outcome': outcome.is });
+      span.set({ 'agentos.gateway.outcome': outcome });
       const { refusal, status } = progress;
-      if (refusal !== null || outcome.is !== 'done') span.fail(refusal?.problem.code ?? `status-${status}`);
+      if (refusal !== null || outcome !== 'done') span.fail(refusal?.problem.code ?? `status-${status}`);
       return outcome;
     } finally {
       span.set({ 'http.response.status_code': progress.status });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createSseReader } from './sse-reader.ts';
+import { createSseReader } from './meter.ts';
 
 function read(pieces: readonly Uint8Array[]): string[] {
   const events: string[] = [];

@@ -1,0 +1,156 @@
+import { formatDuration } from '../core/duration.ts';
+import { AgentosError } from '../core/errors.ts';
+import type { VendorName } from '../core/keys.ts';
+import type { Lease, LeaseRequest } from './port.ts';
+
+interface Line<T> {
+  waiting: T[];
+  /** Virtual time at which what it has been given is paid off. */
+  finish: number;
+}
+
+interface First<T> {
+  owner: string;
+  waiter: T;
+  finish: number;
+  /** By how much it has had more than the one whose turn it is. */
+  behind: number;
+}
+
+/**
+ * Start-time fair queueing: the owner that has been given least comes first, first come first served within an owner. An
+ * owner that was away has no claim on the time it missed.
+ */
+export class FairQueue<T> {
+  readonly #lines = new Map<string, Line<T>>();
+  #virtual = 0;
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  push(owner: string, waiter: T, where: 'head' | 'tail'): void {
+    const line = this.#lines.get(owner) ?? { waiting: [], finish: this.#virtual };
+    this.#lines.set(owner, line);
+    if (line.waiting.length === 0) line.finish = Math.max(line.finish, this.#virtual);
+    if (where === 'head') line.waiting.unshift(waiter);
+    else line.waiting.push(waiter);
+    this.#size += 1;
+  }
+
+  /** The first waiter of each owner, in the order of their turns. */
+  firsts(): First<T>[] {
+    const firsts: First<T>[] = [];
+    for (const [owner, { waiting, finish }] of this.#lines) {
+      const waiter = waiting[0];
+      if (waiter !== undefined) firsts.push({ owner, waiter, finish, behind: 0 });
+      else if (finish <= this.#virtual) this.#lines.delete(owner);
+    }
+    firsts.sort((a, b) => a.finish - b.finish);
+    const least = firsts[0]?.finish ?? 0;
+    for (const first of firsts) first.behind = first.finish - least;
+    return firsts;
+  }
+
+  /** The owner got a turn, at this cost. */
+  charge(owner: string, cost: number): void {
+    const line = this.#lines.get(owner) ?? { waiting: [], finish: this.#virtual };
+    this.#lines.set(owner, line);
+    const start = Math.max(line.finish, this.#virtual);
+    // Not past those who still wait: that one was served early is no reason for them to lose their claim.
+    const waiting = this.firsts()[0]?.finish ?? start;
+    this.#virtual = Math.max(this.#virtual, Math.min(start, waiting));
+    line.finish = start + cost;
+  }
+
+  /** The turn came to nothing: it is not counted. */
+  refund(owner: string, cost: number): void {
+    const line = this.#lines.get(owner);
+    if (line !== undefined) line.finish -= cost;
+  }
+
+  remove(owner: string, waiter: T): boolean {
+    const waiting = this.#lines.get(owner)?.waiting;
+    const index = waiting?.indexOf(waiter) ?? -1;
+    if (waiting === undefined || index < 0) return false;
+    waiting.splice(index, 1);
+    this.#size -= 1;
+    return true;
+  }
+
+  waiters(): T[] {
+    return [...this.#lines.values()].flatMap((line) => line.waiting);
+  }
+}
+
+export interface Waiter {
+  request: LeaseRequest;
+  deadlineMs: number;
+  granted: (lease: Lease) => void;
+  refused: (error: AgentosError) => void;
+}
+
+/** By how many turns an item may be served early because the free key is the one that knows its prompts. */
+const AFFINITY_TURNS = 1;
+
+/** The requests that wait for one model of one vendor. */
+export class ModelQueue extends FairQueue<Waiter> {
+  readonly vendor: VendorName;
+  readonly model: string;
+  readonly #lastKeys = new Map<string, string>();
+  #usualTokens: number | null = null;
+
+  constructor(vendor: VendorName, model: string) {
+    super();
+    this.vendor = vendor;
+    this.model = model;
+  }
+
+  lastKey(item: string): string | null {
+    return this.#lastKeys.get(item) ?? null;
+  }
+
+  remember(item: string, keyId: string): void {
+    this.#lastKeys.set(item, keyId);
+  }
+
+  /** The waiter whose turn it is, or one hardly behind whose item had the free key before. */
+  nearestTo(keyId: string): Waiter | null {
+    const [first, ...others] = this.firsts();
+    if (first === undefined) return null;
+    if (this.lastKey(first.owner) === keyId) return first.waiter;
+    const near = others.find(({ owner, behind }) => behind < AFFINITY_TURNS && this.lastKey(owner) === keyId);
+    return (near ?? first).waiter;
+  }
+
+  /** In usual requests: the larger of the shares that it takes of the requests and of the tokens. */
+  turnCost(tokens: number, perMinute: { requests: number | null; tokens: number | null }): number {
+    this.#usualTokens = (this.#usualTokens ?? tokens) * 0.95 + tokens * 0.05;
+    if (perMinute.tokens === null) return 1;
+    if (perMinute.requests === null) return tokens / Math.max(1, this.#usualTokens);
+    return Math.max(1, (tokens / perMinute.tokens) * perMinute.requests);
+  }
+
+  firstDeadlineMs(): number {
+    return this.waiters().reduce((least, { deadlineMs }) => Math.min(least, deadlineMs), Number.POSITIVE_INFINITY);
+  }
+
+  refuse(error: () => AgentosError, which: (waiter: Waiter) => boolean = () => true): void {
+    for (const waiter of this.waiters()) {
+      if (!which(waiter)) continue;
+      this.remove(waiter.request.item, waiter);
+      waiter.refused(error());
+    }
+  }
+}
+
+/** Why a wait that can't end in time is not begun or not continued. `inMs`: until the first key is back, if known. */
+export function quotaRefusal(provider: VendorName, inMs: number): AgentosError {
+  const retryAfterMs = inMs > 0 ? Math.ceil(inMs) : null;
+  const detail =
+    retryAfterMs === null
+      ? 'no key became free in time'
+      : `every key has used its quota; the first is back in ${formatDuration(retryAfterMs)}`;
+  return new AgentosError({ code: 'provider-quota', provider, detail, retryAfterMs, status: null }, { retry: 'quota' });
+}
