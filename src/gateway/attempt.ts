@@ -1,6 +1,6 @@
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import { MASK } from '../core/mask.ts';
-import { detailOf } from '../models/detail.ts';
+import { detailOf, gistOf } from '../models/detail.ts';
 import type { Fields } from '../models/json-fields.ts';
 import type { Lease, VendorAnswer } from '../pool/port.ts';
 import type { Call } from './call.ts';
@@ -191,14 +191,7 @@ function badReply({ route }: Call, what: string, secret: string): AgentosError {
   return new AgentosError({ code: 'provider-bad-reply', provider: route.vendor, detail }, { retry: 'transient' });
 }
 
-/** Of a page the title, of other text the beginning. */
 function describe(type: string | undefined, text: string): string {
   if (text.trim() === '') return 'an empty body';
-  const gist =
-    /<title[^>]*>([^<]*)/i.exec(text)?.[1] ??
-    text
-      .replaceAll(/<[^>]*>/g, ' ')
-      .trim()
-      .slice(0, 120);
-  return `${type ?? 'no content type'} instead of a reply: ${gist}`;
+  return `${type ?? 'no content type'} instead of a reply: ${gistOf(text)}`;
 }

@@ -1,7 +1,7 @@
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { parseJson } from '../core/json.ts';
 import { currentTraceparent } from '../telemetry/tracer.ts';
-import { detailOf } from './detail.ts';
+import { detailOf, gistOf } from './detail.ts';
 import { gatewayErrorIn } from './gateway-error.ts';
 import { fieldsOf } from './json-fields.ts';
 import { vendorFailure } from './vendor-failure.ts';
@@ -62,23 +62,24 @@ export function createVendorFetch(options: VendorFetchOptions): typeof globalThi
 }
 
 async function readFailure(options: VendorFetchOptions, response: Response, type: string): Promise<AgentosError> {
+  // The gateway has classified its own errors and the vendor's; only an answer that did not pass it is read here.
   const own = gatewayErrorIn(response.headers.get(ERROR_HEADER));
   const text = await readSome(response);
   if (own !== null) return own;
   const body = parseJson(text);
   const { status } = response;
   if (body === null && text.trim() !== '' && status < 500 && !PLAIN_STATUSES.has(status)) {
-    return badReply(options, `status ${status} with ${type || 'no content type'} instead of a reply: ${gist(text)}`);
+    return badReply(options, `status ${status} with ${type || 'no content type'} instead of a reply: ${gistOf(text)}`);
   }
   if (response.ok && fieldsOf(body)['error'] === undefined) {
-    return badReply(options, `${type || 'no content type'} instead of a stream: ${gist(text)}`);
+    return badReply(options, `${type || 'no content type'} instead of a stream: ${gistOf(text)}`);
   }
   return vendorFailure({
     provider: options.provider,
     status: response.ok ? null : status,
     headers: Object.fromEntries(response.headers),
     body,
-    fallback: `status ${status} ${body === null ? gist(text) : ''}`.trim(),
+    fallback: `status ${status} ${body === null ? gistOf(text) : ''}`.trim(),
     secret: options.secret,
     nowMs: Date.now(),
   });
@@ -88,17 +89,6 @@ function badReply({ provider, secret }: VendorFetchOptions, detail: string): Age
   return new AgentosError(
     { code: 'provider-bad-reply', provider, detail: detailOf(detail, secret) },
     { retry: 'transient' },
-  );
-}
-
-/** Of a page the title, of other text the beginning. */
-function gist(text: string): string {
-  return (
-    /<title[^>]*>([^<]*)/i.exec(text)?.[1] ??
-    text
-      .replaceAll(/<[^>]*>/g, ' ')
-      .trim()
-      .slice(0, 120)
   );
 }
 

@@ -16,7 +16,7 @@ export interface Charge {
 const LEAST_RESERVE = 0.3;
 const MOST_RESERVE = 8;
 const RESERVE_STEP = 0.7;
-const RESERVE_HALF_LIFE_MS = 120_000;
+const RESERVE_HALF_LIFE_MS = 240_000;
 /** Cautious pacing after the headers proved wrong: this many requests at once. */
 const PACED_BURST = 2;
 /** How far a rate that was read, or remembered from an earlier run, is trusted against what refusals show. */
