@@ -1,3 +1,4 @@
+import { definedOnly } from '../../src/core/json.ts';
 import type { VendorName } from '../../src/core/keys.ts';
 import type { QuotaGroup } from '../../test/support/vendor/limits.ts';
 import type { VendorOptions } from '../../test/support/vendor/options.ts';
@@ -158,7 +159,7 @@ export function underLoad(situation: Situation, { name, callers, requests, targe
     value === undefined ? undefined : Math.max(least, Math.round(value * by * 10) / 10);
   const group = (given: QuotaGroup): QuotaGroup => ({
     ...given,
-    ...defined({
+    ...definedOnly({
       requestsPerMinute: scaled(given.requestsPerMinute, factor, 1),
       requestBurst: scaled(given.requestBurst, factor, 2),
       hiddenRequestBurst: scaled(given.hiddenRequestBurst, factor, 2),
@@ -190,12 +191,6 @@ export function underLoad(situation: Situation, { name, callers, requests, targe
 
 function mean([low, high]: readonly [number, number]): number {
   return (low + high) / 2;
-}
-
-function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
 }
 
 /** What could have been finished by then, had every limit been used to the full. */

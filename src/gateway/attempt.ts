@@ -1,4 +1,5 @@
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import { parseJson } from '../core/json.ts';
 import { MASK } from '../core/mask.ts';
 import { detailOf, gistOf } from '../models/detail.ts';
 import type { Fields } from '../models/json-fields.ts';
@@ -7,7 +8,7 @@ import type { Call } from './call.ts';
 import type { Sink } from './caller.ts';
 import { recordHeader } from './failure.ts';
 import { keyHeader, plainHeaders, responseHeaders } from './headers.ts';
-import { createSseMeter, meterWhole, parseJson } from './meter.ts';
+import { createSseMeter, meterWhole } from './meter.ts';
 import type { Flight, Upstream } from './upstream.ts';
 import { emptyTally, type Tally } from './vendors/format.ts';
 

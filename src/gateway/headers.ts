@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { definedOnly } from '../core/json.ts';
 import type { VendorName } from '../core/keys.ts';
 import { MASK } from '../core/mask.ts';
 
@@ -29,7 +30,7 @@ const TRACE = ['traceparent', 'tracestate', 'baggage'];
 export function requestHeaders(headers: IncomingHttpHeaders): Headers {
   const dropped = new Set([...HOP_BY_HOP, ...namedByConnection(headers), ...CREDENTIALS, ...REPLACED, ...TRACE]);
   const kept = Object.entries(headers).filter(([name]) => !dropped.has(name) && !name.startsWith('x-agentos-'));
-  return { ...definedOnly(kept), 'accept-encoding': 'identity' };
+  return { ...definedOnly(Object.fromEntries(kept)), 'accept-encoding': 'identity' };
 }
 
 /** A compatible server that wants no key gets no header. */
@@ -48,7 +49,7 @@ export function keyHeader(vendor: VendorName, key: string): Headers {
 /** The vendor's headers as the caller gets them: those of the bytes that are passed on. Cookies belong to whoever holds the key. */
 export function responseHeaders(headers: IncomingHttpHeaders, key: string): Headers {
   const dropped = new Set([...HOP_BY_HOP, ...namedByConnection(headers), ...REPLACED, 'set-cookie']);
-  const kept = definedOnly(Object.entries(headers).filter(([name]) => !dropped.has(name)));
+  const kept = definedOnly(Object.fromEntries(Object.entries(headers).filter(([name]) => !dropped.has(name))));
   if (key === '') return kept;
   const mask = (value: string): string => value.replaceAll(key, MASK);
   return Object.fromEntries(
@@ -65,8 +66,4 @@ export function plainHeaders(headers: IncomingHttpHeaders): Record<string, strin
 
 function namedByConnection(headers: IncomingHttpHeaders): string[] {
   return (headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase());
-}
-
-function definedOnly(entries: [string, string | string[] | undefined][]): Headers {
-  return Object.fromEntries(entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])));
 }

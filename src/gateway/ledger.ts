@@ -1,5 +1,5 @@
-import type { BudgetLimits } from '../core/money.ts';
 import { AgentosError, type ErrorRecord } from '../core/errors.ts';
+import type { BudgetLimits } from '../core/money.ts';
 import { addUsage, NO_USAGE, type Usage } from '../core/money.ts';
 import type { Price } from '../core/prices.ts';
 

@@ -1,3 +1,4 @@
+import { parseJson } from '../core/json.ts';
 import { type Fields, fieldsOf } from '../models/json-fields.ts';
 import { emptyTally, type Tally, type WireFormat } from './vendors/format.ts';
 
@@ -38,14 +39,6 @@ export function meterWhole(format: WireFormat, text: string): { body: Fields; ta
   const tally = emptyTally();
   format.read(body, tally);
   return { body, tally };
-}
-
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 function parseObject(text: string): Fields | null {
