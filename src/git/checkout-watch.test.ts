@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { benchAt, gitIn, type WorktreeBench, worktreeBench } from '../../test/support/worktree.ts';
 import { bodyHash, writeFrontMatter } from '../documents/lld/front-matter.ts';
 import { ownHolder } from '../process/lock-holder.ts';
-import { changesOutside, type OutsideChanges } from '../workflow/checkout-changes.ts';
+import { changesOutside, type OutsideChanges } from '../workflow/checkout-guard.ts';
 import { lookOutside, type OutsideView } from './checkout-watch.ts';
 
 function look(bench: WorktreeBench, except: string[] = []): Promise<OutsideView> {

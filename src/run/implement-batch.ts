@@ -15,7 +15,7 @@ import { branchesNear, branchNameOf } from '../git/worktree/branch.ts';
 import { requireModels } from '../models/require-models.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import { type IssueSource, isHashOf } from '../source/port.ts';
-import { droppedItems } from '../workflow/dropped.ts';
+import { droppedItems } from '../workflow/decide.ts';
 import { implementationsOf } from '../workflow/implementations.ts';
 import type { Batch, CollectedItem } from './pipeline.ts';
 import type { Project } from './project.ts';

@@ -5,7 +5,7 @@ import { requireModels } from '../models/require-models.ts';
 import { createBriefSource } from '../source/briefs.ts';
 import { readKnownIssues } from '../source/known-work.ts';
 import { type IssueSource, isHashOf } from '../source/port.ts';
-import { droppedItems } from '../workflow/dropped.ts';
+import { droppedItems } from '../workflow/decide.ts';
 import { type IssueOrigin, issuesOf } from '../workflow/issue-file.ts';
 import { type BacklogItem, readBacklog } from './backlog.ts';
 import type { Batch } from './pipeline.ts';

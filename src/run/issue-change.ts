@@ -2,8 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { structuredPatch } from 'diff';
 import { parseIssue } from '../source/directory.ts';
-import { type Issue, isHashOf } from '../source/port.ts';
-import { shownIssue } from '../workflow/lld-questions.ts';
+import { type Issue, isHashOf, shownIssue } from '../source/port.ts';
 
 const MOST_LINES = 20;
 const MOST_CHARS = 160;

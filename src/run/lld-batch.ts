@@ -7,7 +7,7 @@ import { requireModels } from '../models/require-models.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import type { Issue, IssueSource } from '../source/port.ts';
 import { isApprovedFor, isApprovedForAnother, type LldFile, readLldFile } from '../workflow/approved-lld.ts';
-import { droppedItems } from '../workflow/dropped.ts';
+import { droppedItems } from '../workflow/decide.ts';
 import { type BacklogItem, readBacklog } from './backlog.ts';
 import type { Batch } from './pipeline.ts';
 

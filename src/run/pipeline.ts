@@ -8,7 +8,7 @@ import { fingerprintsOf } from '../core/mask.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';
 import type { PlannedItem, Replaced } from '../core/plan.ts';
 import { designFacts } from '../documents/lld/design-facts.ts';
-import type { ItemInput } from '../worker/item-input.ts';
+import type { ItemInput } from '../worker/adapters.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
 import type { Project } from './project.ts';
 import type { ItemAccess } from './run-gateway.ts';

@@ -6,7 +6,7 @@ import { type Paths, shownPath, WORKFLOWS, type WorkflowName } from '../core/pat
 import type { Asked } from '../core/summary.ts';
 import { inspectJournal, inspectResults } from '../journal/inspect.ts';
 import { stepId } from '../journal/step-id.ts';
-import { decisionStep, type Question, questionStep } from '../workflow/deciding.ts';
+import { decisionStep, type Question, questionStep } from '../workflow/decide.ts';
 
 /** An item that waits for a person, or was decided on and not resumed since. */
 export interface WaitingItem {

@@ -19,6 +19,11 @@ export function isHashOf(stored: unknown, { hash, rawHash }: Pick<Issue, 'hash' 
   return stored === hash || stored === rawHash;
 }
 
+/** An issue or brief as models are shown it. */
+export function shownIssue({ title, body }: Pick<Issue, 'title' | 'body'>): string {
+  return `# ${title}\n\n${body}`;
+}
+
 /** Where issues come from. */
 export interface IssueSource {
   /** For messages, e.g. the folder. */

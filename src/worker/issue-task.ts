@@ -3,30 +3,26 @@ import { parseItemId } from '../core/ids.ts';
 import { createBriefSource } from '../source/briefs.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import { readApprovedLlds, readKnownIssues } from '../source/known-work.ts';
-import { briefFolder, type IssueDependencies, runIssue } from '../workflow/issue.ts';
-import { leaveTemplate } from '../workflow/unseen.ts';
-import { documentAdapters, tellStarted } from './document-adapters.ts';
-import type { ItemInput } from './item-input.ts';
+import { leaveTemplate } from '../workflow/document.ts';
+import { type BriefWork, briefFolder, runIssue } from '../workflow/issue.ts';
+import { createAdapters, documentRepository } from './adapters.ts';
 import type { Task } from './task.ts';
 
-/** The issue workflow as a task: where the adapters of one item are chosen and put together. */
 export const issueTask: Task = async (context) => {
-  const input = context.input as ItemInput;
+  const adapters = createAdapters(context);
+  const { paths, input } = adapters;
   const id = parseItemId(input.id);
-  const adapters = await documentAdapters(context, input);
-  const { paths } = adapters;
   const brief = await createBriefSource(paths.briefs).read(id);
-  tellStarted(context, brief);
-  const knownWork: IssueDependencies['knownWork'] = async () => [
+  const item = await adapters.start('issue', brief);
+  const knownWork: BriefWork['knownWork'] = async () => [
     ...(await readKnownIssues(paths.issues)),
     ...(await readApprovedLlds(dirname(paths.lld(id)))),
   ];
-  const { drafter, reviewer } = adapters.providers;
   // No brief is part of the recorded tour.
-  if (!drafter.isModel || !reviewer.isModel) {
-    const template = adapters.prompts.fill('issue-template');
+  if (!item.provider('drafter').isModel || !item.provider('reviewer').isModel) {
     const folder = briefFolder(paths, id, await knownWork());
-    return leaveTemplate(adapters, { workflow: 'issue', input: brief, template, folder });
+    return leaveTemplate(item, { input: brief, template: item.prompts.fill('issue-template'), folder });
   }
-  return runIssue({ ...adapters, brief, issues: createDirectorySource(paths.issues), knownWork });
+  const issues = createDirectorySource(paths.issues);
+  return runIssue(item, documentRepository(adapters), { brief, issues, knownWork });
 };

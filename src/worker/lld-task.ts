@@ -2,30 +2,28 @@ import { codeOf } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
 import { isRecordedIssue } from '../offline/tour.ts';
 import { createDirectorySource } from '../source/directory.ts';
+import { shownIssue } from '../source/port.ts';
+import { leaveTemplate, noModelReason } from '../workflow/document.ts';
 import { runLld } from '../workflow/lld.ts';
-import { shownIssue } from '../workflow/lld-questions.ts';
-import { leaveTemplate, unseenReason } from '../workflow/unseen.ts';
-import { documentAdapters, tellStarted } from './document-adapters.ts';
-import type { ItemInput } from './item-input.ts';
+import { createAdapters, documentRepository } from './adapters.ts';
 import type { Task } from './task.ts';
 
-/** The LLD workflow as a task: where the adapters of one item are chosen and put together. */
 export const lldTask: Task = async (context) => {
-  const input = context.input as ItemInput;
-  const adapters = await documentAdapters(context, input);
-  const issue = await createDirectorySource(adapters.paths.issues).read(parseItemId(input.id));
-  tellStarted(context, issue);
-  const { drafter, reviewer } = adapters.providers;
-  if (drafter.isModel && reviewer.isModel) return runLld({ ...adapters, issue });
+  const adapters = createAdapters(context);
+  const { paths, input } = adapters;
+  const issue = await createDirectorySource(paths.issues).read(parseItemId(input.id));
+  const item = await adapters.start('lld', issue);
+  const repository = documentRepository(adapters);
+  const [drafted, reviewed] = [item.provider('drafter').isModel, item.provider('reviewer').isModel];
+  if (drafted && reviewed) return runLld(item, repository, issue);
 
-  const folder = adapters.paths.lineage(issue.id);
-  const isTour = !drafter.isModel && !reviewer.isModel && isRecordedIssue(shownIssue(issue));
+  const folder = paths.lineage(issue.id);
+  const isTour = !drafted && !reviewed && isRecordedIssue(shownIssue(issue));
   if (!isTour) {
-    const template = adapters.prompts.fill('lld-template');
-    return leaveTemplate(adapters, { workflow: 'lld', input: issue, template, folder });
+    return leaveTemplate(item, { input: issue, template: item.prompts.fill('lld-template'), folder });
   }
-  return runLld({ ...adapters, issue }).catch((error: unknown) => {
+  return runLld(item, repository, issue).catch((error: unknown) => {
     if (codeOf(error) !== 'offline-no-reply') throw error;
-    return { status: 'discuss', reason: unseenReason('lld', issue.id), outputs: [folder] };
+    return { status: 'discuss', reason: noModelReason('lld', issue.id), outputs: [folder] };
   });
 };

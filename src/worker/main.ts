@@ -19,7 +19,6 @@ import {
   type TaskResult,
   type ToWorker,
 } from './protocol.ts';
-import { stoppableJournal } from './stoppable-journal.ts';
 import type { Task, TaskContext } from './task.ts';
 
 /*
@@ -100,6 +99,22 @@ async function loadBuiltIn(workflow: WorkflowName): Promise<Task> {
     case 'implement':
       return (await import('./implement-task.ts')).implementTask;
   }
+}
+
+/** Stored results are still returned, but no new step starts once the signal has fired. */
+function stoppableJournal(journal: Journal, stop: AbortSignal): Journal {
+  return {
+    location: journal.location,
+    step: (key, run) =>
+      journal.step(key, (step) => {
+        stop.throwIfAborted();
+        return run(step);
+      }),
+    steps: () => journal.steps(),
+    last: (name) => journal.last(name),
+    remove: () => journal.remove(),
+    close: () => journal.close(),
+  };
 }
 
 async function runItem(item: ItemStart): Promise<void> {

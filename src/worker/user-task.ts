@@ -1,8 +1,9 @@
+import { readFile } from 'node:fs/promises';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import type { BatchTask, BatchTaskContext } from '../library/batch-task.ts';
+import { writeFileAtomic } from '../process/atomic-file.ts';
 import type { ExportReference } from './protocol.ts';
 import type { Task, TaskContext } from './task.ts';
-import { readUserResult, writeUserResult } from './user-result.ts';
 
 /** What the parent of a user's task sends with each item. */
 export interface UserTaskInput {
@@ -12,7 +13,7 @@ export interface UserTaskInput {
   key: string;
 }
 
-/** Somebody's export as one of our tasks. */
+/** A user's export as one of our tasks. */
 export async function loadUserTask(reference: ExportReference): Promise<Task> {
   const task = await importExport(reference);
   return async (context) => {
@@ -88,4 +89,28 @@ function failureOf(error: unknown, retry: 'transient' | 'permanent', prefix = ''
   const reason = prefix + (error instanceof Error ? error.message : String(error));
   const stack = error instanceof Error ? (error.stack ?? null) : null;
   return new AgentosError({ code: 'task-failed', reason, stack }, { retry, cause: error });
+}
+
+/** What a finished item returned, and what for. */
+export interface UserResult {
+  /** Names the task and its input. */
+  key: string;
+  result: unknown;
+}
+
+/** The stored result for exactly this key; null: there is none. */
+export async function readUserResult(file: string, key: string): Promise<UserResult | null> {
+  try {
+    const stored: unknown = JSON.parse(await readFile(file, 'utf8'));
+    const isWanted = typeof stored === 'object' && stored !== null && 'key' in stored && stored.key === key;
+    return isWanted && 'result' in stored ? { key, result: stored.result } : null;
+  } catch {
+    // Missing, or not ours: the item is run, and the file replaced.
+    return null;
+  }
+}
+
+/** On disk before the item's journal is removed, so that a kill between the two loses nothing. */
+function writeUserResult(file: string, { key, result }: UserResult): Promise<void> {
+  return writeFileAtomic(file, `${JSON.stringify({ key, result: result ?? null })}\n`);
 }

@@ -1,62 +1,39 @@
-import { relative } from 'node:path';
-import type { Clock } from '../core/clock.ts';
-import type { ItemEvent } from '../core/events.ts';
-import type { Paths, WorkflowName } from '../core/paths.ts';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { WorkflowName } from '../core/paths.ts';
 import { decisionRows } from '../documents/decision.ts';
+import { filledTemplate } from '../documents/filled-template.ts';
 import { formatReviewLog } from '../documents/ledger.ts';
 import type { BaseTree } from '../documents/lld/checks.ts';
-import type { Journal } from '../journal/port.ts';
-import type { Provider } from '../models/port.ts';
 import { removeUnfinishedFiles } from '../process/unfinished-files.ts';
-import type { Prompts } from '../prompts/prompts.ts';
 import type { Issue } from '../source/port.ts';
 import type { ApprovedBy } from './approved-lld.ts';
-import { createDecider } from './deciding.ts';
+import { createDecider } from './decide.ts';
 import { createDocumentQuestions, type DocumentSubject } from './document-questions.ts';
-import { createLineage, type Lineage, nextVersionNumber } from './lineage.ts';
-import { type Budget, createModelCaller } from './model-caller.ts';
-import { type CheckResult, reviewLoop } from './review-loop.ts';
+import { type CheckResult, reviewDocument } from './document-review.ts';
+import type { ItemContext, ItemResult } from './item.ts';
+import { createLineage, type Lineage, nextVersionNumber, versionName } from './lineage.ts';
 
-/** The repository as the workflow needs it: opened once, at the commit that the item began with. */
+/** The repository at the commit that the item began with. */
 export interface DesignBase extends BaseTree {
   commit: string;
   paths: readonly string[];
 }
 
-/** What every workflow that ends in a reviewed document needs. */
-export interface DocumentDependencies {
-  paths: Paths;
-  journal: Journal;
-  providers: { drafter: Provider; reviewer: Provider };
-  prompts: Prompts;
-  budget: Budget;
-  maxRounds: number;
-  clock: Clock;
-  signal: AbortSignal;
-  emit: (event: ItemEvent) => void;
-  onProgress: () => void;
+/** The repository as a document needs it. */
+export interface DocumentRepository {
   headCommit: () => Promise<string>;
-  openBase: (commit: string) => Promise<DesignBase>;
+  open: (commit: string) => Promise<DesignBase>;
   /** What a drafter is shown of the repository, for a text that may name parts of it. */
   contextFor: (base: DesignBase, text: string) => Promise<string>;
-  /** Takes known secrets out of what is written to files. */
-  mask: (text: string) => string;
 }
 
-export interface DocumentResult {
-  /** skipped: a person dropped it. */
-  status: 'succeeded' | 'discuss' | 'skipped';
-  /** Why a person has to decide, or what a person said. */
-  reason: string | null;
-  outputs: string[];
-}
-
-/** What is found out at the start and stays so, however often the item is resumed. */
+/** What is decided at the start and stays so, however often the item is resumed. */
 export type Beginning<More> = More & {
   commit: string;
   context: string;
   firstNumber: number;
-  /** A document that a person wrote or edited is reviewed as it is, instead of being drafted anew. */
+  /** A document that a person wrote or edited is reviewed as it is, instead of being drafted. */
   givenDraft: string | null;
   /**
    * What the document is made from, as it was then: white space that changed since must not change a prompt, or its
@@ -66,17 +43,16 @@ export type Beginning<More> = More & {
 };
 
 export interface DocumentWork<More> {
-  workflow: WorkflowName;
   /** What the document is made from. */
   input: Issue;
-  /** What the beginning depends on: when it changes, the item begins anew. */
+  /** What the beginning depends on: when it changes, the item starts over. */
   inputs: unknown;
   givenDraft: string | null;
-  /** What else stands in the document's place: it is kept before it is replaced. */
+  /** Another document in the same place: it goes to the lineage before it is replaced. */
   replaced: string | null;
-  /** What else is found out at the start. */
-  begin: () => Promise<More>;
-  /** The folder that its versions go to. */
+  /** What else is decided at the start. */
+  begin: () => More;
+  /** The folder of its versions. */
   lineage: (begun: More) => string;
   onBegun?: (beginning: Beginning<More>) => void;
   subject: (beginning: Beginning<More>, input: Issue) => DocumentSubject;
@@ -91,67 +67,91 @@ export interface ApprovedDocument<More> {
   by: ApprovedBy;
 }
 
-/**
- * From the text that is given to an approved document, or to another end. Everything it decides on is a durable step or
- * follows from one.
- */
+/** From an issue or brief to an approved document, or to another end. All it decides is a durable step or follows from one. */
 export async function approvedDocument<More>(
-  deps: DocumentDependencies,
+  item: ItemContext,
+  repository: DocumentRepository,
   work: DocumentWork<More>,
-): Promise<ApprovedDocument<More> | { ended: DocumentResult }> {
-  const { paths, journal, providers, prompts, maxRounds, emit, mask } = deps;
-  const { input, inputs, givenDraft, replaced } = work;
-  const { value: beginning } = await journal.step<Beginning<More>>({ name: 'begin', inputs }, async () => {
-    const commit = await deps.headCommit();
-    const context = await deps.contextFor(await deps.openBase(commit), input.raw);
-    const more = await work.begin();
-    const firstNumber = await nextVersionNumber(work.lineage(more));
-    const { title, body, raw } = input;
-    const asRead = { title: mask(title), body: mask(body), raw: mask(raw) };
-    return { ...more, commit, context, firstNumber, givenDraft, input: asRead };
-  });
+): Promise<ApprovedDocument<More> | { ended: ItemResult }> {
+  const { input, replaced } = work;
+  const drafter = item.provider('drafter');
+  const reviewer = item.provider('reviewer');
+  const beginning = await begin(item, repository, work);
   work.onBegun?.(beginning);
-  const base = await deps.openBase(beginning.commit);
-  await removeUnfinishedFiles(work.lineage(beginning));
+  const base = await repository.open(beginning.commit);
   const folder = work.lineage(beginning);
-  const lineage = createLineage(folder, beginning.firstNumber, (path) =>
-    emit({ type: 'file-written', path: relative(paths.repository, path), what: 'lineage' }),
-  );
+  await removeUnfinishedFiles(folder);
+  const lineage = createLineage(item, folder, beginning.firstNumber);
   const begunWith: Issue = { ...input, ...beginning.input };
   const subject = work.subject(beginning, begunWith);
-  const ask = createDocumentQuestions(subject, { prompts, call: createModelCaller(deps) });
+  const questions = createDocumentQuestions(subject, item);
 
-  await lineage.add('issue', mask(begunWith.raw));
-  if (replaced !== null) await lineage.add('draft', mask(replaced));
-  const decider = createDecider({
-    workflow: work.workflow,
-    item: input,
-    journal,
-    paths,
-    folder,
-    lineage,
-    canRevise: providers.drafter.isModel,
-    emit,
-  });
-  const outcome = await reviewLoop(beginning.givenDraft ?? (await ask.draft()), {
+  await lineage.add('issue', item.mask(begunWith.raw));
+  if (replaced !== null) await lineage.add('draft', item.mask(replaced));
+  const decider = createDecider(item, { folder, lineage, canRevise: drafter.isModel });
+  const outcome = await reviewDocument(beginning.givenDraft ?? (await questions.draft()), {
     form: subject.form,
-    ask,
+    questions,
     check: (draft) => work.check(draft, base),
     lineage,
-    emit,
-    maxRounds,
+    emit: item.emit,
+    maxRounds: item.maxRounds,
     decide: decider.ask,
   });
   if (outcome.verdict === 'DROPPED') return { ended: await decider.drop(outcome.decision) };
   if (outcome.verdict === 'DISCUSS') return { ended: { status: 'discuss', reason: outcome.reason, outputs: [folder] } };
-  const isDrafted = beginning.givenDraft === null;
   const by: ApprovedBy = {
-    drafter: isDrafted ? providers.drafter.spec : 'a person',
-    reviewer: [providers.reviewer.spec, ...outcome.decisions.map(({ by }) => by)].join(', '),
-    recorded: !providers.reviewer.isModel,
+    drafter: beginning.givenDraft === null ? drafter.spec : 'a person',
+    reviewer: [reviewer.spec, ...outcome.decisions.map((decision) => decision.by)].join(', '),
+    recorded: !reviewer.isModel,
     rounds: outcome.rounds,
     baseCommit: beginning.commit,
   };
   const reviewLog = formatReviewLog(outcome.ledger, decisionRows(outcome.decisions));
   return { text: outcome.text, reviewLog, beginning, lineage, by };
+}
+
+async function begin<More>(
+  { journal, mask }: ItemContext,
+  repository: DocumentRepository,
+  work: DocumentWork<More>,
+): Promise<Beginning<More>> {
+  const { inputs, givenDraft } = work;
+  const { value } = await journal.step<Beginning<More>>({ name: 'begin', inputs }, async () => {
+    const { title, body, raw } = work.input;
+    const commit = await repository.headCommit();
+    const context = await repository.contextFor(await repository.open(commit), raw);
+    const more = work.begin();
+    const firstNumber = await nextVersionNumber(work.lineage(more));
+    const input = { title: mask(title), body: mask(body), raw: mask(raw) };
+    return { ...more, commit, context, firstNumber, givenDraft, input };
+  });
+  return value;
+}
+
+/** Why nobody can approve an item that no model worked on. */
+export function noModelReason(workflow: WorkflowName, id: string): string {
+  return `no model has seen it; run agentos ${workflow} ${id} with a model`;
+}
+
+/**
+ * What `offline` makes of an item that is not in its recordings: the template with the item's words, in the lineage and
+ * nowhere else. The journal is not touched, so that a later run with models finds nothing of it.
+ */
+export async function leaveTemplate(
+  item: ItemContext,
+  { input, template, folder }: { input: Issue; template: string; folder: string },
+): Promise<ItemResult> {
+  const { workflow, mask } = item;
+  const { id, title, body, raw } = input;
+  const note = `No model has seen this: it is the template with the words of ${id}. Run agentos ${workflow} ${id} with a model.`;
+  const draft = mask(filledTemplate(template, { id, title, body, note }));
+  const next = await nextVersionNumber(folder);
+  const last = await readFile(join(folder, versionName(next - 1, 'draft')), 'utf8').catch(() => null);
+  if (last !== draft) {
+    const lineage = createLineage(item, folder, next);
+    await lineage.add('issue', mask(raw));
+    await lineage.add('draft', draft);
+  }
+  return { status: 'discuss', reason: noModelReason(workflow, id), outputs: [folder] };
 }

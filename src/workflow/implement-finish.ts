@@ -1,55 +1,48 @@
 import { describeDecision } from '../documents/decision.ts';
 import { commitMessage, oneLine } from '../documents/implementation/commit-message.ts';
-import { type ChangedFile, type Spending, writeReport } from '../documents/implementation/report.ts';
-import type { LldDocument } from '../documents/lld/document.ts';
-import type { Worktree } from '../git/worktree/worktree.ts';
-import type { Durable } from './durable.ts';
-import type { ImplementDependencies, ImplementResult } from './implement.ts';
-import type { GateKeeper } from './implement-gates.ts';
-import type { Guards } from './implement-guards.ts';
-import type { ReviewedCode } from './implement-review.ts';
+import { type ChangedFile, writeReport } from '../documents/implementation/report.ts';
+import type { ReviewedCode } from './code-review.ts';
+import type { Gates } from './gates.ts';
+import type { ImplementContext } from './implement-item.ts';
+import type { ItemResult } from './item.ts';
+import type { Guards } from './red.ts';
 
-export interface Finishing {
-  deps: ImplementDependencies;
-  durable: Durable;
-  worktree: Worktree;
-  gates: GateKeeper;
-  base: string;
-  baseTree: string;
+/** An implementation that was approved. */
+export interface Finished {
   testsCommit: string;
-  lld: LldDocument;
   /** Where the approved LLD is on the branch. */
   design: string;
   /** Who wrote the code. */
-  models: ReadonlySet<string>;
-  isTestFile: (path: string) => boolean;
+  authors: ReadonlySet<string>;
+  gates: Gates;
   guards: Guards;
   review: ReviewedCode;
-  spending: Spending[];
 }
 
-/** Code and report as commits of their own behind the tests; then the worktree has done its service. */
-export async function finishImplementation(finishing: Finishing): Promise<ImplementResult> {
-  const { deps, durable, worktree, testsCommit, design, models, review } = finishing;
-  const { id, title, emit, signal, paths, lldText, mask } = deps;
+/** Commits code and report on top of the tests, then removes the worktree. */
+export async function finishImplementation(context: ImplementContext, finished: Finished): Promise<ItemResult> {
+  const { id, title, emit, signal, paths, lldText, mask, worktree } = context;
+  const { testsCommit, design, authors, review } = finished;
   const { branch } = worktree;
-  const commit = (what: 'code' | 'report', tree: string, parent: string, message: string): Promise<string> =>
-    durable({ name: `commit-${what}`, inputs: { tree, parent } }, async () => ({
+  const commit = async (what: 'code' | 'report', tree: string, parent: string, message: string): Promise<string> => {
+    const { value } = await context.step({ name: `commit-${what}`, inputs: { tree, parent } }, async () => ({
       commit: await worktree.commit({ tree, parents: [parent], message }),
-    })).then(({ value }) => value.commit);
+    }));
+    return value.commit;
+  };
 
   const codeMessage = commitMessage({
     subject: title.trim() || `Implement ${id}`,
     body: `Implements ${id}. Design: ${design}`,
-    models,
-    coAuthor: deps.coAuthor,
+    models: authors,
+    coAuthor: context.config.implement.coAuthor,
   });
   const codeCommit = await commit('code', review.tree, testsCommit, codeMessage);
   const report = paths.report(id);
   const beside = paths.reportedLld(id);
   const complete = await worktree.withFiles(review.tree, {
-    [report]: mask(await reportOf(finishing, codeCommit)),
-    // Without one that an earlier design of the item may have left there.
+    [report]: mask(await reportOf(context, finished, codeCommit)),
+    // Removes one that an earlier design of the item may have left there.
     [beside]: design === beside ? lldText : null,
   });
   const reportCommit = await commit('report', complete, codeCommit, oneLine(`Report on ${id}: ${title}`));
@@ -61,17 +54,16 @@ export async function finishImplementation(finishing: Finishing): Promise<Implem
   return { status: 'succeeded', reason: null, outputs: [branch, report] };
 }
 
-async function reportOf(finishing: Finishing, codeCommit: string): Promise<string> {
-  const { deps, worktree, gates, base, baseTree, testsCommit, lld, design, isTestFile, guards, review, spending } =
-    finishing;
-  const { id, title, lldHash, policy } = deps;
+async function reportOf(context: ImplementContext, finished: Finished, codeCommit: string): Promise<string> {
+  const { id, title, hash: lldHash, worktree, base, baseTree, lld, suite, writer, provider, spending } = context;
+  const { testsCommit, design, gates, guards, review } = finished;
   const lines = lineCounts(await worktree.diff(baseTree, review.tree));
   const planned = new Set(lld.files.map(({ path }) => path));
   const changes = (await worktree.changes(baseTree, review.tree)).map(
     ({ path, kind }): ChangedFile => ({
       path,
       change: kind,
-      isTest: isTestFile(path),
+      isTest: suite.isTestFile(path),
       planned: planned.has(path),
       linesAdded: lines.get(path)?.added ?? null,
       linesRemoved: lines.get(path)?.removed ?? null,
@@ -86,9 +78,9 @@ async function reportOf(finishing: Finishing, codeCommit: string): Promise<strin
     baseCommit: base,
     testsCommit,
     codeCommit,
-    implementer: deps.writer.spec,
-    reviewer: deps.reviewer.spec,
-    policy,
+    implementer: writer.spec,
+    reviewer: provider('reviewer').spec,
+    policy: context.config.implement.policy,
     changes,
     gates: gates.evidence(),
     ...gates.proven(),
@@ -104,7 +96,7 @@ async function reportOf(finishing: Finishing, codeCommit: string): Promise<strin
       ...guards.found(),
       ...review.decisions.map(describeDecision),
     ],
-    spending,
+    spending: spending.all(),
   });
 }
 

@@ -1,170 +1,122 @@
-import { join, relative, sep } from 'node:path';
-import type { Writer } from '../agent/port.ts';
-import type { Clock } from '../core/clock.ts';
-import type { GatePolicy } from '../core/config.ts';
-import type { ItemEvent } from '../core/events.ts';
-import type { ItemId } from '../core/ids.ts';
-import type { Paths } from '../core/paths.ts';
+import { dirname, join, relative, sep } from 'node:path';
 import { listed } from '../core/wording.ts';
 import { commitMessage } from '../documents/implementation/commit-message.ts';
-import type { LldFinding } from '../documents/lld/checks.ts';
 import { readLld } from '../documents/lld/document.ts';
-import type { OutsideView } from '../git/checkout-watch.ts';
-import type { Worktree } from '../git/worktree/worktree.ts';
-import type { Journal } from '../journal/port.ts';
-import type { Provider } from '../models/port.ts';
+import { lookOutside } from '../git/checkout-watch.ts';
+import { openCommit } from '../git/repository.ts';
 import { writeFileAtomic } from '../process/atomic-file.ts';
-import type { Prompts } from '../prompts/prompts.ts';
 import { againTask, codeTask, testsTask, type WritingTask } from '../prompts/writing-tasks.ts';
-import type { TestSuite } from '../testing/port.ts';
+import { folderFiles } from '../testing/project-files.ts';
 import { mayHoldTests } from '../testing/test-files.ts';
-import { baselineOf, NO_BASELINE, whyNoBaseline } from '../verification/baseline.ts';
-import { createDecider } from './deciding.ts';
-import { createDurable } from './durable.ts';
-import { beginImplementation } from './implement-begin.ts';
+import { type Baseline, baselineOf, NO_BASELINE, whyNoBaseline } from '../verification/baseline.ts';
+import { type CheckoutGuard, createCheckoutGuard } from './checkout-guard.ts';
+import { reviewCode } from './code-review.ts';
+import { createDecider } from './decide.ts';
+import { createGates } from './gates.ts';
+import { beginImplementation, testsFor } from './implement-base.ts';
 import { finishImplementation } from './implement-finish.ts';
-import { createGateKeeper } from './implement-gates.ts';
-import { createGuards } from './implement-guards.ts';
-import { reviewCode } from './implement-review.ts';
-import { createSpending } from './implement-spending.ts';
-import { createTestRuns } from './implement-tests.ts';
-import { createWriting } from './implement-writing.ts';
-import { type Budget, createModelCaller } from './model-caller.ts';
-import { createOutsideWatch } from './outside-watch.ts';
-import { rememberingWorktree } from './remembering-worktree.ts';
-
-export interface ImplementDependencies {
-  id: ItemId;
-  /** The approved LLD, as the file has it. */
-  lldText: string;
-  /** The hash of its body, as approved. */
-  lldHash: string;
-  title: string;
-  paths: Paths;
-  journal: Journal;
-  writer: Writer;
-  reviewer: Provider;
-  prompts: Prompts;
-  budget: Budget;
-  policy: GatePolicy;
-  /** Percent; null: what the LLD says. */
-  coverage: number | null;
-  /** Named in the commits of tests and code, `Name <address>`. */
-  coAuthor: string | null;
-  maxRounds: number;
-  clock: Clock;
-  signal: AbortSignal;
-  emit: (event: ItemEvent) => void;
-  onProgress: () => void;
-  /** The commit to begin at, with what it builds on in it. */
-  baseCommit: () => Promise<string>;
-  /** Rejects where it can be told by the files of the base commit that nobody knows how to run its tests. */
-  requireTests: (base: string) => Promise<void>;
-  /** Errors of the mechanical checks, if files of the LLD have changed since it was approved. */
-  outdated: (base: string) => Promise<LldFinding[]>;
-  /** Makes the worktree, or takes over what is there, and prepares it. */
-  openWorktree: (base: string) => Promise<PreparedWorktree>;
-  openTests: () => Promise<TestSuite>;
-  /** Every tracked file of a commit. */
-  pathsAt: (commit: string) => Promise<readonly string[]>;
-  lookOutside: () => Promise<OutsideView>;
-  mask: (text: string) => string;
-}
-
-export interface PreparedWorktree {
-  worktree: Worktree;
-  /** It was checked out just now, and nothing has run in it. */
-  isFresh: boolean;
-}
-
-export interface ImplementResult {
-  status: 'succeeded' | 'discuss' | 'skipped';
-  reason: string | null;
-  outputs: string[];
-}
+import type { ImplementContext, ImplementParts } from './implement-item.ts';
+import { prepareWorktree } from './implement-worktree.ts';
+import type { ItemContext, ItemResult } from './item.ts';
+import { createGuards } from './red.ts';
+import { createTestRuns, type TestRuns } from './test-runs.ts';
+import { createWriterCalls } from './writing.ts';
 
 /** An approved LLD becomes a branch: tests, seen to fail; code, seen to make them pass; a review; a report. */
-export async function runImplement(deps: ImplementDependencies): Promise<ImplementResult> {
-  const { id, lldText, lldHash, title, journal, emit, clock, signal, policy, maxRounds, prompts, mask } = deps;
-  const durable = createDurable({ journal, emit, clock, signal });
-  const lld = readLld(lldText);
+export async function runImplement(item: ItemContext, parts: ImplementParts): Promise<ItemResult> {
+  const context = await openImplementation(item, parts);
+  const { id, title, worktree, base, baseTree, emit, mask, paths, writer } = context;
+  const runs = createTestRuns(context);
+  const baseline = await baselineIn(context, runs);
+  const guards = createGuards(context);
+  const gates = createGates(context, { runs, baseline, guards });
+  const { write, authors } = createWriterCalls(context);
+  const taskOf = tasksOf(context);
+  const design = await designOnBranch(context);
 
-  const base = await beginImplementation(deps, durable);
-  const opened = await deps.openWorktree(base);
-  const baseTree = await opened.worktree.treeOf(base);
-  const worktree = rememberingWorktree(opened.worktree, opened.isFresh ? baseTree : null);
-  // The checkout may hold the LLD as an untracked file: a branch that brought it could not be merged there.
-  const lldPath = relative(deps.paths.repository, deps.paths.lld(id)).split(sep).join('/');
-  const design = (await worktree.read(baseTree, lldPath)) === lldText ? lldPath : deps.paths.reportedLld(id);
-  const suite = await deps.openTests();
-  const outside = createOutsideWatch({
-    look: deps.lookOutside,
-    worktree: worktree.directory,
+  const testsTree = await write({
+    phase: 'tests',
+    name: 'tests',
+    start: baseTree,
+    task: taskOf('tests'),
+    judge: (tree, step, round) => gates.judgeTests(tree, step, round),
+  });
+  const { value: tests } = await context.step({ name: 'commit-tests', inputs: { tree: testsTree, base } }, async () => {
+    const message = commitMessage({
+      subject: `Tests for ${id}: ${title}`,
+      body: `Seen to fail before the code. Design: ${design}`,
+      models: authors.tests,
+      coAuthor: context.config.implement.coAuthor,
+    });
+    return { commit: await worktree.commit({ tree: testsTree, parents: [base], message }) };
+  });
+  await worktree.setBranch(tests.commit);
+  emit({ type: 'committed', branch: worktree.branch, commit: tests.commit, what: 'tests' });
+
+  const judge = gates.judgeCode(testsTree);
+  const codeTree = await write({ phase: 'code', name: 'code', start: testsTree, task: taskOf('code'), judge });
+  const decider = createDecider(context, { folder: paths.lineage(id), canRevise: writer.isModel });
+  const reviews = join(paths.home('implement', id), 'reviews');
+  const review = await reviewCode(context, codeTree, {
+    gates,
+    decide: (point) => decider.ask(point),
+    onReview: (text, round) => writeFileAtomic(join(reviews, `review-${round}.md`), mask(text)),
+    revise: ({ start, name, ...asked }) => write({ phase: 'code', name, start, task: taskOf('code', asked), judge }),
+  });
+  if (review.verdict === 'DISCUSS') {
+    await worktree.restore(review.tree);
+    return { status: 'discuss', reason: review.reason, outputs: [reviews, worktree.directory, worktree.branch] };
+  }
+  if (review.verdict === 'DROPPED') return decider.drop(review.decision);
+  const testsCommit = tests.commit;
+  return finishImplementation(context, { testsCommit, design, authors: authors.code, gates, guards, review });
+}
+
+async function openImplementation(item: ItemContext, parts: ImplementParts): Promise<ImplementContext> {
+  const base = await beginImplementation(item, parts);
+  const worktree = await prepareWorktree(item, parts, base);
+  const { directory } = worktree;
+  const suite = await parts.openSuite(await testsFor(folderFiles(directory), parts, directory));
+  const baseTree = await worktree.treeOf(base);
+  const checkout = guardCheckout(item, parts, directory);
+  return { ...item, ...parts, lld: readLld(parts.lldText), base, baseTree, worktree, suite, checkout };
+}
+
+function guardCheckout({ paths, id, emit }: ItemContext, { git }: ImplementParts, worktree: string): CheckoutGuard {
+  const { repository, base } = paths;
+  // Other items write to the lineage at the same time.
+  const except = [relative(repository, dirname(paths.lineage(id)))];
+  return createCheckoutGuard({
+    look: () => lookOutside({ repository, base, worktree, git, except }),
+    worktree,
     onChanged: (files) =>
       emit({ type: 'notice', text: `changed in the checkout meanwhile, and left so: ${listed(files)}` }),
   });
-  const runs = createTestRuns({ suite, worktree, baseTree, durable, emit, signal, outside });
-  const spending = createSpending();
-  /** Who wrote the tests, and who the code. */
-  const models = { tests: new Set<string>(), code: new Set<string>() };
-  const undoneFolder = deps.paths.undone('implement', id);
-  const write = createWriting({
-    writer: deps.writer,
-    worktree,
-    journal,
-    durable,
-    emit,
-    onProgress: deps.onProgress,
-    signal,
-    clock,
-    maxRounds,
-    outside,
-    undoneFolder,
-    item: id,
-    system: prompts.fill('implementer'),
-    mask,
-    onWritten: (used, phase) => {
-      spending.add('implementer', deps.writer.spec, used);
-      models[phase].add(mask(used.answered ?? deps.writer.spec));
-    },
-  });
+}
 
-  const baseline =
-    policy === 'off'
-      ? NO_BASELINE
-      : baselineOf(
-          await runs.baseline(async (run) => {
-            const paths = run.outcome === 'no-tests' ? await deps.pathsAt(base) : [];
-            const testFiles = paths.filter((path) => suite.isTestFile(path) && mayHoldTests(path));
-            return whyNoBaseline(run, suite.runner, testFiles);
-          }),
-        );
-  const { reviewer, budget, onProgress } = deps;
-  const call = createModelCaller({
-    journal,
-    providers: { reviewer },
-    budget,
-    emit,
-    onProgress,
-    signal,
-    clock,
-    onAnswer: (used) => spending.add('reviewer', reviewer.spec, used),
+async function baselineIn({ config, git, base, suite }: ImplementContext, runs: TestRuns): Promise<Baseline> {
+  if (config.implement.policy === 'off') return NO_BASELINE;
+  const run = await runs.baseline(async (found) => {
+    const paths = found.outcome === 'no-tests' ? (await openCommit(git, base)).paths : [];
+    const testFiles = paths.filter((path) => suite.isTestFile(path) && mayHoldTests(path));
+    return whyNoBaseline(found, suite.runner, testFiles);
   });
-  const guards = createGuards({ deps, lld, call });
-  const gates = createGateKeeper({
-    lld,
-    suite,
-    runs,
-    worktree,
-    baseTree,
-    baseline,
-    guards,
-    policy,
-    coverage: deps.coverage,
-    undoneFolder,
-    emit,
-    mask,
-  });
+  return baselineOf(run);
+}
+
+/** The checkout may hold the LLD as an untracked file: a branch that brought it could not be merged there. */
+async function designOnBranch({ id, paths, worktree, baseTree, lldText }: ImplementContext): Promise<string> {
+  const path = relative(paths.repository, paths.lld(id)).split(sep).join('/');
+  return (await worktree.read(baseTree, path)) === lldText ? path : paths.reportedLld(id);
+}
+
+interface Asked {
+  review?: string;
+  failures: readonly string[];
+}
+
+/** The tasks for the writer; the first one of a revision holds what its review asks for. */
+function tasksOf({ id, title, lld, suite, prompts }: ImplementContext) {
   const task: WritingTask = {
     id,
     title,
@@ -175,84 +127,13 @@ export async function runImplement(deps: ImplementDependencies): Promise<Impleme
     runner: suite.runner,
     command: suite.command,
   };
-  const taskOf =
-    (phase: 'tests' | 'code', asked: { review?: string; failures: readonly string[] } = { failures: [] }) =>
+  return (phase: 'tests' | 'code', asked: Asked = { failures: [] }) =>
     (found: readonly string[], round: number): string => {
       const failures = round === 1 ? asked.failures : found;
       const first = phase === 'tests' ? testsTask : codeTask;
       const text =
         failures.length === 0 ? first(prompts, task) : againTask(prompts, task, { ...asked, phase, failures });
-      // A command has nothing but this text to tell what is wanted of it.
+      // A command has only this text to know which phase it is in.
       return `${text}\n\nPhase: ${phase}, call ${round}.`;
     };
-
-  const testsTree = await write({
-    phase: 'tests',
-    name: 'tests',
-    start: baseTree,
-    task: taskOf('tests'),
-    judge: (tree, step, round) => gates.judgeTests(tree, step, round),
-  });
-  const { value: tests } = await durable({ name: 'commit-tests', inputs: { tree: testsTree, base } }, async () => {
-    const message = commitMessage({
-      subject: `Tests for ${id}: ${title}`,
-      body: `Seen to fail before the code. Design: ${design}`,
-      models: models.tests,
-      coAuthor: deps.coAuthor,
-    });
-    return { commit: await worktree.commit({ tree: testsTree, parents: [base], message }) };
-  });
-  await worktree.setBranch(tests.commit);
-  emit({ type: 'committed', branch: worktree.branch, commit: tests.commit, what: 'tests' });
-
-  const codeTree = await write({
-    phase: 'code',
-    name: 'code',
-    start: testsTree,
-    task: taskOf('code'),
-    judge: gates.judgeCode(testsTree),
-  });
-  const decider = createDecider({
-    workflow: 'implement',
-    item: { id, title, hash: lldHash },
-    journal,
-    paths: deps.paths,
-    folder: deps.paths.lineage(id),
-    canRevise: deps.writer.isModel,
-    emit,
-  });
-  const reviews = join(deps.paths.home('implement', id), 'reviews');
-  const review = await reviewCode(codeTree, {
-    deps,
-    lld,
-    worktree,
-    baseTree,
-    gates,
-    decide: (point) => decider.ask(point),
-    onReview: (text, round) => writeFileAtomic(join(reviews, `review-${round}.md`), mask(text)),
-    call,
-    revise: ({ start, name, ...asked }) =>
-      write({ phase: 'code', name, start, task: taskOf('code', asked), judge: gates.judgeCode(testsTree) }),
-  });
-  if (review.verdict === 'DISCUSS') {
-    await worktree.restore(review.tree);
-    return { status: 'discuss', reason: review.reason, outputs: [reviews, worktree.directory, worktree.branch] };
-  }
-  if (review.verdict === 'DROPPED') return decider.drop(review.decision);
-  return finishImplementation({
-    deps,
-    durable,
-    worktree,
-    gates,
-    base,
-    testsCommit: tests.commit,
-    baseTree,
-    lld,
-    design,
-    models: models.code,
-    isTestFile: (path) => suite.isTestFile(path),
-    guards,
-    review,
-    spending: spending.all(),
-  });
 }

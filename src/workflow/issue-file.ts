@@ -1,5 +1,10 @@
-import type { ItemId } from '../core/ids.ts';
+import { readdir } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { AgentosError } from '../core/errors.ts';
+import { type ItemId, parseItemId } from '../core/ids.ts';
+import type { Paths } from '../core/paths.ts';
 import { bodyHash, readFrontMatter, writeFrontMatter } from '../documents/lld/front-matter.ts';
+import { writeFileExclusive } from '../process/exclusive-file.ts';
 import type { Issue } from '../source/port.ts';
 import type { ApprovedBy } from './approved-lld.ts';
 
@@ -53,4 +58,47 @@ export function issuesOf<T extends IssueOrigin>(brief: ItemId, issues: readonly 
   return issues
     .filter(({ fields }) => String(fields['brief']) === brief)
     .toSorted((a, b) => a.id.localeCompare(b.id, 'en', { numeric: true }));
+}
+
+/** A try fails only if another process takes that number in the same moment. */
+const MOST_TRIES = 1_000;
+/** More digits than a number can hold make it a name. */
+const NUMBER = /^\d{1,15}$/;
+
+/**
+ * Writes an issue under the next free number. Creating the file takes the number: a process that is killed before has taken
+ * none, and no two processes get the same.
+ */
+export async function writeNumberedIssue(paths: Paths, text: string): Promise<ItemId> {
+  let number = await nextNumber(paths);
+  for (let attempt = 1; attempt <= MOST_TRIES; attempt++, number++) {
+    const id = parseItemId(String(number));
+    if (await writeFileExclusive(paths.issue(id), text)) return id;
+  }
+  throw new AgentosError({
+    code: 'output-unwritable',
+    path: paths.issues,
+    reason: `no free number after ${MOST_TRIES} tries`,
+  });
+}
+
+/** Above every number in use, that of a deleted issue included: its design and its lineage must not become another's. */
+async function nextNumber(paths: Paths): Promise<number> {
+  const id = 'x' as ItemId;
+  const places: [folder: string, name: string][] = [paths.issue(id), paths.lld(id), paths.lineage(id)].map((path) => [
+    dirname(path),
+    basename(path),
+  ]);
+  const used = await Promise.all(
+    places.map(async ([folder, name]) => {
+      const [before = '', after = ''] = name.split('x');
+      const names = await readdir(folder).catch(() => []);
+      return names
+        .filter((entry) => entry.startsWith(before) && entry.endsWith(after))
+        .map((entry) => entry.slice(before.length, entry.length - after.length))
+        .filter((middle) => NUMBER.test(middle))
+        .map(Number);
+    }),
+  );
+  return used.flat().reduce((highest, number) => Math.max(highest, number), 0) + 1;
 }

@@ -3,58 +3,78 @@ import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { formatCoverage } from '../documents/coverage.ts';
 import { checkIssue } from '../documents/issue/checks.ts';
-import { describeDuplicate, findDuplicates, type KnownWork, LIKELY_DUPLICATE } from '../documents/issue/duplicates.ts';
+import {
+  type Duplicate,
+  describeDuplicate,
+  findDuplicates,
+  type KnownWork,
+  LIKELY_DUPLICATE,
+} from '../documents/issue/duplicates.ts';
+import { ISSUE_FORM } from '../documents/issue/form.ts';
 import { withoutReviewLog, withReviewLog } from '../documents/lld/review-log.ts';
 import { writeFileAtomic } from '../process/atomic-file.ts';
-import { type Issue, type IssueSource, isHashOf } from '../source/port.ts';
-import { approvedDocument, type DocumentDependencies, type DocumentResult } from './document.ts';
-import { approvedIssue, type IssueOfBrief, type IssueOrigin, issueOfBrief, issuesOf } from './issue-file.ts';
-import { writeNumberedIssue } from './issue-number.ts';
-import { issueSubject, type LookAlike } from './issue-questions.ts';
+import type { Prompts } from '../prompts/prompts.ts';
+import { tagged } from '../prompts/tags.ts';
+import { type Issue, type IssueSource, isHashOf, shownIssue } from '../source/port.ts';
+import { approvedDocument, type DocumentRepository } from './document.ts';
+import type { DocumentSubject } from './document-questions.ts';
+import {
+  approvedIssue,
+  type IssueOfBrief,
+  type IssueOrigin,
+  issueOfBrief,
+  issuesOf,
+  writeNumberedIssue,
+} from './issue-file.ts';
+import type { ItemContext, ItemResult } from './item.ts';
 
 const EXCERPT_CHARS = 2_500;
 const MOST_EXCERPTS = 2;
 
-export interface IssueDependencies extends DocumentDependencies {
+export interface BriefWork {
   brief: Issue;
   issues: IssueSource;
   /** Every issue and every approved LLD. */
   knownWork: () => Promise<(KnownWork & IssueOrigin)[]>;
 }
 
+/** Existing work that the brief looks like, and how its text begins where it may be the same. */
+interface LookAlike extends Duplicate {
+  excerpt: string | null;
+}
+
 interface IssueBeginning {
   lookAlikes: LookAlike[];
-  /** The folder is named like an issue, and that issue's versions are in the usual place. */
+  /** An issue has the brief's name, and its versions are in the usual place. */
   sharesName: boolean;
 }
 
 /**
- * One brief becomes a reviewed issue. Its number is taken by the finished file alone, so that a discussion costs none. The
- * issue that was written from an earlier text of the brief is revised in its place.
+ * One brief becomes a reviewed issue. Only the finished file takes a number, so that a discussion costs none. The issue
+ * that was written from an earlier text of the brief is revised in its place.
  */
-export async function runIssue(deps: IssueDependencies): Promise<DocumentResult> {
-  const { brief, paths, prompts, signal, emit, mask } = deps;
-  const known = await deps.knownWork();
-  const existing = await existingIssue(deps, known);
-  const pathOf = (id: ItemId): string => paths.issue(id);
+export async function runIssue(
+  item: ItemContext,
+  repository: DocumentRepository,
+  { brief, issues, knownWork }: BriefWork,
+): Promise<ItemResult> {
+  const { paths, prompts, signal, emit, mask } = item;
+  const known = await knownWork();
+  const existing = await existingIssue(brief, issues, known);
   // Written by an attempt that died before it could say so.
-  if (existing !== null && isHashOf(existing.briefHash, brief)) return succeeded([pathOf(existing.issue.id)]);
+  if (existing !== null && isHashOf(existing.briefHash, brief)) return succeeded([paths.issue(existing.issue.id)]);
 
   const given = existing && !existing.untouched ? existing.body : null;
   const lineageOf = (begun: IssueBeginning): string =>
     begun.sharesName ? paths.briefLineage(brief.id) : paths.lineage(brief.id);
-  const approved = await approvedDocument<IssueBeginning>(deps, {
-    workflow: 'issue',
+  const approved = await approvedDocument<IssueBeginning>(item, repository, {
     input: brief,
     inputs: { brief: brief.hash, issue: existing?.issue.rawHash ?? null },
     givenDraft: given,
     replaced: null,
     begin: () => {
       const others = known.filter(({ id }) => id !== existing?.issue.id);
-      return Promise.resolve({
-        lookAlikes: lookAlikesOf(brief, others, mask),
-        sharesName: sharesName(brief.id, known),
-      });
+      return { lookAlikes: lookAlikesOf(brief, others, mask), sharesName: sharesName(brief.id, known) };
     },
     lineage: lineageOf,
     onBegun: ({ lookAlikes }) => {
@@ -62,7 +82,7 @@ export async function runIssue(deps: IssueDependencies): Promise<DocumentResult>
     },
     subject: ({ context, lookAlikes }, begunWith) => {
       const current = given === null ? (existing?.body ?? null) : null;
-      return issueSubject({ brief: begunWith, context, lookAlikes, current, prompts });
+      return issueSubject(begunWith, { context, lookAlikes, current, prompts });
     },
     check: (draft) => {
       const { findings, coverage } = checkIssue(draft);
@@ -73,18 +93,21 @@ export async function runIssue(deps: IssueDependencies): Promise<DocumentResult>
 
   const { text, reviewLog, beginning, lineage, by } = approved;
   const folder = lineageOf(beginning);
-  const discuss = (reason: string): DocumentResult => ({ status: 'discuss', reason, outputs: [folder] });
-  // Whoever designs from the issue has no use for the log; the lineage keeps it.
+  // A designer has no use for the review log; the lineage keeps it.
   const issue = approvedIssue(withoutReviewLog(text), brief, by);
   signal.throwIfAborted();
   await lineage.add('final', withReviewLog(issue, reviewLog));
-  const id = existing === null ? await writeNumberedIssue(paths, issue) : await replaceIssue(deps, existing, issue);
-  if (id === null) return discuss('the issue was changed by somebody while its revision was reviewed: run it again');
-  emit({ type: 'file-written', path: relative(paths.repository, pathOf(id)), what: 'issue' });
-  return succeeded([pathOf(id), folder]);
+  const id =
+    existing === null ? await writeNumberedIssue(paths, issue) : await replaceIssue(paths, issues, existing, issue);
+  if (id === null) {
+    const reason = 'the issue was changed by somebody while its revision was reviewed: run it again';
+    return { status: 'discuss', reason, outputs: [folder] };
+  }
+  emit({ type: 'file-written', path: relative(paths.repository, paths.issue(id)), what: 'issue' });
+  return succeeded([paths.issue(id), folder]);
 }
 
-/** The folder for the versions of a brief that is looked at for the first time. */
+/** The folder for the versions of a brief that was never worked on. */
 export function briefFolder(paths: Paths, brief: ItemId, known: readonly { id: string }[]): string {
   return sharesName(brief, known) ? paths.briefLineage(brief) : paths.lineage(brief);
 }
@@ -93,13 +116,14 @@ function sharesName(brief: ItemId, known: readonly { id: string }[]): boolean {
   return /^\d+$/.test(brief) || known.some(({ id }) => id === brief);
 }
 
-function succeeded(outputs: string[]): DocumentResult {
+function succeeded(outputs: string[]): ItemResult {
   return { status: 'succeeded', reason: null, outputs };
 }
 
 /** The one for what the brief says now, else the first that was ever written from it. */
 async function existingIssue(
-  { brief, issues }: IssueDependencies,
+  brief: Issue,
+  issues: IssueSource,
   known: readonly (KnownWork & IssueOrigin)[],
 ): Promise<IssueOfBrief | null> {
   const all = issuesOf(
@@ -110,9 +134,10 @@ async function existingIssue(
   return origin === undefined ? null : issueOfBrief(await issues.read(origin.id));
 }
 
-/** Nobody's work is overwritten: a text that is not the one the revision began with stays. */
+/** Null, and nothing is overwritten, where the issue is not the text that the revision began with. */
 async function replaceIssue(
-  { issues, paths }: IssueDependencies,
+  paths: Paths,
+  issues: IssueSource,
   { issue }: IssueOfBrief,
   text: string,
 ): Promise<ItemId | null> {
@@ -129,4 +154,45 @@ function lookAlikesOf(brief: Issue, known: readonly KnownWork[], mask: (text: st
     const text = isLikely ? known.find(({ id }) => id === duplicate.id)?.text : undefined;
     return { ...duplicate, excerpt: text === undefined ? null : mask(text.trim().slice(0, EXCERPT_CHARS)) };
   });
+}
+
+interface IssueMaterial {
+  /** The repository as the drafter is shown it. */
+  context: string;
+  lookAlikes: readonly LookAlike[];
+  /** The issue that was written from an earlier text of the brief. */
+  current: string | null;
+  prompts: Prompts;
+}
+
+function issueSubject(brief: Issue, { context, lookAlikes, current, prompts }: IssueMaterial): DocumentSubject {
+  const existing = lookAlikes.length === 0 ? [] : [tagged('existing-work', existingWork(lookAlikes))];
+  return {
+    id: brief.id,
+    title: brief.title,
+    form: ISSUE_FORM,
+    shown: [tagged('brief', shownIssue(brief)), ...existing],
+    shownToDrafter: [
+      tagged('repository', context),
+      tagged('template', prompts.fill('issue-template')),
+      ...(current === null ? [] : [tagged('current-issue', current)]),
+    ],
+    names: {
+      drafter: 'issue-drafter',
+      draft: 'issue-draft',
+      repair: 'repair',
+      revise: 'issue-revise',
+      reviewer: 'issue-reviewer',
+      review: 'issue-review',
+    },
+  };
+}
+
+function existingWork(lookAlikes: readonly LookAlike[]): string {
+  const list = lookAlikes.map((work) => {
+    const likely = work.score >= LIKELY_DUPLICATE ? ' – perhaps the same: decide whether it is' : '';
+    return `- ${describeDuplicate(work)}${likely}`;
+  });
+  const excerpts = lookAlikes.flatMap(({ id, excerpt }) => (excerpt === null ? [] : [tagged(`work-${id}`, excerpt)]));
+  return [list.join('\n'), ...excerpts].join('\n\n');
 }

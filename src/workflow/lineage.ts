@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { writeFileAtomic } from '../process/atomic-file.ts';
+import type { ItemContext } from './item.ts';
 
 export type VersionKind = 'issue' | 'draft' | 'verdict' | 'final';
 
@@ -16,20 +17,17 @@ export function versionName(number: number, kind: VersionKind): string {
 }
 
 export interface Lineage {
+  /** The number of the next version. */
+  readonly nextNumber: number;
   /** Numbers follow the order of calls, so that a resumed item writes the same files again, with the same content. */
   add(kind: VersionKind, text: string): Promise<void>;
 }
 
-/** One whose next number can be told before it is used. */
-export interface NumberedLineage extends Lineage {
-  readonly nextNumber: number;
-}
-
 export function createLineage(
+  { paths, emit }: Pick<ItemContext, 'paths' | 'emit'>,
   directory: string,
   firstNumber: number,
-  onWritten: (path: string) => void,
-): NumberedLineage {
+): Lineage {
   let number = firstNumber;
   return {
     get nextNumber() {
@@ -41,7 +39,7 @@ export function createLineage(
       const content = text.endsWith('\n') ? text : `${text}\n`;
       if ((await readFile(path, 'utf8').catch(() => null)) === content) return;
       await writeFileAtomic(path, content);
-      onWritten(path);
+      emit({ type: 'file-written', path: relative(paths.repository, path), what: 'lineage' });
     },
   };
 }

@@ -1,34 +1,34 @@
 import { relative } from 'node:path';
 import { formatCoverage } from '../documents/coverage.ts';
 import { checkLld } from '../documents/lld/checks.ts';
+import { LLD_FORM } from '../documents/lld/form.ts';
 import { withReviewLog } from '../documents/lld/review-log.ts';
 import { withStatus } from '../documents/lld/status.ts';
 import { writeFileAtomic } from '../process/atomic-file.ts';
-import type { Issue } from '../source/port.ts';
+import type { Prompts } from '../prompts/prompts.ts';
+import { tagged } from '../prompts/tags.ts';
+import { type Issue, shownIssue } from '../source/port.ts';
 import { approvedLld, editedLld, readLldFile } from './approved-lld.ts';
 import { rememberDesign } from './design-cache.ts';
-import { approvedDocument, type DocumentDependencies, type DocumentResult } from './document.ts';
-import { lldSubject } from './lld-questions.ts';
-
-export interface LldDependencies extends DocumentDependencies {
-  issue: Issue;
-}
+import { approvedDocument, type DocumentRepository } from './document.ts';
+import type { DocumentSubject } from './document-questions.ts';
+import type { ItemContext, ItemResult } from './item.ts';
 
 /** One issue becomes a reviewed LLD. */
-export async function runLld(deps: LldDependencies): Promise<DocumentResult> {
-  const { issue, paths, prompts, signal, emit } = deps;
-  const existing = await readLldFile(paths.lld(issue.id));
+export async function runLld(item: ItemContext, repository: DocumentRepository, issue: Issue): Promise<ItemResult> {
+  const { paths, prompts, signal, emit } = item;
+  const path = paths.lld(issue.id);
+  const existing = await readLldFile(path);
   const given = existing ? editedLld(existing, issue) : null;
-  const approved = await approvedDocument(deps, {
-    workflow: 'lld',
+  const approved = await approvedDocument(item, repository, {
     input: issue,
-    // What the recorded tour began with is nothing for a model to start from.
-    inputs: { issue: issue.hash, given, ...(deps.providers.drafter.isModel ? {} : { recorded: true }) },
+    // A model must not continue what the recorded tour began.
+    inputs: { issue: issue.hash, given, ...(item.provider('drafter').isModel ? {} : { recorded: true }) },
     givenDraft: given,
     replaced: existing && !existing.untouched && given === null ? existing.body : null,
-    begin: () => Promise.resolve({}),
+    begin: () => ({}),
     lineage: () => paths.lineage(issue.id),
-    subject: ({ context }, begunWith) => lldSubject({ issue: begunWith, context, prompts }),
+    subject: ({ context }, begunWith) => lldSubject(begunWith, context, prompts),
     check: (draft, base) => {
       const { findings, coverage } = checkLld(draft, { issueId: issue.id, tree: base });
       return { findings, coverage: formatCoverage(coverage) };
@@ -41,8 +41,31 @@ export async function runLld(deps: LldDependencies): Promise<DocumentResult> {
   const final = approvedLld(body, issue, by);
   signal.throwIfAborted();
   await lineage.add('final', final);
-  await writeFileAtomic(paths.lld(issue.id), final);
-  emit({ type: 'file-written', path: relative(paths.repository, paths.lld(issue.id)), what: 'lld' });
+  await writeFileAtomic(path, final);
+  emit({ type: 'file-written', path: relative(paths.repository, path), what: 'lld' });
   await rememberDesign(paths.designs, final);
-  return { status: 'succeeded', reason: null, outputs: [paths.lld(issue.id), paths.lineage(issue.id)] };
+  return { status: 'succeeded', reason: null, outputs: [path, paths.lineage(issue.id)] };
+}
+
+/** `context`: the repository as the drafter is shown it. */
+export function lldSubject(
+  issue: Pick<Issue, 'id' | 'title' | 'body'>,
+  context: string,
+  prompts: Prompts,
+): DocumentSubject {
+  return {
+    id: issue.id,
+    title: issue.title,
+    form: LLD_FORM,
+    shown: [tagged('issue', shownIssue(issue))],
+    shownToDrafter: [tagged('repository', context), tagged('template', prompts.fill('lld-template'))],
+    names: {
+      drafter: 'drafter',
+      draft: 'draft',
+      repair: 'repair',
+      revise: 'revise',
+      reviewer: 'reviewer',
+      review: 'review',
+    },
+  };
 }

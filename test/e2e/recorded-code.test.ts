@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import type { WritingPhase } from '../../src/agent/port.ts';
-import { systemClock } from '../../src/core/clock.ts';
 import { parseItemId } from '../../src/core/ids.ts';
 import { pathsOf } from '../../src/core/paths.ts';
 import { readLld } from '../../src/documents/lld/document.ts';
@@ -16,11 +15,11 @@ import type { Journal } from '../../src/journal/port.ts';
 import type { ModelRequest } from '../../src/models/port.ts';
 import { createOfflineProvider } from '../../src/offline/provider.ts';
 import { createOfflineWriter } from '../../src/offline/writer.ts';
-import { createPrompts } from '../../src/prompts/prompts.ts';
 import { tagged } from '../../src/prompts/tags.ts';
 import { createDirectorySource } from '../../src/source/directory.ts';
 import { runLld } from '../../src/workflow/lld.ts';
 import { testFolder } from '../support/folder.ts';
+import { testItem } from '../support/test-item.ts';
 
 const SAMPLE = fileURLToPath(new URL('../../examples/demo/repository', import.meta.url));
 const IDENTITY = ['-c', 'user.name=Test', '-c', 'user.email=test@localhost', '-c', 'commit.gpgsign=false'];
@@ -57,23 +56,22 @@ async function approvedDesign(id: string): Promise<string> {
   const paths = pathsOf(directory, join(directory, '.agentos'));
   const at = createGit(directory, ENVIRONMENT as Record<string, string>);
   const provider = createOfflineProvider();
-  const { status } = await runLld({
-    issue: await createDirectorySource(paths.issues).read(parseItemId(id)),
+  const issue = await createDirectorySource(paths.issues).read(parseItemId(id));
+  const item = testItem({
+    workflow: 'lld',
+    id: issue.id,
+    title: issue.title,
+    hash: issue.hash,
     paths,
     journal,
-    providers: { drafter: provider, reviewer: provider },
-    prompts: createPrompts(new Map()),
-    budget: { costOf: () => 0 },
-    maxRounds: 3,
-    clock: systemClock,
-    signal,
-    emit: nothing,
-    onProgress: nothing,
-    headCommit: () => headCommit(at),
-    openBase: (commit) => openCommit(at, commit),
-    contextFor: async () => '',
-    mask: (text) => text,
+    provider: () => provider,
   });
+  const repository = {
+    headCommit: () => headCommit(at),
+    open: (commit: string) => openCommit(at, commit),
+    contextFor: async () => '',
+  };
+  const { status } = await runLld(item, repository, issue);
   expect(status).toBe('succeeded');
   return readFrontMatter(await readFile(paths.lld(parseItemId(id)), 'utf8')).body;
 }

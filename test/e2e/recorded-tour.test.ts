@@ -14,15 +14,16 @@ import { createPrompts } from '../../src/prompts/prompts.ts';
 import { untagged } from '../../src/prompts/tags.ts';
 import { createDirectorySource } from '../../src/source/directory.ts';
 import { createDocumentQuestions } from '../../src/workflow/document-questions.ts';
-import { lldSubject } from '../../src/workflow/lld-questions.ts';
-import { type LoopOutcome, reviewLoop } from '../../src/workflow/review-loop.ts';
+import { reviewDocument } from '../../src/workflow/document-review.ts';
+import { lldSubject } from '../../src/workflow/lld.ts';
+import type { ReviewOutcome } from '../../src/workflow/review.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../../examples/demo/repository', import.meta.url));
 
 /** The review loop of the workflow over the recordings, on the sample repository's own files. */
 async function tourOf(
   id: string,
-): Promise<{ outcome: LoopOutcome; steps: string[]; events: ItemEvent[]; versions: string[] }> {
+): Promise<{ outcome: ReviewOutcome; steps: string[]; events: ItemEvent[]; versions: string[] }> {
   const issue = await createDirectorySource(join(REPOSITORY, 'issues')).read(id as ItemId);
   const entries = await readdir(REPOSITORY, { recursive: true, withFileTypes: true });
   const paths = entries
@@ -42,9 +43,9 @@ async function tourOf(
   const versions: string[] = [];
   const signal = new AbortController().signal;
   const prompts = createPrompts(new Map());
-  const ask = createDocumentQuestions(lldSubject({ issue, context: '', prompts }), {
+  const questions = createDocumentQuestions(lldSubject(issue, '', prompts), {
     prompts,
-    call: async ({ step, role, system, parts, unusable }) => {
+    ask: async ({ step, role, system, parts, unusable }) => {
       const { text } = await provider.complete({ role, system, parts, stepId: `${step}#1`, signal });
       expect(unusable(text)).toBeNull();
       const draft = parts.map((part) => untagged('draft', part.text)).find((found) => found !== null) ?? '';
@@ -53,9 +54,9 @@ async function tourOf(
       return text;
     },
   });
-  const outcome = await reviewLoop(await ask.draft(), {
+  const outcome = await reviewDocument(await questions.draft(), {
     form: LLD_FORM,
-    ask,
+    questions,
     check: (draft) => {
       const { findings, coverage } = checkLld(draft, { issueId: id, tree });
       return { findings, coverage: formatCoverage(coverage) };

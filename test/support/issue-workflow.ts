@@ -8,17 +8,17 @@ import { NO_USAGE } from '../../src/core/money.ts';
 import { type Paths, pathsOf } from '../../src/core/paths.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
 import type { Provider } from '../../src/models/port.ts';
-import { createPrompts } from '../../src/prompts/prompts.ts';
 import { issueBacklog } from '../../src/run/issue-batch.ts';
 import { createBriefSource } from '../../src/source/briefs.ts';
 import { createDirectorySource } from '../../src/source/directory.ts';
 import { readApprovedLlds, readKnownIssues } from '../../src/source/known-work.ts';
 import type { Issue } from '../../src/source/port.ts';
-import type { DocumentResult } from '../../src/workflow/document.ts';
 import { runIssue } from '../../src/workflow/issue.ts';
+import type { ItemResult } from '../../src/workflow/item.ts';
 import { testFolder } from './folder.ts';
 import { review } from './models.ts';
 import { SAMPLE_ISSUE } from './sample-issue.ts';
+import { testItem } from './test-item.ts';
 
 /** A folder with briefs and issues, as a repository has them. */
 export interface IssuePlace {
@@ -49,7 +49,7 @@ interface Asked {
   text: string;
 }
 
-export interface IssueRun extends DocumentResult {
+export interface IssueRun extends ItemResult {
   asked: Asked[];
   events: ItemEvent[];
 }
@@ -79,28 +79,32 @@ export async function runIssueAt(
   const brief = await createBriefSource(paths.briefs).read(parseItemId(id));
   const journal = openSqliteJournal(paths.checkpoint('issue', brief.id), { clock: systemClock });
   onTestFinished(() => journal.close());
-  const result = await runIssue({
-    brief,
-    issues: createDirectorySource(paths.issues),
-    knownWork: async () => [
-      ...(await readKnownIssues(paths.issues)),
-      ...(await readApprovedLlds(dirname(paths.lld(brief.id)))),
-    ],
+  const item = testItem({
+    workflow: 'issue',
+    id: brief.id,
+    title: brief.title,
+    hash: brief.hash,
     paths,
     journal,
-    providers: { drafter: provider('test:drafter'), reviewer: provider('test:reviewer') },
-    prompts: createPrompts(new Map()),
-    budget: { costOf: () => 0 },
-    maxRounds: 3,
-    clock: systemClock,
-    signal: new AbortController().signal,
+    provider: (role) => provider(`test:${role}`),
     emit: (event) => void events.push(event),
-    onProgress: () => undefined,
-    headCommit: () => Promise.resolve('0123456789'),
-    openBase: (commit) => Promise.resolve({ commit, paths: [], kindOf: () => null }),
-    contextFor: () => Promise.resolve('src/main.js'),
-    mask: (text) => text,
   });
+  const result = await runIssue(
+    item,
+    {
+      headCommit: () => Promise.resolve('0123456789'),
+      open: (commit) => Promise.resolve({ commit, paths: [], kindOf: () => null }),
+      contextFor: () => Promise.resolve('src/main.js'),
+    },
+    {
+      brief,
+      issues: createDirectorySource(paths.issues),
+      knownWork: async () => [
+        ...(await readKnownIssues(paths.issues)),
+        ...(await readApprovedLlds(dirname(paths.lld(brief.id)))),
+      ],
+    },
+  );
   if (result.status === 'succeeded') journal.remove();
   return { ...result, asked, events };
 }

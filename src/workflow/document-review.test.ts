@@ -8,8 +8,9 @@ import { openFindings } from '../documents/ledger.ts';
 import { checkLld } from '../documents/lld/checks.ts';
 import { LLD_FORM } from '../documents/lld/form.ts';
 import { isTrustworthy, readReview } from '../documents/review/reader.ts';
-import type { OpenPoint } from './discussing.ts';
-import { type LoopOutcome, type ReviewInput, reviewLoop } from './review-loop.ts';
+import type { OpenPoint } from './decide.ts';
+import { reviewDocument } from './document-review.ts';
+import type { ReviewInput, ReviewOutcome } from './review.ts';
 
 const CLEAN = LLD_42;
 const BROKEN = CLEAN.replace('| REQ-2 |', '| REQ-9 |');
@@ -36,7 +37,7 @@ const DRAFTS = [
 ];
 
 interface Played {
-  outcome: LoopOutcome;
+  outcome: ReviewOutcome;
   calls: { repair: number; review: number; reviewAgain: number; revise: number; reviseAgain: number };
   lastReview: string;
   points: OpenPoint[];
@@ -71,20 +72,20 @@ async function play(
     calls[name] += 1;
     return Promise.resolve(answer());
   };
-  const outcome = await reviewLoop(nextDraft(), {
+  const outcome = await reviewDocument(nextDraft(), {
     form: LLD_FORM,
-    ask: {
+    questions: {
       repair: count('repair', nextDraft),
-      review: (input) => {
+      review: (input, again) => {
+        if (again !== undefined) return count('reviewAgain', nextReview)();
         inputs.push(input);
         return count('review', nextReview)();
       },
-      reviewAgain: count('reviewAgain', nextReview),
-      revise: (_draft, text) => {
+      revise: (_draft, text, _ledger, _round, refused) => {
+        if (refused !== undefined) return count('reviseAgain', nextDraft)();
         reviseReviews.push(text);
         return count('revise', nextDraft)();
       },
-      reviseAgain: count('reviseAgain', nextDraft),
     },
     check: (draft) => ({ findings: checkLld(draft, { issueId: '42' }).findings, coverage: '' }),
     lineage: { add: async (kind, text) => void versions.push({ kind, text }) },
@@ -130,7 +131,7 @@ test('whatever models and people answer, the loop ends within its bounds and app
         for (const { round, maxRounds: announced } of inputs) expect(round).toBeLessThanOrEqual(announced);
         // One verdict of each round, right behind the draft that it is about.
         const reviewed = versions.flatMap(({ kind }, at) => (kind === 'verdict' ? [versions[at - 1]?.text] : []));
-        expect(reviewed).toEqual(inputs.map(({ draft }) => draft));
+        expect(reviewed).toEqual(inputs.map(({ text }) => text));
         expect(versions.length - reviewed.length).toBeLessThanOrEqual(outcome.rounds);
         expect(points.length).toBeLessThanOrEqual(outcome.decisions.length + 1);
         const lastWord = outcome.decisions.at(-1)?.kind;
@@ -206,7 +207,7 @@ test('what a person asks for goes to the drafter as the review, beside what was 
     [1, 1],
     [2, 2],
   ]);
-  expect(inputs[1]).toMatchObject({ draft: REVISED, previous: CLEAN });
+  expect(inputs[1]).toMatchObject({ text: REVISED, previous: CLEAN });
   expect(openFindings(inputs[1]?.ledger ?? { findings: [] }).map(({ text }) => text)).toEqual([
     expect.stringContaining('Unbounded cache'),
     'Use integers.',
@@ -216,7 +217,7 @@ test('what a person asks for goes to the drafter as the review, beside what was 
 
 test('a draft that never passed the checks is no version that a reviewer has seen', async () => {
   const { inputs } = await play([BROKEN, BROKEN, BROKEN, CLEAN], [APPROVES], 2, [decision('revise')]);
-  expect(inputs).toMatchObject([{ draft: CLEAN, previous: null, round: 2, maxRounds: 3 }]);
+  expect(inputs).toMatchObject([{ text: CLEAN, previous: null, round: 2, maxRounds: 3 }]);
 });
 
 test('a person whose change is refused is asked again, and the next change has a round of its own', async () => {
@@ -248,18 +249,16 @@ const NOTE_FORM = documentForm({
 const NOTE = '# Note: tea\n\n## Wish\nTea at five, in the blue cups, every day.\n\n## Criteria\n- Hot\n- In a cup\n';
 
 /** A document of another form, whose first revision is one reply and whose second another. */
-async function playNote(replies: [string, string]): Promise<{ outcome: LoopOutcome; rejected: string[] }> {
+async function playNote(replies: [string, string]): Promise<{ outcome: ReviewOutcome; rejected: string[] }> {
   const reviews = [review({ verdict: 'REVISE', tier2: ['**Vague:** the criteria name no temperature.'] }), REVIEWS[0]];
   const rejected: string[] = [];
   const next = async (): Promise<string> => reviews.shift() ?? '';
-  const outcome = await reviewLoop(NOTE, {
+  const outcome = await reviewDocument(NOTE, {
     form: NOTE_FORM,
-    ask: {
+    questions: {
       repair: next,
       review: next,
-      reviewAgain: next,
-      revise: async () => replies[0],
-      reviseAgain: async () => replies[1],
+      revise: async (_draft, _review, _ledger, _round, refused) => replies[refused === undefined ? 0 : 1],
     },
     check: () => ({ findings: [], coverage: '' }),
     lineage: { add: () => Promise.resolve() },

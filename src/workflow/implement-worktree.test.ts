@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type WorktreeBench, worktreeBench } from '../../test/support/worktree.ts';
 import type { Worktree } from '../git/worktree/worktree.ts';
-import { rememberingWorktree } from './remembering-worktree.ts';
+import { cachedWorktree } from './implement-worktree.ts';
 
 interface Watched {
   bench: WorktreeBench;
@@ -18,7 +18,7 @@ async function watched(): Promise<Watched> {
   const bench = await worktreeBench();
   const { worktree: real } = await bench.open();
   const asked: string[] = [];
-  const worktree = rememberingWorktree({
+  const worktree = cachedWorktree({
     ...real,
     restore: (tree) => {
       asked.push('restore');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { codeOf } from '../core/errors.ts';
 import type { OutsideView } from '../git/checkout-watch.ts';
-import { createOutsideWatch } from './outside-watch.ts';
+import { createCheckoutGuard } from './checkout-guard.ts';
 
 function scene() {
   const files = new Map([['kept.txt', '1']]);
@@ -19,7 +19,7 @@ function scene() {
       idle: new Map(),
     });
   };
-  const watch = createOutsideWatch({ look, worktree: '/worktree', onChanged: (names) => told.push(names) });
+  const watch = createCheckoutGuard({ look, worktree: '/worktree', onChanged: (names) => told.push(names) });
   const change = (name: string) => (): Promise<void> => {
     files.set(name, `${files.get(name) ?? ''}+`);
     return Promise.resolve();
@@ -48,7 +48,7 @@ test('a step that was replayed looks at nothing', async () => {
   expect(looks()).toBe(0);
 });
 
-test('what is no fault is told once', async () => {
+test('what is not a fault is reported once', async () => {
   const { watch, change, told } = scene();
   for (let call = 0; call < 2; call++) await watch.checked(() => watch.before(change('kept.txt')));
   expect(told).toEqual([['kept.txt']]);

@@ -6,8 +6,8 @@ import type { ItemEvent } from '../core/events.ts';
 import { type Decision, type DecisionKind, decisionOf } from '../documents/decision.ts';
 import { openFindings } from '../documents/ledger.ts';
 import { isTrustworthy, readReview } from '../documents/review/reader.ts';
-import { type CodeReviewInput, type CodeReviewOutcome, codeReviewLoop } from './code-review-loop.ts';
-import type { OpenPoint } from './discussing.ts';
+import type { OpenPoint } from './decide.ts';
+import { type ReviewInput, type ReviewOutcome, reviewLoop } from './review.ts';
 
 const LEAK = '**Handle leak:** `openAll` never closes a file when the second one is missing.';
 const NAMES = '**Two names:** `load` and `read` do the same thing.';
@@ -26,12 +26,12 @@ const REVIEWS = [
 const DIFFS = ['+one\n', '+two\n', '+three\n'];
 
 interface Played {
-  outcome: CodeReviewOutcome;
+  outcome: ReviewOutcome;
   calls: { review: number; reviewAgain: number; revise: number };
   points: OpenPoint[];
   /** What each revision was asked for with. */
   reviseReviews: string[];
-  inputs: CodeReviewInput[];
+  inputs: ReviewInput[];
   problems: string[][];
   reviews: { text: string; round: number }[];
   events: ItemEvent[];
@@ -47,35 +47,40 @@ async function play(
   const points: OpenPoint[] = [];
   const reviseReviews: string[] = [];
   const calls = { review: 0, reviewAgain: 0, revise: 0 };
-  const inputs: CodeReviewInput[] = [];
+  const inputs: ReviewInput[] = [];
   const problems: string[][] = [];
   const reviews: { text: string; round: number }[] = [];
   const events: ItemEvent[] = [];
   let reviewed = 0;
   let revised = 0;
   const nextReview = (): Promise<string> => Promise.resolve(answers[reviewed++ % answers.length] ?? '');
-  const outcome = await codeReviewLoop(diffs[0] ?? '', {
-    review: (input) => {
-      calls.review += 1;
-      inputs.push(input);
-      return nextReview();
+  const outcome = await reviewLoop(
+    diffs[0] ?? '',
+    {
+      review: (input, again) => {
+        if (again === undefined) {
+          calls.review += 1;
+          inputs.push(input);
+        } else {
+          calls.reviewAgain += 1;
+          problems.push(again.problems);
+        }
+        return nextReview();
+      },
+      revise: async (_diff, text) => {
+        reviseReviews.push(text);
+        calls.revise += 1;
+        revised += 1;
+        return { ok: true, text: diffs[revised % diffs.length] ?? '' };
+      },
+      onReview: async (text, round) => void reviews.push({ text, round }),
     },
-    reviewAgain: (_, __, found) => {
-      calls.reviewAgain += 1;
-      problems.push(found);
-      return nextReview();
+    {
+      emit: (event) => void events.push(event),
+      maxRounds,
+      decide: (point) => Promise.resolve(decisions[points.push(point) - 1] ?? null),
     },
-    revise: (text) => {
-      reviseReviews.push(text);
-      calls.revise += 1;
-      revised += 1;
-      return Promise.resolve(diffs[revised % diffs.length] ?? '');
-    },
-    onReview: async (text, round) => void reviews.push({ text, round }),
-    emit: (event) => void events.push(event),
-    maxRounds,
-    decide: (point) => Promise.resolve(decisions[points.push(point) - 1] ?? null),
-  });
+  );
   return { outcome, calls, inputs, problems, reviews, events, points, reviseReviews };
 }
 
@@ -109,7 +114,7 @@ test('whatever models and people answer, the loop ends within its bounds and app
         expect(calls.reviewAgain).toBeLessThanOrEqual(calls.review);
         expect(calls.revise).toBe(outcome.rounds - 1);
         expect(inputs.map(({ round }) => round)).toEqual(inputs.map((_, index) => index + 1));
-        expect(outcome.diff).toBe(diffs[calls.revise % diffs.length]);
+        expect(outcome.text).toBe(diffs[calls.revise % diffs.length]);
         expect(reviews.map(({ round }) => round)).toEqual(inputs.map(({ round }) => round));
         expect(events.filter(({ type }) => type === 'review-read')).toHaveLength(calls.review + calls.reviewAgain);
         expect(events.filter(({ type }) => type === 'set-aside')).toHaveLength(calls.reviewAgain);
@@ -133,10 +138,10 @@ test('whatever models and people answer, the loop ends within its bounds and app
 
 test('a finding is revised, shown with the earlier diff, and settled by the approval', async () => {
   const { outcome, inputs } = await play(DIFFS, [REVIEWS[3] ?? '', APPROVED], 3);
-  expect(outcome).toMatchObject({ verdict: 'APPROVED', rounds: 2, diff: '+two\n' });
+  expect(outcome).toMatchObject({ verdict: 'APPROVED', rounds: 2, text: '+two\n' });
   expect(outcome.ledger.findings[0]).toMatchObject({ id: 'F1', tier: 1, state: 'fixed' });
-  expect(inputs[0]).toMatchObject({ round: 1, diff: '+one\n', previousDiff: null, ledger: { findings: [] } });
-  expect(inputs[1]).toMatchObject({ round: 2, diff: '+two\n', previousDiff: '+one\n' });
+  expect(inputs[0]).toMatchObject({ round: 1, text: '+one\n', previous: null, ledger: { findings: [] } });
+  expect(inputs[1]).toMatchObject({ round: 2, text: '+two\n', previous: '+one\n' });
   expect(inputs[1]?.ledger.findings[0]).toMatchObject({ id: 'F1', state: 'open' });
 });
 
@@ -173,7 +178,7 @@ test('the last round ends in DISCUSS without another revision', async () => {
 test('an approval by a person withdraws what is open; the person has seen the diff and the review', async () => {
   const { outcome, points } = await play(DIFFS, [REVIEWS[3] ?? ''], 1, [decision('approve', 'Known.')]);
   expect(points).toMatchObject([{ text: '+one\n', review: REVIEWS[3], obstacle: null, openQuestions: [] }]);
-  expect(outcome).toMatchObject({ verdict: 'APPROVED', rounds: 1, diff: '+one\n' });
+  expect(outcome).toMatchObject({ verdict: 'APPROVED', rounds: 1, text: '+one\n' });
   expect(outcome.ledger.findings[0]).toMatchObject({ state: 'withdrawn', reason: 'approved by Ada: Known.' });
 });
 
@@ -181,7 +186,7 @@ test('what a person asks for goes to the writer as the review, beside what was o
   const said = decision('revise', 'Use `using`.');
   const { outcome, inputs, reviseReviews } = await play(DIFFS, [REVIEWS[3] ?? '', APPROVED], 1, [said]);
   expect(reviseReviews).toEqual([said.document]);
-  expect(inputs[1]).toMatchObject({ round: 2, maxRounds: 2, diff: '+two\n', previousDiff: '+one\n' });
+  expect(inputs[1]).toMatchObject({ round: 2, maxRounds: 2, text: '+two\n', previous: '+one\n' });
   expect(inputs[1]?.ledger.findings.map(({ state, text }) => [state, text.split(':')[0]])).toContainEqual([
     'open',
     'Use `using`.',
@@ -198,12 +203,11 @@ test('dropped by a person, it ends there', async () => {
 
 test('a revision whose gates fail ends the loop with that failure', async () => {
   const failure = new AgentosError({ code: 'gate-failed', gate: 'green', problems: ['x'], worktree: 'w', branch: 'b' });
-  const loop = codeReviewLoop('+one\n', {
+  const subject = {
     review: async () => REVIEWS[3] ?? '',
-    reviewAgain: async () => APPROVED,
     revise: () => Promise.reject(failure),
-    emit: () => undefined,
-    maxRounds: 3,
-  });
+    onReview: async () => undefined,
+  };
+  const loop = reviewLoop('+one\n', subject, { emit: () => undefined, maxRounds: 3 });
   await expect(loop).rejects.toBe(failure);
 });

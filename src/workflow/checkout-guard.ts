@@ -1,8 +1,72 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { AgentosError } from '../core/errors.ts';
 import { bodyHash, readFrontMatter } from '../documents/lld/front-matter.ts';
 import { DESIGN, nameOf, type OutsideKind, type OutsideView } from '../git/checkout-watch.ts';
 import { isHolderAlive, readHolder } from '../process/lock-holder.ts';
+
+/** Detects changes outside the worktree while something runs in it. */
+export interface CheckoutGuard {
+  /** Looks first, then runs the work. The next check finds what it changed: a look at a large checkout is not free. */
+  before<T>(work: () => Promise<T>): Promise<T>;
+  /** Looks now, if something ran that was not checked. Rejects with `changed-outside`. */
+  check(): Promise<void>;
+  /**
+   * Runs a step with such work in it, then checks, however the step ended. After the step and not in it: what was paid
+   * for is stored, whatever else is found.
+   */
+  checked<T>(step: () => Promise<T>): Promise<T>;
+}
+
+export interface CheckoutGuardOptions {
+  look: () => Promise<OutsideView>;
+  worktree: string;
+  /** Called with changes that are not a fault, each file once. */
+  onChanged: (files: string[]) => void;
+}
+
+/** A look that is not older than this still holds. */
+const FRESH_MS = 5_000;
+
+export function createCheckoutGuard({ look, worktree, onChanged }: CheckoutGuardOptions): CheckoutGuard {
+  let last: { view: OutsideView; atMs: number } | null = null;
+  let isUnchecked = false;
+  const reported = new Set<string>();
+
+  const report = (files: readonly string[]): void => {
+    const fresh = files.filter((file) => !reported.has(file));
+    for (const file of fresh) reported.add(file);
+    if (fresh.length > 0) onChanged(fresh);
+  };
+  const check = async (): Promise<void> => {
+    if (!isUnchecked || last === null) return;
+    const before = last.view;
+    const view = await look();
+    last = { view, atMs: performance.now() };
+    isUnchecked = false;
+    const { files, faults } = changesOutside(before, view);
+    if (faults.length > 0) throw new AgentosError({ code: 'changed-outside', files, worktree });
+    report(files);
+  };
+
+  return {
+    check,
+    async before(work) {
+      if (last === null || (!isUnchecked && performance.now() - last.atMs > FRESH_MS)) {
+        last = { view: await look(), atMs: performance.now() };
+      }
+      isUnchecked = true;
+      return work();
+    },
+    async checked(step) {
+      const [ended] = await Promise.allSettled([step()]);
+      // Reported even if the work failed as well: it is the worse of the two.
+      await check();
+      if (ended.status === 'rejected') throw ended.reason;
+      return ended.value;
+    },
+  };
+}
 
 export interface OutsideChanges {
   /** All of them, sorted. */
@@ -29,7 +93,7 @@ function kindIn({ entries, kinds }: OutsideView, name: string): OutsideKind | nu
 }
 
 function isFault(was: OutsideKind | null, is: OutsideKind | null): boolean {
-  // A branch that is checked out now, or was.
+  // The user checked out another branch.
   if (was === 'moved' || is === 'moved') return false;
   switch (is ?? was) {
     case 'untracked':
@@ -46,7 +110,7 @@ function isFault(was: OutsideKind | null, is: OutsideKind | null): boolean {
   }
 }
 
-/** Somebody of ours was at the item at one of the looks, or in between. */
+/** True for files of an item that another run worked on at one of the looks, or in between. */
 function createIsOfBusyItem(before: OutsideView, after: OutsideView): (name: string) => boolean {
   const items = new Set([...before.idle.keys(), ...after.idle.keys()]);
   const busy = [...items].filter((item) => before.idle.get(item) !== after.idle.get(item));
@@ -55,7 +119,7 @@ function createIsOfBusyItem(before: OutsideView, after: OutsideView): (name: str
   return (name) => starts.some((start) => name.startsWith(start));
 }
 
-/** Written by a run for another item: it is being written now, or is whole and approved. */
+/** True for the LLD of another item that a run is writing now, or has approved. */
 function isOurDesign(name: string, { repository, base }: OutsideView): boolean {
   const id = DESIGN.exec(name)?.[1];
   if (id === undefined) return false;

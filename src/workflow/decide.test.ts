@@ -2,19 +2,18 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
+import { testItem } from '../../test/support/test-item.ts';
 import { testJournal } from '../../test/support/test-journal.ts';
 import type { ItemEvent } from '../core/events.ts';
 import { parseItemId } from '../core/ids.ts';
 import { type Paths, pathsOf } from '../core/paths.ts';
 import { type Decision, type DecisionKind, decisionOf } from '../documents/decision.ts';
 import { readFrontMatter } from '../documents/lld/front-matter.ts';
-import { createDecider, type Decider } from './deciding.ts';
-import type { OpenPoint } from './discussing.ts';
-import { droppedItems } from './dropped.ts';
+import { createDecider, type Decider, droppedItems, type OpenPoint } from './decide.ts';
 import { createLineage } from './lineage.ts';
 
 const ID = parseItemId('42');
-const ITEM = { id: '42', title: 'Add a number', hash: 'a'.repeat(64) };
+const ITEM = { id: ID, title: 'Add a number', hash: 'a'.repeat(64) };
 const POINT: OpenPoint = {
   reason: 'the reviewer asks: Who pays?',
   text: '+one\n',
@@ -53,10 +52,8 @@ async function place(): Promise<Place> {
         const events: ItemEvent[] = [];
         const folder = paths.lineage(ID);
         const emit = (event: ItemEvent): void => void events.push(event);
-        return work(
-          createDecider({ workflow: 'implement', item, journal, paths, folder, canRevise: true, emit }),
-          events,
-        );
+        const context = testItem({ workflow: 'implement', ...item, journal, paths, emit });
+        return work(createDecider(context, { folder, canRevise: true }), events);
       }),
     settle: (step, decision) => {
       const journal = testJournal(file);
@@ -121,19 +118,11 @@ test('where the workflow numbers its versions, the decision takes the next numbe
   const folder = at.paths.lineage(ID);
   const run = async (): Promise<Decision | null> => {
     const journal = testJournal(file);
-    const lineage = createLineage(folder, 1, () => undefined);
+    const item = testItem({ workflow: 'lld', ...ITEM, journal, paths: at.paths });
+    const lineage = createLineage(item, folder, 1);
     await lineage.add('issue', 'i');
     await lineage.add('draft', 'd');
-    const options = {
-      workflow: 'lld',
-      item: ITEM,
-      journal,
-      paths: at.paths,
-      folder,
-      lineage,
-      canRevise: true,
-    } as const;
-    const found = await createDecider({ ...options, emit: () => undefined }).ask(POINT);
+    const found = await createDecider(item, { folder, lineage, canRevise: true }).ask(POINT);
     await lineage.add('draft', 'next');
     journal.close();
     return found;

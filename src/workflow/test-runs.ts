@@ -1,22 +1,12 @@
 import { AgentosError } from '../core/errors.ts';
-import type { ItemEvent } from '../core/events.ts';
-import type { Worktree } from '../git/worktree/worktree.ts';
-import { isRead, type TestRun, type TestSuite } from '../testing/port.ts';
+import { isRead, type TestRun } from '../testing/port.ts';
 import { countsOfRun, whyNothingRan } from '../verification/test-key.ts';
-import type { Durable } from './durable.ts';
-import type { OutsideWatch } from './outside-watch.ts';
+import type { ImplementContext } from './implement-item.ts';
 
-export interface TestsOptions {
-  suite: TestSuite;
-  worktree: Worktree;
-  /** What the tests ran in before anything was written: their command is known to work there. */
-  baseTree: string;
-  durable: Durable;
-  emit: (event: ItemEvent) => void;
-  signal: AbortSignal;
-  /** Tests run the code that was written, and that may do anything. */
-  outside: OutsideWatch;
-}
+export type TestRunsContext = Pick<
+  ImplementContext,
+  'suite' | 'worktree' | 'baseTree' | 'step' | 'emit' | 'signal' | 'checkout'
+>;
 
 export interface RunTests {
   /** The step's name: `red-1`. */
@@ -25,7 +15,7 @@ export interface RunTests {
   tree: string;
   files?: readonly string[];
   coverage?: boolean;
-  /** Something is checked soon afterwards, and with it what was changed outside by this run. */
+  /** Another check of the checkout follows soon, and covers this run. */
   isFollowed?: boolean;
 }
 
@@ -40,21 +30,21 @@ export interface TestRuns {
   after(run: RunTests): Promise<TestsRun>;
 }
 
-/** A stored run is long: of those that passed, neither what they said nor what was printed is needed again. */
+/** Keeps stored runs short. */
 const MOST_MESSAGE = 4_000;
 
 /**
  * Runs tests on one state of the worktree, as a durable step that ends only with a report that was read:
  *
- *   could not be started, killed – fails the attempt, which may work later; nobody who wrote anything is to blame
- *   timed out                    – run once more; again: what was written hangs, and its writer is told
- *   no report                    – the same where the base still has one; where it has none either, as if not started
+ *   could not be started, killed – fails the attempt, which may work later; the writer is not to blame
+ *   timed out                    – run once more; again: the written code hangs, which is reported to the writer
+ *   no report                    – the same if the base still gives a report; otherwise as if it could not be started
  *
- * What a writer is told without a report is kept under a name of its own, so that the same call is not paid for again. It
- * counts only as long as a new run has no report either.
+ * A failure without a report is stored under a step of its own, so that the same call is not paid for again. It counts
+ * only as long as a new run has no report either.
  */
-export function createTestRuns(options: TestsOptions): TestRuns {
-  const { suite, worktree, baseTree, durable, emit, signal, outside } = options;
+export function createTestRuns(context: TestRunsContext): TestRuns {
+  const { suite, worktree, baseTree, step: durable, emit, signal, checkout } = context;
 
   const runOnce = async (step: string, run: () => Promise<TestRun>): Promise<TestRun> => {
     const found = await run();
@@ -71,7 +61,7 @@ export function createTestRuns(options: TestsOptions): TestRuns {
   return {
     async baseline(refuse) {
       const step = 'baseline';
-      // Nobody has written anything yet: there is nothing to watch and nothing to remove.
+      // Nothing is written yet, so that there is nothing to guard against and nothing to remove.
       const run = (): Promise<TestRun> => runOnce(step, () => suite.run({ signal }));
       const { value } = await durable({ name: step, inputs: inputsOf({ tree: baseTree }) }, async () => {
         await worktree.restore(baseTree);
@@ -92,7 +82,7 @@ export function createTestRuns(options: TestsOptions): TestRuns {
         await worktree.restore(state);
         const dropped = await worktree.dropIgnored();
         const runSuite = (): Promise<TestRun> => suite.run({ ...wish, signal });
-        const found = await runOnce(name, () => outside.before(runSuite));
+        const found = await runOnce(name, () => checkout.before(runSuite));
         return { ...stored(found), dropped };
       };
       const wish = { ...(files === undefined ? {} : { files }), ...(coverage === undefined ? {} : { coverage }) };
@@ -119,14 +109,14 @@ export function createTestRuns(options: TestsOptions): TestRuns {
           return (await durable({ name: `${step}-unread`, inputs }, async () => ({ run }))).value.run;
         }
       };
-      return isFollowed ? runStep() : outside.checked(runStep);
+      return isFollowed ? runStep() : checkout.checked(runStep);
     },
   };
 }
 
 function cannotRun(run: TestRun): AgentosError {
   return new AgentosError(
-    { code: 'tests-cannot-run', command: run.command, detail: whyNothingRan(run) ?? 'nothing was read' },
+    { code: 'tests-cannot-run', command: run.command, detail: whyNothingRan(run) ?? 'no report was read' },
     // Waiting as long once more would end the same way.
     { retry: run.outcome === 'timed-out' ? 'ceiling' : 'transient' },
   );

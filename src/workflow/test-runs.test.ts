@@ -1,13 +1,12 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
+import { testItem } from '../../test/support/test-item.ts';
 import { testJournal } from '../../test/support/test-journal.ts';
-import { systemClock } from '../core/clock.ts';
 import { codeOf } from '../core/errors.ts';
 import type { Worktree } from '../git/worktree/worktree.ts';
 import type { TestOutcome, TestRun } from '../testing/port.ts';
-import { createDurable } from './durable.ts';
-import { createTestRuns, type TestRuns } from './implement-tests.ts';
+import { createTestRuns, type TestRuns } from './test-runs.ts';
 
 interface Played {
   runs: TestRuns;
@@ -19,7 +18,6 @@ interface Played {
 /** Runs that end as they are told to, one after another, over a journal that may be opened again. */
 function play(file: string, outcomes: TestOutcome[]): Played {
   const journal = testJournal(file);
-  const { signal } = new AbortController();
   const ran: string[] = [];
   let tree = '';
   const run = async (): Promise<TestRun> => {
@@ -33,15 +31,12 @@ function play(file: string, outcomes: TestOutcome[]): Played {
     },
     dropIgnored: async () => [],
   };
-  const emit = (): void => undefined;
   const runs = createTestRuns({
     suite: { runner: 'node', command: 'x', isTestFile: () => true, run },
     worktree: worktree as Worktree,
     baseTree: 'base',
-    durable: createDurable({ journal, emit, clock: systemClock, signal }),
-    emit,
-    signal,
-    outside: { checked: (step) => step(), before: (work) => work(), check: async () => undefined },
+    ...testItem({ journal }),
+    checkout: { checked: (step) => step(), before: (work) => work(), check: async () => undefined },
   });
   return { runs, ran, close: () => journal.close() };
 }

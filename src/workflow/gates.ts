@@ -1,48 +1,28 @@
-import type { GatePolicy } from '../core/config.ts';
-import type { ItemEvent } from '../core/events.ts';
 import type { GateEvidence, GateName } from '../core/gate.ts';
+import { sha256 } from '../core/hash.ts';
 import type { CoverageFacts, FrozenFile, ScenarioTests } from '../documents/implementation/report.ts';
 import { coverageTargetOf } from '../documents/lld/coverage-target.ts';
-import type { LldDocument } from '../documents/lld/document.ts';
 import { namesScenario } from '../documents/lld/scenarios.ts';
-import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
-import type { TestCase, TestSuite } from '../testing/port.ts';
-import type { Baseline } from '../verification/baseline.ts';
+import type { TreeChange } from '../git/worktree/worktree.ts';
+import type { TestCase } from '../testing/port.ts';
 import { type CoverageTarget, coverageGate } from '../verification/coverage.ts';
 import { greenGate } from '../verification/green.ts';
 import { newTests } from '../verification/new-tests.ts';
 import { reverseGate } from '../verification/reverse.ts';
 import { isForGuards } from '../verification/scenario-tests.ts';
 import { testKey } from '../verification/test-key.ts';
-import { FROZEN, frozenEvidence, hashesOf, type Undone } from './frozen-tests.ts';
-import type { Guards } from './implement-guards.ts';
-import { seeRed, selection } from './implement-red.ts';
-import type { TestRuns } from './implement-tests.ts';
-import { type Judgement, undo } from './implement-writing.ts';
-import { strayLinks } from './stray-links.ts';
+import type { ImplementContext } from './implement-item.ts';
+import { type Proofs, seeRed, selection } from './red.ts';
+import { linksOutside, type Undone, undo } from './undo.ts';
+import type { Judgement } from './writing.ts';
 
-export interface GateOptions {
-  lld: LldDocument;
-  suite: TestSuite;
-  runs: TestRuns;
-  worktree: Worktree;
-  baseTree: string;
-  baseline: Baseline;
-  guards: Guards;
-  policy: GatePolicy;
-  coverage: number | null;
-  undoneFolder: string;
-  emit: (event: ItemEvent) => void;
-  mask: (text: string) => string;
-}
-
-export interface GateKeeper {
+export interface Gates {
   judgeTests(tree: string, step: string, round: number): Promise<Judgement>;
   judgeCode(testsTree: string): (tree: string, step: string, round: number) => Promise<Judgement>;
-  /** What each gate saw last, in their order. */
+  /** What each gate saw last, in the order of the gates. */
   evidence(): GateEvidence[];
   undone(): readonly Undone[];
-  /** What the last accepted state was seen to have. */
+  /** What was proven of the last state that was green. */
   proven(): Proven;
 }
 
@@ -52,17 +32,20 @@ export interface Proven {
   coverage: CoverageFacts;
 }
 
-const STRAY = 'a link that points out of the repository';
+const LINK = 'a link that points out of the repository';
+const FROZEN = 'the tests are frozen while the code is written';
 /** In the checkout these may be untracked: a branch that touches them could not be merged there. */
 const DESIGNS = /^docs\/(?:lld\/LLD-|lineage\/)/;
 const ORDER: readonly GateName[] = ['tests', 'red', 'frozen', 'green', 'coverage', 'reverse'];
 
 /**
- * Looks at what was written, and at nothing that anybody says of it. Under `strict` every gate holds or the writer is
- * told what is wrong; under `verify` only green decides, and the others are reported; `off` looks at nothing.
+ * Judges what was written by the files alone, never by what a writer says. Under `strict` every gate has to hold, or its
+ * problems go to the writer; under `verify` only green decides, and the others are reported; `off` checks nothing.
  */
-export function createGateKeeper(options: GateOptions): GateKeeper {
-  const { lld, suite, runs, worktree, baseTree, baseline, guards, policy, emit } = options;
+export function createGates(context: ImplementContext, proofs: Proofs): Gates {
+  const { lld, suite, worktree, baseTree, emit } = context;
+  const { policy } = context.config.implement;
+  const { runs, baseline, guards } = proofs;
   const seen = new Map<GateName, GateEvidence>();
   const undone: Undone[] = [];
   let redKeys: ReadonlySet<string> = new Set();
@@ -75,15 +58,15 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
   };
   const putBack = async (tree: string, source: string, paths: string[], step: string, why: string): Promise<string> => {
     if (paths.length > 0) undone.push({ step, paths, why });
-    return undo(options, { tree, source, paths, step, why });
+    return undo(context, { tree, source, paths, step, why });
   };
   const binding = (evidence: GateEvidence): string[] =>
     policy === 'strict' || evidence.gate === 'green' ? evidence.problems : [];
-  const judgement = (tree: string, gates: readonly GateEvidence[], told: readonly string[] = []): Judgement => {
+  const judgement = (tree: string, gates: readonly GateEvidence[], notes: readonly string[] = []): Judgement => {
     const failing = gates.filter((evidence) => binding(evidence).length > 0);
     return {
       tree,
-      problems: failing.length === 0 ? [] : [...failing.flatMap((evidence) => evidence.problems), ...told],
+      problems: failing.length === 0 ? [] : [...failing.flatMap((evidence) => evidence.problems), ...notes],
       gate: `gate ${failing.map(({ gate }) => gate).join(' and ')}`,
     };
   };
@@ -114,34 +97,31 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
       if (policy === 'off') return { tree: given, problems: [], gate: 'gate tests' };
       const all = await worktree.changes(baseTree, given);
       const code = all.filter(({ path }) => !suite.isTestFile(path)).map(({ path }) => path);
-      // Whoever may change an old test at will can make it pass over broken code.
+      // A writer that may change an old test at will can make it pass over broken code.
       const old = all
         .filter(({ path, kind }) => suite.isTestFile(path) && kind !== 'added' && !isPlanned(path, kind))
         .map(({ path }) => path);
-      const links = await strayLinks(worktree, given, all);
-      const inside = await putBack(given, baseTree, links, `${step}-links`, STRAY);
+      const links = await linksOutside(worktree, given, all);
+      const inside = await putBack(given, baseTree, links, `${step}-links`, LINK);
       const onlyTests = await putBack(inside, baseTree, code, step, 'only tests are written in this step');
       const tree = await putBack(onlyTests, baseTree, old, `${step}-old`, 'the LLD does not change these tests');
-      const told = [
-        ...links.map((path) => `${path} was undone: ${STRAY}`),
+      const notes = [
+        ...links.map((path) => `${path} was undone: ${LINK}`),
         ...code.map((path) => `${path} was undone: only tests are written in this step`),
         ...old.map((path) => `${path} was undone: the LLD does not change it; write new tests in files of their own`),
       ];
       const changes = await testChanges(tree);
       if (written(changes).size === 0) {
         const none = show({ ...NO_TESTS, problems: ['no test was written'] }, round);
-        return judgement(tree, [none], told);
+        return judgement(tree, [none], notes);
       }
-      const {
-        gates,
-        tests,
-        told: more,
-      } = await seeRed({ ...options, asks: policy === 'strict' }, { tree, files: [...written(changes)], round });
+      const red = await seeRed(context, proofs, { tree, files: [...written(changes)], round });
+      const { gates, tests } = red;
       redKeys = new Set(tests.map(testKey));
       return judgement(
         tree,
         gates.map((evidence) => show(evidence, round)),
-        [...told, ...more],
+        [...notes, ...red.notes],
       );
     },
 
@@ -149,8 +129,8 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
       const given = await withoutDesigns(left, step);
       if (policy === 'off') return { tree: given, problems: [], gate: 'gate green' };
       const all = await worktree.changes(testsTree, given);
-      const links = await strayLinks(worktree, given, all);
-      const inside = await putBack(given, testsTree, links, `${step}-links`, STRAY);
+      const links = await linksOutside(worktree, given, all);
+      const inside = await putBack(given, testsTree, links, `${step}-links`, LINK);
       const touched = all.filter(({ path }) => suite.isTestFile(path) && !links.includes(path));
       const tree = await putBack(
         inside,
@@ -160,7 +140,7 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
         FROZEN,
       );
       const frozen = await testChanges(testsTree);
-      const frozenFiles = await hashesOf(worktree, testsTree, frozen);
+      const frozenFiles = await hashesOf(context, testsTree, frozen);
       show(frozenEvidence(frozenFiles, undone), round);
       const changes = await worktree.changes(testsTree, tree);
       if (changes.length === 0) {
@@ -176,9 +156,9 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
         return judgement(
           tree,
           [green],
-          [...ignoredNote(run.dropped), ...links.map((path) => `${path} was undone: ${STRAY}`)],
+          [...ignoredNote(run.dropped), ...links.map((path) => `${path} was undone: ${LINK}`)],
         );
-      const target = targetOf(options);
+      const target = targetOf(context);
       proven = {
         scenarios: lld.scenarios.map(({ id, scenario }) => ({
           id,
@@ -190,7 +170,7 @@ export function createGateKeeper(options: GateOptions): GateKeeper {
         coverage: { target, files: run.coverage?.filter(({ file }) => written(changes).has(file)) ?? null },
       };
       const covered = show(coverageGate(run, written(changes), target), round);
-      const reverse = show(await reverseOf(options, testsTree, `reverse-${name}`, frozen, tests), round);
+      const reverse = show(await reverseOf(context, proofs, testsTree, `reverse-${name}`, frozen, tests), round);
       return judgement(tree, [green, covered, reverse]);
     },
 
@@ -221,7 +201,8 @@ function ignoredNote(dropped: readonly string[]): string[] {
       ];
 }
 
-function targetOf({ coverage, lld }: GateOptions): CoverageTarget | null {
+function targetOf({ config, lld }: ImplementContext): CoverageTarget | null {
+  const { coverage } = config.implement;
   if (coverage !== null) return { percent: coverage, from: 'configuration' };
   const percent = coverageTargetOf(lld);
   return percent === null ? null : { percent, from: 'LLD' };
@@ -229,7 +210,8 @@ function targetOf({ coverage, lld }: GateOptions): CoverageTarget | null {
 
 /** With the code taken out, the worktree is what it was when the tests were frozen. A guard passes in it too. */
 async function reverseOf(
-  { runs, lld, guards }: GateOptions,
+  { lld }: ImplementContext,
+  { runs, guards }: Proofs,
   testsTree: string,
   step: string,
   frozen: readonly TreeChange[],
@@ -239,4 +221,31 @@ async function reverseOf(
   if (asked.length === 0) return { ...NO_TESTS, gate: 'reverse', passed: true, skipped: 'every scenario is a guard' };
   const files = frozen.filter(({ kind }) => kind !== 'deleted').map(({ path }) => path);
   return reverseGate(await runs.after({ step, tree: testsTree, ...selection(files) }), asked);
+}
+
+async function hashesOf(
+  { worktree }: ImplementContext,
+  tree: string,
+  frozen: readonly TreeChange[],
+): Promise<FrozenFile[]> {
+  const there = frozen.filter(({ kind }) => kind !== 'deleted');
+  return Promise.all(
+    there.map(async ({ path }) => ({ path, sha256: sha256((await worktree.read(tree, path)) ?? '') })),
+  );
+}
+
+function frozenEvidence(files: readonly FrozenFile[], undone: readonly Undone[]): GateEvidence {
+  const lines = files.map(({ path, sha256: hash }) => `${path}: ${hash}`);
+  const touched = undone.filter(({ why }) => why === FROZEN);
+  return {
+    gate: 'frozen',
+    passed: true,
+    skipped: null,
+    command: null,
+    counts: null,
+    problems: [],
+    hash: sha256(lines.join('\n')),
+    summary: `${files.length} test ${files.length === 1 ? 'file is as it was' : 'files are as they were'}${touched.length === 0 ? '' : ', changes undone'}`,
+    details: [...lines, ...touched.map(({ step, paths }) => `undone in ${step}: ${paths.join(', ')}`)],
+  };
 }

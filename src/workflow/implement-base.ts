@@ -1,18 +1,58 @@
-import type { Config, TestSettings } from '../core/config.ts';
-import { toErrorRecord } from '../core/errors.ts';
+import type { TestSettings } from '../core/config.ts';
+import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import { isItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { checkLld, type LldFinding } from '../documents/lld/checks.ts';
+import { designFacts } from '../documents/lld/design-facts.ts';
 import { readLld } from '../documents/lld/document.ts';
 import type { LldFile } from '../documents/lld/files-table.ts';
 import { readFrontMatter } from '../documents/lld/front-matter.ts';
 import type { Git } from '../git/git.ts';
-import { openCommit } from '../git/repository.ts';
-import type { Foundation } from '../git/stacked-base.ts';
+import { commitFiles, headCommit, openCommit } from '../git/repository.ts';
+import { type Foundation, stackedBase } from '../git/stacked-base.ts';
 import { findTests } from '../testing/detect.ts';
 import type { ProjectFiles } from '../testing/project-files.ts';
 import { runnerOfFiles } from '../testing/runner-of-files.ts';
-import { implementationsOf } from '../workflow/implementations.ts';
+import type { ImplementParts } from './implement-item.ts';
+import { implementationsOf } from './implementations.ts';
+import type { ItemContext } from './item.ts';
+
+interface Begun {
+  /** The hash of the LLD that it was for. */
+  lld: string;
+  base: string;
+  /** How many steps there were before it: two that begin at the same commit are still two. */
+  number: number;
+}
+
+/** Steps that cost nothing: while there are no others, a newer commit of the user's is a better base. */
+const FREE: ReadonlySet<string> = new Set(['begin', 'baseline']);
+
+/**
+ * The commit that the implementation begins at. It follows the user's HEAD until the first paid step is stored, so that a
+ * set-up that failed can be fixed by a commit; from then on it stays, because all that was paid for was made for it.
+ */
+export async function beginImplementation(item: ItemContext, parts: ImplementParts): Promise<string> {
+  const { id, hash: lld, journal, paths } = item;
+  const { git, lldText } = parts;
+  const store = async (begun: Begun): Promise<string> =>
+    (await item.step({ name: 'begin', inputs: begun }, () => Promise.resolve(begun))).value.base;
+  const last = journal.last('begin') as Begun | undefined;
+  const steps = journal.steps();
+  const isPaid = steps
+    .slice(steps.findLastIndex(({ name }) => name === 'begin') + 1)
+    .some(({ name }) => !FREE.has(name));
+  if (last?.lld === lld && isPaid) return store(last);
+  const { after } = designFacts(lldText);
+  const base = await stackedBase(git, await headCommit(git), await foundationsOf(git, paths, after));
+  await testsFor(commitFiles(git, base), parts, paths.repository);
+  const errors = (await outdatedFindings(git, { id, lldText, base })).filter(({ severity }) => severity === 'error');
+  if (errors.length > 0) {
+    const findings = errors.map(({ rule, line, message }) => `${rule} (line ${line}): ${message}`);
+    throw new AgentosError({ code: 'lld-outdated', id, findings });
+  }
+  return store(last?.lld === lld && last.base === base ? last : { lld, base, number: steps.length });
+}
 
 /** The local branches of the items that this one builds on; one that is merged and deleted is in the base already. */
 export async function foundationsOf(git: Git, paths: Paths, ids: readonly string[]): Promise<Foundation[]> {
@@ -31,13 +71,13 @@ export async function foundationsOf(git: Git, paths: Paths, ids: readonly string
 }
 
 /**
- * How the tests of a project are run, by its files. A repository without any test yet: the design names the first. Null
- * where it is not known and the policy asks for none.
+ * How the tests of a project are run, by its files. In a repository without tests, the design's own test files tell. Null
+ * where it is unknown and the policy is `off`; rejects otherwise. `directory`: for messages.
  */
 export async function testsFor(
   files: ProjectFiles,
-  { tests, implement }: Pick<Config, 'tests' | 'implement'>,
-  { directory, designed }: { directory: string; designed: readonly string[] },
+  { config: { tests, implement }, lldText }: Pick<ImplementParts, 'config' | 'lldText'>,
+  directory: string,
 ): Promise<TestSettings | null> {
   try {
     await findTests(files, tests, directory);
@@ -46,37 +86,32 @@ export async function testsFor(
     const { problem } = toErrorRecord(error);
     if (problem.code !== 'tests-undetected') throw error;
     const isBlank = problem.script === null && problem.runner === null && tests.command === null;
-    const runner = isBlank ? runnerOfFiles(designed) : null;
+    const runner = isBlank ? runnerOfFiles(designFacts(lldText).files) : null;
     if (runner !== null) return { ...tests, runner };
     if (implement.policy === 'off') return null;
     throw error;
   }
 }
 
-export interface OutdatedOptions {
-  git: Git;
-  id: string;
-  lldText: string;
-  base: string;
-  /** Those that the LLD names. */
-  files: readonly string[];
-}
-
 /** Nothing while the files that the LLD names are as they were when it was approved; else what the checks say of it now. */
-export async function outdatedFindings({ git, id, lldText, base, files }: OutdatedOptions): Promise<LldFinding[]> {
+async function outdatedFindings(
+  git: Git,
+  { id, lldText, base }: { id: string; lldText: string; base: string },
+): Promise<LldFinding[]> {
   const { fields, body } = readFrontMatter(lldText);
   const ignored = await ignoredAmong(git, readLld(body).files);
   if (ignored.length > 0) return ignored;
   const approvedAt = typeof fields['baseCommit'] === 'string' ? fields['baseCommit'] : null;
   if (approvedAt === base) return [];
-  const moved = approvedAt === null || (await changedSince(git, approvedAt, base, files));
-  return moved ? checkLld(body, { issueId: id, tree: await openCommit(git, base) }).findings : [];
+  const { files } = designFacts(lldText);
+  const isMoved = approvedAt === null || (await changedSince(git, approvedAt, base, files));
+  return isMoved ? checkLld(body, { issueId: id, tree: await openCommit(git, base) }).findings : [];
 }
 
 async function changedSince(git: Git, from: string, to: string, files: readonly string[]): Promise<boolean> {
   if (files.length === 0) return false;
   const command = ['diff', '--name-only', '-z', from, to, '--', ...files.map((file) => `:(literal,top)${file}`)];
-  // A commit that is gone, after a rebase and a clean-up, tells nothing: then it is checked.
+  // The commit may be gone after a rebase and a clean-up: then the LLD is checked.
   return git.text(command).then(
     (listing) => listing !== '',
     () => true,

@@ -1,0 +1,137 @@
+import { systemClock } from '../core/clock.ts';
+import type { Config } from '../core/config.ts';
+import { createFingerprintMask, type Fingerprint } from '../core/mask.ts';
+import { type VendorName, withoutSecrets } from '../core/keys.ts';
+import { parseModelSpec } from '../core/model-spec.ts';
+import type { Usage } from '../core/money.ts';
+import { type Paths, pathsOf, type WorkflowName, workDirectory } from '../core/paths.ts';
+import { costUsd, priceOf } from '../core/prices.ts';
+import { Secret } from '../core/secret.ts';
+import { createGit, type Git } from '../git/git.ts';
+import { type BaseCommit, headCommit, openCommit } from '../git/repository.ts';
+import type { CallLimits } from '../models/call-bounds.ts';
+import { createProvider } from '../models/create.ts';
+import { masked } from '../models/masked.ts';
+import type { Provider } from '../models/port.ts';
+import { createOfflineProvider } from '../offline/provider.ts';
+import { userId } from '../process/work-folder.ts';
+import { repositoryContext } from '../prompts/context/context.ts';
+import { loadPrompts } from '../prompts/overrides.ts';
+import { tracedProvider } from '../telemetry/traced.ts';
+import type { DocumentRepository } from '../workflow/document.ts';
+import { type AskedRole, createItem, type ItemContext, type ItemParts } from '../workflow/item.ts';
+import type { TaskContext } from './task.ts';
+
+/**
+ * The input of our own tasks. There is no key in it: calls go to the gateway, with a token that is good for this item only,
+ * and fingerprints are enough to recognise a key that a vendor echoes.
+ */
+export interface ItemInput {
+  /** The item's own name; the coordinator may know it by another one. */
+  id: string;
+  repository: string;
+  base: string;
+  config: Omit<Config, 'keys' | 'endpoints' | 'keyVariables'>;
+  token: string | null;
+  endpoints: Partial<Record<VendorName, string>>;
+  fingerprints: Fingerprint[];
+}
+
+/** The adapters of one item, whatever its workflow. */
+export interface Adapters {
+  input: ItemInput;
+  paths: Paths;
+  git: Git;
+  /** What git and the models' commands see of the environment. */
+  env: Record<string, string>;
+  mask: (text: string) => string;
+  /** The item's token for the gateway. */
+  token: Secret;
+  /** Of one call. */
+  limits: CallLimits;
+  costOf: ItemParts['costOf'];
+  /** Announces the item, and puts its context together. */
+  start(workflow: WorkflowName, facts: Pick<ItemParts, 'id' | 'title' | 'hash'>): Promise<ItemContext>;
+}
+
+export function createAdapters(context: TaskContext): Adapters {
+  // Parent and worker are one build, and the parent typed it: see `run/item-input.ts`.
+  const input = context.input as ItemInput;
+  const { config } = input;
+  const paths = pathsOf(input.repository, input.base, workDirectory(input.base, userId()));
+  const mask = createFingerprintMask(input.fingerprints);
+  const env = withoutSecrets(process.env, [], config.passEnvironment);
+  const token = new Secret(input.token ?? '');
+  const { idleTimeoutMs, callTimeoutMs, maxQuotaWaitMs, maxRounds } = config.bounds;
+  // Waiting for quota is part of the call as the worker sees it, and has a bound of its own in the gateway.
+  const limits = { idleTimeoutMs, ceilingMs: callTimeoutMs + maxQuotaWaitMs };
+  const costOf = (spec: string, usage: Usage): number | null => {
+    const price = priceOf(spec, config.prices);
+    return price === null ? null : costUsd(usage, price);
+  };
+  const providers = new Map<AskedRole, Provider>();
+  const provider = (role: AskedRole): Provider => {
+    const known = providers.get(role);
+    if (known !== undefined) return known;
+    const created = createProvider(parseModelSpec(config.models[role]), {
+      ...limits,
+      keyOf: () => token,
+      endpointOf: (vendor) => input.endpoints[vendor],
+      cwd: paths.repository,
+      env,
+      onLine: (line) => context.emit({ type: 'output-line', stream: 'stderr', line }),
+      onGroup: context.group,
+      offline: createOfflineProvider,
+    });
+    const wrapped = tracedProvider(masked(created, mask), costOf);
+    providers.set(role, wrapped);
+    return wrapped;
+  };
+  return {
+    input,
+    paths,
+    git: createGit(paths.repository, env),
+    env,
+    mask,
+    token,
+    limits,
+    costOf,
+    async start(workflow, { id, title, hash }) {
+      const { emit, attempt, journal, signal, heartbeat } = context;
+      emit({ type: 'item-started', title, attempt, reusedSteps: journal.steps().length });
+      return createItem({
+        workflow,
+        id,
+        title,
+        hash,
+        paths,
+        journal,
+        prompts: await loadPrompts(paths.prompts),
+        provider,
+        costOf,
+        maxRounds,
+        clock: systemClock,
+        signal,
+        emit,
+        onProgress: heartbeat,
+        mask,
+      });
+    },
+  };
+}
+
+/** The repository as the workflows of documents see it; a commit is opened once. */
+export function documentRepository({ git, mask, input }: Adapters): DocumentRepository {
+  const commits = new Map<string, Promise<BaseCommit>>();
+  const open = (commit: string): Promise<BaseCommit> => {
+    const opened = commits.get(commit) ?? openCommit(git, commit);
+    commits.set(commit, opened);
+    return opened;
+  };
+  return {
+    headCommit: () => headCommit(git),
+    open,
+    contextFor: async ({ commit }, text) =>
+      mask((await repositoryContext(await open(commit), text, input.config.context)).text),
+  };
+}

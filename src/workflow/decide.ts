@@ -1,0 +1,175 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { basename, dirname, join, relative, sep } from 'node:path';
+import { sha256 } from '../core/hash.ts';
+import type { ItemId } from '../core/ids.ts';
+import type { Paths, WorkflowName } from '../core/paths.ts';
+import { type Decision, describeDecision } from '../documents/decision.ts';
+import { readFrontMatter, writeFrontMatter } from '../documents/lld/front-matter.ts';
+import { type Issue, isHashOf } from '../source/port.ts';
+import type { ItemContext, ItemResult } from './item.ts';
+import { createLineage, type Lineage, nextVersionNumber } from './lineage.ts';
+
+/** What a review loop can't decide by itself. */
+export interface OpenPoint {
+  reason: string;
+  /** What is decided on: the draft, or the diff. */
+  text: string;
+  /** The review that led here; empty where there was none. */
+  review: string;
+  /** Why it can't be approved as it stands; null: it can. */
+  obstacle: string | null;
+  /** What the text and its reviewer ask and nobody has answered: an approval has to. */
+  openQuestions: string[];
+}
+
+/** Null while nobody has decided. */
+export type AskPerson = (point: OpenPoint) => Promise<Decision | null>;
+
+/** What a person is asked, as the journal keeps it until there is an answer. */
+export interface Question {
+  id: string;
+  title: string;
+  /** The item's hash: an answer counts for this text and no other. */
+  input: string;
+  /** The hash of the draft or diff that is decided on. */
+  about: string;
+  reason: string;
+  obstacle: string | null;
+  openQuestions: string[];
+  /** False where the recorded tour would have to make the change. Absent in checkpoints of older versions: true. */
+  canRevise?: boolean;
+  /** The folder of the lineage, relative to the repository, and the number that the decision has there. */
+  folder: string;
+  number: number;
+}
+
+export const questionStep = (count: number): string => `question-${count}`;
+export const decisionStep = (count: number): string => `decision-${count}`;
+
+export interface DeciderOptions {
+  /** Where the item's versions are. */
+  folder: string;
+  /**
+   * The item's own, where it numbers its versions as it goes. Without one the decisions come after whatever is in the
+   * folder, and nothing is written there before a person has decided.
+   */
+  lineage?: Lineage;
+  /** False where the recorded tour would have to make the change. */
+  canRevise: boolean;
+}
+
+export interface Decider {
+  ask: AskPerson;
+  /** Records that the item is not to be done, and ends it. */
+  drop: (decision: Decision) => Promise<ItemResult>;
+}
+
+/** Leaves the step open until `agentos decide` settles it. */
+const undecided = new Error('nobody has decided');
+
+/**
+ * Asks a person, durably. Each question is two steps: `question-1` stores what is asked, and `decision-1` is started and
+ * stays open. The next run replays up to there; `agentos decide` may have settled it by then.
+ */
+export function createDecider(item: ItemContext, { folder, lineage, canRevise }: DeciderOptions): Decider {
+  const { id, title, hash, journal, paths, emit } = item;
+  let asked = 0;
+  let versions = lineage ?? null;
+
+  const questionOf = async (point: OpenPoint): Promise<Question> => {
+    const about = sha256(point.text);
+    const { reason, obstacle, openQuestions } = point;
+    const inputs = { input: hash, about, reason };
+    const { value } = await journal.step<Question>({ name: questionStep(asked), inputs }, async () => ({
+      id,
+      title,
+      input: hash,
+      about,
+      reason,
+      obstacle,
+      openQuestions,
+      canRevise,
+      folder: relative(paths.repository, folder).split(sep).join('/'),
+      number: lineage?.nextNumber ?? (await nextVersionNumber(folder)),
+    }));
+    return value;
+  };
+
+  return {
+    async ask(point) {
+      asked += 1;
+      const question = await questionOf(point);
+      if (lineage === undefined) versions = createLineage(item, folder, question.number);
+      try {
+        const { value: decision } = await item.step<Decision>({ name: decisionStep(asked), inputs: question }, () =>
+          Promise.reject(undecided),
+        );
+        emit({ type: 'notice', text: describeDecision(decision) });
+        for (const document of [...(decision.replaced ?? []), decision.document])
+          await versions?.add('verdict', document);
+        return decision;
+      } catch (error) {
+        if (error === undecided) return null;
+        throw error;
+      }
+    },
+    async drop(decision) {
+      await versions?.add('final', droppedRecord(item, decision));
+      return { status: 'skipped', reason: describeDecision(decision), outputs: [folder] };
+    },
+  };
+}
+
+/** The field that names what was dropped: the same item with another text is pending again. */
+const HASH_FIELD: Record<WorkflowName, string> = { issue: 'briefHash', lld: 'issueHash', implement: 'lldHash' };
+
+/** What the lineage keeps of an item that a person dropped. */
+function droppedRecord({ workflow, id, title, hash }: ItemContext, decision: Decision): string {
+  const { by, at, reason } = decision;
+  const body = `# ${id} - ${title.replace(/\s+/g, ' ').trim()}\n\nThis item was ${describeDecision(decision)}.\n`;
+  return writeFrontMatter(body, {
+    issue: /^[1-9]\d{0,14}$/.test(id) ? Number(id) : id,
+    workflow,
+    status: 'dropped',
+    by,
+    at,
+    ...(reason === null ? {} : { reason }),
+    [HASH_FIELD[workflow]]: hash,
+  });
+}
+
+/** Whether the last word on this text in a folder of the lineage is that it is not to be done. */
+async function isDropped(folder: string, workflow: WorkflowName, isOf: (stored: unknown) => boolean): Promise<boolean> {
+  const finals = (await readdir(folder).catch(() => []))
+    .flatMap((name) => (/^\d{3,}-final\.md$/.test(name) ? [{ name, number: Number.parseInt(name, 10) }] : []))
+    .sort((a, b) => b.number - a.number);
+  for (const { name } of finals) {
+    const text = await readFile(join(folder, name), 'utf8').catch(() => '');
+    // An implementation ends on its branch, so an approved document in here says nothing about it.
+    if (workflow === 'implement' && !text.includes('status: dropped')) continue;
+    const { fields } = readFrontMatter(text);
+    if (fields['status'] === 'dropped' && fields['workflow'] === workflow) return isOf(fields[HASH_FIELD[workflow]]);
+    if (fields['status'] === 'approved' && workflow !== 'implement') return false;
+  }
+  return false;
+}
+
+/**
+ * Whether an item was dropped, for a backlog of ten thousand that mostly have no lineage: listing the folder once costs
+ * less than as many failed attempts to open one.
+ */
+export async function droppedItems(
+  paths: Paths,
+  workflow: WorkflowName,
+): Promise<(item: Pick<Issue, 'id' | 'hash' | 'rawHash'>) => Promise<boolean>> {
+  const known = new Set(await readdir(dirname(paths.lineage('x' as ItemId))).catch(() => []));
+  return async (item) => {
+    const { id } = item;
+    const folders = workflow === 'issue' ? [paths.lineage(id), paths.briefLineage(id)] : [paths.lineage(id)];
+    for (const folder of folders) {
+      if (known.has(basename(folder)) && (await isDropped(folder, workflow, (stored) => isHashOf(stored, item))))
+        return true;
+    }
+    return false;
+  };
+}

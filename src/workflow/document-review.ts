@@ -1,0 +1,93 @@
+import { describeDecision } from '../documents/decision.ts';
+import type { DocumentForm } from '../documents/document-form.ts';
+import { type Ledger, openFindings } from '../documents/ledger.ts';
+import { foldResolvedQuestions, openQuestions } from '../documents/lld/fold-questions.ts';
+import { withGuards } from '../documents/lld/guards.ts';
+import { reviseDraft } from '../documents/lld/revision.ts';
+import { type CheckedDraft, type DocumentQuestions, describeFinding } from './document-questions.ts';
+import type { Lineage } from './lineage.ts';
+import { type LoopOptions, type ReviewOutcome, type Revised, reviewLoop } from './review.ts';
+
+const MAX_REPAIRS_PER_ROUND = 2;
+
+export type CheckResult = Pick<CheckedDraft, 'findings' | 'coverage'>;
+
+export interface DocumentReview extends LoopOptions {
+  form: DocumentForm;
+  questions: Omit<DocumentQuestions, 'draft'>;
+  check: (draft: string) => CheckResult;
+  /** Gets one draft and one verdict of each round. */
+  lineage: Pick<Lineage, 'add'>;
+}
+
+/** Takes a draft through the review loop, with mechanical checks before each review. */
+export function reviewDocument(firstDraft: string, review: DocumentReview): Promise<ReviewOutcome> {
+  const { questions, lineage } = review;
+  return reviewLoop<CheckedDraft>(
+    firstDraft,
+    {
+      document: {
+        async check(draft, round) {
+          const checked = await repairUntilClean(draft, round, review);
+          await lineage.add('draft', checked.text);
+          return checked;
+        },
+        openQuestions,
+        settle: (draft, said) => withGuards(foldResolvedQuestions(draft, said.openQuestions).text, said),
+        approve: (draft, decision) => {
+          const answer = describeDecision(decision);
+          const answers = openQuestions(draft).map((question) => ({ question, answer }));
+          return foldResolvedQuestions(draft, answers).text;
+        },
+      },
+      review: (input, again) => questions.review(input, again),
+      onReview: (text) => lineage.add('verdict', text),
+      revise: (draft, text, ledger, round) => revise(draft, text, ledger, round, review),
+    },
+    review,
+  );
+}
+
+async function repairUntilClean(start: string, round: number, review: DocumentReview): Promise<CheckedDraft> {
+  const { form, questions, check, emit } = review;
+  let text = start;
+  for (let attempt = 1; ; attempt++) {
+    const { findings, coverage } = check(text);
+    const errors = findings.filter((finding) => finding.severity === 'error');
+    const described = errors.map(describeFinding);
+    const warnings = findings.filter((finding) => finding.severity === 'warning').map(describeFinding);
+    emit({ type: 'draft-checked', round, errors: described, warnings, coverage });
+    if (errors.length === 0) return { text, findings, coverage, obstacle: null };
+    if (attempt > MAX_REPAIRS_PER_ROUND) {
+      const obstacle = `the draft still fails the mechanical checks: ${described.join('; ')}`;
+      return { text, findings, coverage, obstacle };
+    }
+    const reply = await questions.repair(text, errors, round, attempt);
+    // The errors may be anywhere, so no section is protected from a repair; the checks find a lost one.
+    const repaired = reviseDraft(text, reply, { named: null, form });
+    if (repaired.ok) {
+      emit({ type: 'set-aside', what: 'draft', round, text });
+      text = repaired.text;
+    } else emit({ type: 'reply-rejected', step: `repair-${round}-${attempt}`, reason: repaired.reason });
+  }
+}
+
+/** A reply that drops or shrinks text which no finding names is refused once; the second one counts. */
+async function revise(
+  draft: string,
+  text: string,
+  ledger: Ledger,
+  round: number,
+  { form, questions, emit }: DocumentReview,
+): Promise<Revised> {
+  // Suggestions may be followed too. A REVISE that names nothing leaves the drafter free.
+  const named = openFindings(ledger).length === 0 ? null : ledger.findings.map((finding) => finding.text);
+  const reply = await questions.revise(draft, text, ledger, round);
+  const first = reviseDraft(draft, reply, { named, form });
+  if (first.ok) return first;
+  emit({ type: 'reply-rejected', step: `revise-${round}`, reason: first.reason });
+  const again = await questions.revise(draft, text, ledger, round, { reply, reason: first.reason });
+  const second = reviseDraft(draft, again, { named, form });
+  if (!second.ok) emit({ type: 'reply-rejected', step: `revise-${round}-again`, reason: second.reason });
+  return second;
+}

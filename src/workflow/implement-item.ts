@@ -1,0 +1,35 @@
+import type { Writer } from '../agent/port.ts';
+import type { Config, TestSettings } from '../core/config.ts';
+import type { LldDocument } from '../documents/lld/document.ts';
+import type { Git } from '../git/git.ts';
+import type { Worktree } from '../git/worktree/worktree.ts';
+import type { TestSuite } from '../testing/port.ts';
+import type { CheckoutGuard } from './checkout-guard.ts';
+import type { ItemContext } from './item.ts';
+
+/** What the worker brings for an implementation, besides what it brings for every item. */
+export interface ImplementParts {
+  /** The approved LLD, as the file has it; the item's hash is that of its body. */
+  lldText: string;
+  writer: Writer;
+  config: Pick<Config, 'implement' | 'tests'>;
+  git: Git;
+  /** For git itself. */
+  env: Record<string, string>;
+  /** For what runs in the worktree. */
+  itemEnv: Record<string, string>;
+  onGroup: (leader: number, ended: boolean) => void;
+  /** Opens the suite in the item's worktree; null: nothing is known about its tests. */
+  openSuite: (settings: TestSettings | null) => Promise<TestSuite>;
+}
+
+/** An implementation in progress: the item, its design, and the worktree that it is made in. */
+export interface ImplementContext extends ItemContext, ImplementParts {
+  lld: LldDocument;
+  /** The commit that it began at, and the tree of that commit. */
+  base: string;
+  baseTree: string;
+  worktree: Worktree;
+  suite: TestSuite;
+  checkout: CheckoutGuard;
+}

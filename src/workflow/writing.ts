@@ -1,0 +1,144 @@
+import type { WriteReply, WritingPhase } from '../agent/port.ts';
+import { boundedLines } from '../core/lines.ts';
+import { AgentosError } from '../core/errors.ts';
+import { sha256 } from '../core/hash.ts';
+import type { Usage } from '../core/money.ts';
+import type { StepContext } from '../journal/port.ts';
+import type { ImplementContext } from './implement-item.ts';
+
+/** What the engine says of a state of the worktree. */
+export interface Judgement {
+  /** The state to continue with: what may not stay is undone in it. */
+  tree: string;
+  /** Empty: it is accepted. */
+  problems: string[];
+  /** The gate that these problems belong to. */
+  gate: string;
+}
+
+export interface Writing {
+  phase: WritingPhase;
+  /** `tests`, `code`, `revise-1`: the number of the call follows it in the step's name. */
+  name: string;
+  start: string;
+  /** The whole task; from the second call on with what the engine found. */
+  task: (failures: readonly string[], round: number) => string;
+  judge: (tree: string, step: string, round: number) => Promise<Judgement>;
+}
+
+interface Written {
+  tree: string;
+  text: string;
+  /** The model that wrote, as its vendor says; null where it doesn't. */
+  answered: string | null;
+  costUsd: number | null;
+  usage: Usage;
+  metered: boolean;
+}
+
+/** Calls the writer, and records who wrote what. */
+export interface WriterCalls {
+  /** Calls the writer until its work is accepted; returns the accepted state of the worktree. */
+  write: (writing: Writing) => Promise<string>;
+  /** The models that wrote in each phase. */
+  authors: Record<WritingPhase, ReadonlySet<string>>;
+}
+
+/**
+ * The writer is called until the engine accepts what is in the worktree, at most `maxRounds` times in one run. A later run
+ * of an item that failed like this gets as many calls again: what was written and found is kept.
+ */
+export function createWriterCalls(context: ImplementContext): WriterCalls {
+  const { worktree, maxRounds, writer, mask, spending } = context;
+  const authors = { tests: new Set<string>(), code: new Set<string>() };
+  const call = async (step: string, phase: WritingPhase, tree: string, task: string): Promise<string> => {
+    const value = await callWriter(context, { step, phase, tree, task });
+    spending.add('implementer', writer.spec, value);
+    authors[phase].add(mask(value.answered ?? writer.spec));
+    return value.tree;
+  };
+  return {
+    authors,
+    async write({ phase, name, start, task, judge }) {
+      let tree = start;
+      let failures: readonly string[] = [];
+      let calls = 0;
+      for (let round = 1; ; round++) {
+        const step = `${name}-${round}`;
+        const written = await call(step, phase, tree, task(failures, round));
+        const judgement = await judge(written, step, round);
+        if (judgement.problems.length === 0) return judgement.tree;
+        tree = judgement.tree;
+        failures = judgement.problems;
+        calls += 1;
+        if (calls < maxRounds) continue;
+        const { replayed } = await context.step({ name: `${step}-given-up`, inputs: { tree } }, async () => ({
+          round,
+        }));
+        if (!replayed) {
+          await context.checkout.check();
+          await worktree.restore(tree);
+          const { directory, branch } = worktree;
+          const { gate } = judgement;
+          throw new AgentosError({ code: 'gate-failed', gate, problems: [...failures], worktree: directory, branch });
+        }
+        calls = 0;
+      }
+    },
+  };
+}
+
+interface WriterCall {
+  phase: WritingPhase;
+  step: string;
+  tree: string;
+  task: string;
+}
+
+async function callWriter(context: ImplementContext, { phase, step, tree, task }: WriterCall): Promise<Written> {
+  const { id, writer, worktree, journal, emit, onProgress, signal, clock, mask, checkout } = context;
+  const system = context.prompts.fill('implementer');
+  const run = async ({ id: stepId, earlierStarts }: StepContext): Promise<Written> => {
+    // An agent that was stopped in the middle continues with the files it has; other writers start over.
+    if (!writer.writesByItself || earlierStarts === 0) await worktree.restore(tree);
+    let durationMs = 0;
+    const write = async (): Promise<WriteReply> => {
+      const startedAt = clock.now();
+      const reply = await writer.write({
+        step,
+        stepId,
+        worktree: worktree.directory,
+        system,
+        task,
+        item: id,
+        phase,
+        journal,
+        signal,
+        onProgress,
+        onLine: boundedLines((line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) })),
+      });
+      durationMs = clock.now() - startedAt;
+      return reply;
+    };
+    const { text, answered, costUsd, usage, metered } = await (writer.writesByItself
+      ? checkout.before(write)
+      : write());
+    emit({
+      type: 'model-answered',
+      step,
+      role: 'implementer',
+      asked: writer.spec,
+      answered,
+      promptHash: sha256(`${system}\n\n${task}`),
+      replyHash: sha256(text),
+      usage,
+      metered,
+      costUsd,
+      durationMs,
+    });
+    return { tree: await worktree.snapshot(), text: mask(text), answered, costUsd, usage, metered };
+  };
+  const inputs = { writer: writer.spec, system, task, tree };
+  const { value } = await checkout.checked(() => context.step({ name: step, inputs, model: writer.spec }, run));
+  return value;
+}
