@@ -1,7 +1,7 @@
 import { parsePatch } from 'diff';
-import type { RecordedStep } from './recorded-step.ts';
+import type { RecordedStep } from './recorded-code.ts';
 
-/** By path: each line with how often it came in, less how often it went out. The same, whatever algorithm made the diff. */
+/** By path: how often each line was added, less how often it was removed. The same, whatever algorithm made the diff. */
 export type LineChanges = Map<string, Map<string, number>>;
 
 /** Of a diff as git prints it; null where it can't be read. */

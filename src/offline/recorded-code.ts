@@ -1,6 +1,8 @@
+import type { Code } from 'mdast';
+import { type Edit, readEdits } from '../documents/lld/edits.ts';
 import { bodyHash, readFrontMatter } from '../documents/lld/front-matter.ts';
+import { normaliseText, parseMarkdown, plainText, sectionsOf } from '../documents/markdown.ts';
 import { changesOfDiff, changesOfSteps, sameChanges } from './line-changes.ts';
-import { type RecordedStep, readRecordedStep } from './recorded-step.ts';
 import code7 from './tour/7-code-1.md';
 import review7 from './tour/7-code-review-1.md';
 import guards7 from './tour/7-guards-1.md';
@@ -9,6 +11,15 @@ import secondTests7 from './tour/7-tests-2.md';
 import code21 from './tour/21-code-1.md';
 import review21 from './tour/21-code-review-1.md';
 import tests21 from './tour/21-tests-1.md';
+
+/** A file that is new, or edits to one that is there. Edits fit a file that others have changed elsewhere, too. */
+export type RecordedFile = { path: string; content: string } | { path: string; edits: Edit[] };
+
+/** What was written in one step, and the words that went with it. */
+export interface RecordedStep {
+  words: string;
+  files: RecordedFile[];
+}
 
 /** How a design of the tour was built. */
 export interface RecordedCode {
@@ -50,7 +61,7 @@ export function recordedCode(lld: string): RecordedCode | null {
   return { tests: tests.map(readRecordedStep), code: code.map(readRecordedStep), guards, review };
 }
 
-/** The recorded review of the very code, or of the very first tests, that it was recorded for; null for anybody's own. */
+/** The recorded review of exactly the code, or the first tests, that it was recorded for; null for any other. */
 export function recordedCodeReview(lld: string, shown: { tests: string | null; change: string | null }): string | null {
   const recording = recordedCode(lld);
   const changes = changesOfDiff(shown.tests ?? shown.change ?? '');
@@ -59,4 +70,19 @@ export function recordedCodeReview(lld: string, shown: { tests: string | null; c
   const reviewed = shown.tests === null ? [...tests, ...code] : tests.slice(0, 1);
   if (!sameChanges(changes, changesOfSteps(reviewed))) return null;
   return shown.tests === null ? review : guards;
+}
+
+/**
+ * A recording is Markdown: under the title a few words, then a heading for each file, with its path, over one block of
+ * code that holds the whole file or edit blocks.
+ */
+function readRecordedStep(markdown: string): RecordedStep {
+  const [title] = sectionsOf(parseMarkdown(normaliseText(markdown)));
+  const files = (title?.subsections ?? []).flatMap((section): RecordedFile[] => {
+    const block = section.own.find((node): node is Code => node.type === 'code');
+    if (!block) return [];
+    const edits = readEdits(block.value);
+    return [edits ? { path: section.title, edits } : { path: section.title, content: `${block.value}\n` }];
+  });
+  return { words: (title?.own ?? []).map(plainText).join('\n'), files };
 }

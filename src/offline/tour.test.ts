@@ -9,8 +9,8 @@ import type { ItemId } from '../core/ids.ts';
 import type { ModelReply } from '../models/port.ts';
 import { tagged } from '../prompts/tags.ts';
 import { createDirectorySource } from '../source/directory.ts';
-import { createOfflineProvider } from './provider.ts';
-import { isRecordedIssue } from './tour.ts';
+
+import { createOfflineProvider, isRecordedIssue } from './tour.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../../examples/demo/repository', import.meta.url));
 

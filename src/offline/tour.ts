@@ -1,8 +1,10 @@
+import { AgentosError } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
+import { NO_USAGE } from '../core/money.ts';
 import { foldResolvedQuestions } from '../documents/lld/fold-questions.ts';
 import { reviseDraft } from '../documents/lld/revision.ts';
 import { readReview } from '../documents/review/reader.ts';
-import type { PromptPart } from '../models/port.ts';
+import type { PromptPart, Provider } from '../models/port.ts';
 import { untagged } from '../prompts/tags.ts';
 import { recordedCodeReview } from './recorded-code.ts';
 import draft7 from './tour/7-draft.md';
@@ -41,6 +43,24 @@ const RECORDINGS: Record<string, Recording> = {
   },
 };
 
+const SPEC = 'offline';
+
+/** Plays the recorded tour: no model, no network, no key. What was never recorded is an error, never a reply. */
+export function createOfflineProvider(): Provider {
+  return {
+    spec: SPEC,
+    isModel: false,
+    async complete({ parts, stepId, signal, onProgress }) {
+      signal.throwIfAborted();
+      const step = stepId.split('#')[0] ?? '';
+      const text = recordedReply(step, parts);
+      if (text === null) throw new AgentosError({ code: 'offline-no-reply', step });
+      onProgress?.({ outputChars: text.length });
+      return { text, asked: SPEC, answered: SPEC, substituted: false, usage: NO_USAGE, metered: true };
+    },
+  };
+}
+
 /** Whether the tour has a recording for an issue, given as a drafter is shown it. */
 export function isRecordedIssue(text: string): boolean {
   return recordingOf(text) !== null;
@@ -48,10 +68,10 @@ export function isRecordedIssue(text: string): boolean {
 
 /**
  * The recorded reply to a prompt of the sample repository, or null. It is found by the prompt's own tags, as a model would
- * read them. A review or revision is replayed only for the very draft that it was recorded for, so that nobody's own design
- * is approved with words about another one.
+ * read them. A review or revision is replayed only for exactly the draft that it was recorded for, so that no other design
+ * is approved by it.
  */
-export function recordedReply(step: string, parts: readonly PromptPart[]): string | null {
+function recordedReply(step: string, parts: readonly PromptPart[]): string | null {
   const shown = (tag: string): string | null =>
     parts.map(({ text }) => untagged(tag, text)).find((text) => text !== null) ?? null;
   const lld = shown('lld');

@@ -1,9 +1,12 @@
+import { readFile } from 'node:fs/promises';
 import type { WriteRequest, Writer } from '../agent/port.ts';
+import { locate, openWorktree } from '../agent/worktree-path.ts';
 import { AgentosError } from '../core/errors.ts';
 import { NO_USAGE } from '../core/money.ts';
+import { applyEdits } from '../documents/lld/edits.ts';
+import { writeFileAtomic } from '../process/atomic-file.ts';
 import { untagged } from '../prompts/tags.ts';
-import { playBack } from './play-back.ts';
-import { recordedCode } from './recorded-code.ts';
+import { type RecordedFile, recordedCode } from './recorded-code.ts';
 
 const SPEC = 'offline';
 
@@ -22,13 +25,43 @@ export function createOfflineWriter(): Writer {
   };
 }
 
-async function writeRecorded({ step, task, item, worktree, onLine }: WriteRequest): Promise<string> {
+async function writeRecorded(request: WriteRequest): Promise<string> {
+  const { step, task, item: id } = request;
   const recording = recordedCode(untagged('lld', task) ?? '');
-  if (recording === null)
-    throw new AgentosError({ code: 'offline-no-code', id: item, why: 'not-recorded', file: null });
+  if (recording === null) throw new AgentosError({ code: 'offline-no-code', id, why: 'not-recorded', file: null });
   const [, phase, round] = /^(tests|code)-(\d+)$/.exec(step) ?? [];
   const recorded = phase === 'tests' || phase === 'code' ? recording[phase][Number(round) - 1] : undefined;
   if (recorded === undefined) return 'Nothing more was recorded.';
-  await playBack(recorded, { worktree, issue: item, onLine });
+  await writeFiles(recorded.files, request);
   return recorded.words;
+}
+
+/** Writes all files, or none of them. */
+async function writeFiles(files: readonly RecordedFile[], request: WriteRequest): Promise<void> {
+  const worktree = await openWorktree(request.worktree);
+  const changed: { path: string; absolute: string; text: string }[] = [];
+  for (const file of files) {
+    const { path } = file;
+    const located = await locate(worktree, path, 'write');
+    if (!located.ok) throw new AgentosError({ code: 'output-unwritable', path, reason: located.why });
+    const { kind, absolute } = located.place;
+    const before = kind === 'missing' ? null : await readFile(absolute, 'utf8');
+    const text = withRecorded(file, before);
+    if (text === null)
+      throw new AgentosError({ code: 'offline-no-code', id: request.item, why: 'changed', file: path });
+    if (text !== before) changed.push({ path, absolute, text });
+  }
+  for (const { path, absolute, text } of changed) {
+    await writeFileAtomic(absolute, text);
+    request.onLine(`recorded change to ${path}`);
+  }
+}
+
+/** The file with the recorded change, or null where that doesn't fit. A change that is already there is not repeated. */
+function withRecorded(file: RecordedFile, before: string | null): string | null {
+  if ('content' in file) return before === null || before === file.content ? file.content : null;
+  if (before === null) return null;
+  const missing = file.edits.filter(({ replace }) => !before.includes(replace));
+  const applied = applyEdits(before, missing);
+  return applied.ok ? applied.text : null;
 }

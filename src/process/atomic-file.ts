@@ -9,14 +9,14 @@ let counter = 0;
  * Writes beside the place and renames into it: a reader sees the old file or the new one, never half of it, and a full
  * disk leaves the old one as it was.
  */
-export async function writeFileAtomic(path: string, text: string): Promise<void> {
+export async function writeFileAtomic(path: string, content: string | Buffer): Promise<void> {
   counter += 1;
   const temporary = join(dirname(path), `.${process.pid}-${counter}.tmp`);
   try {
     await makeFolder(dirname(path));
     const file = await open(temporary, 'w', 0o644);
     try {
-      await file.writeFile(text, 'utf8');
+      await file.writeFile(content, 'utf8');
       await file.sync();
     } finally {
       await file.close();

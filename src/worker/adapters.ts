@@ -13,7 +13,7 @@ import type { CallLimits } from '../models/call-bounds.ts';
 import { createProvider } from '../models/create.ts';
 import { masked } from '../models/masked.ts';
 import type { Provider } from '../models/port.ts';
-import { createOfflineProvider } from '../offline/provider.ts';
+import { createOfflineProvider } from '../offline/tour.ts';
 import { userId } from '../process/work-folder.ts';
 import { repositoryContext } from '../prompts/context/context.ts';
 import { loadPrompts } from '../prompts/overrides.ts';

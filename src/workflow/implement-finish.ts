@@ -57,7 +57,7 @@ export async function finishImplementation(context: ImplementContext, finished: 
 async function reportOf(context: ImplementContext, finished: Finished, codeCommit: string): Promise<string> {
   const { id, title, hash: lldHash, worktree, base, baseTree, lld, suite, writer, provider, spending } = context;
   const { testsCommit, design, gates, guards, review } = finished;
-  const lines = lineCounts(await worktree.diff(baseTree, review.tree));
+  const lines = await worktree.lines(baseTree, review.tree);
   const planned = new Set(lld.files.map(({ path }) => path));
   const changes = (await worktree.changes(baseTree, review.tree)).map(
     ({ path, kind }): ChangedFile => ({
@@ -98,22 +98,4 @@ async function reportOf(context: ImplementContext, finished: Finished, codeCommi
     ],
     spending: spending.all(),
   });
-}
-
-/** Of each file of a unified diff; a binary file has none. */
-function lineCounts(diff: string): Map<string, { added: number; removed: number }> {
-  const counts = new Map<string, { added: number; removed: number }>();
-  let current: { added: number; removed: number } | null = null;
-  let inHunk = false;
-  for (const line of diff.split('\n')) {
-    if (line.startsWith('diff --git ')) {
-      current = { added: 0, removed: 0 };
-      inHunk = false;
-    } else if (!inHunk && current !== null && /^(?:\+\+\+ b|--- a)\//.test(line)) {
-      counts.set(line.slice(6), current);
-    } else if (line.startsWith('@@')) inHunk = true;
-    else if (inHunk && current !== null && line.startsWith('+')) current.added += 1;
-    else if (inHunk && current !== null && line.startsWith('-')) current.removed += 1;
-  }
-  return counts;
 }

@@ -10,7 +10,7 @@ export interface Undone {
   why: string;
 }
 
-/** Puts paths back as they are in `source`; what they were is kept as a patch, so that nothing is lost. */
+/** Puts paths back as they are in `source`; what they were is kept as a whole patch, so that nothing is lost. */
 export async function undo(
   context: ImplementContext,
   { tree, source, paths, step, why }: Undone & { tree: string; source: string },
@@ -19,7 +19,9 @@ export async function undo(
   if (paths.length === 0) return tree;
   const kept = await worktree.withPathsFrom(tree, source, paths);
   const patch = join(context.paths.undone('implement', id), `${step}.patch`);
-  await writeFileAtomic(patch, mask(await worktree.diff(kept, tree)));
+  // Secrets are ASCII; read as one byte a character, what is not UTF-8 stays as it is.
+  const text = (await worktree.patch(kept, tree)).toString('latin1');
+  await writeFileAtomic(patch, Buffer.from(mask(text), 'latin1'));
   emit({ type: 'changes-undone', step, paths, why, patch });
   return kept;
 }

@@ -13,7 +13,7 @@ import { createGit } from '../../src/git/git.ts';
 import { headCommit, openCommit } from '../../src/git/repository.ts';
 import type { Journal } from '../../src/journal/port.ts';
 import type { ModelRequest } from '../../src/models/port.ts';
-import { createOfflineProvider } from '../../src/offline/provider.ts';
+import { createOfflineProvider } from '../../src/offline/tour.ts';
 import { createOfflineWriter } from '../../src/offline/writer.ts';
 import { tagged } from '../../src/prompts/tags.ts';
 import { createDirectorySource } from '../../src/source/directory.ts';

@@ -9,7 +9,7 @@ import { openFindings } from '../../src/documents/ledger.ts';
 import { checkLld } from '../../src/documents/lld/checks.ts';
 import { LLD_FORM } from '../../src/documents/lld/form.ts';
 import { readReview } from '../../src/documents/review/reader.ts';
-import { createOfflineProvider } from '../../src/offline/provider.ts';
+import { createOfflineProvider } from '../../src/offline/tour.ts';
 import { createPrompts } from '../../src/prompts/prompts.ts';
 import { untagged } from '../../src/prompts/tags.ts';
 import { createDirectorySource } from '../../src/source/directory.ts';

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git } from '../git.ts';
+import { LONG_MS } from './git.ts';
 import { asBytes, readable, splitNames } from './private-index.ts';
 
 export interface TreeChange {
@@ -38,6 +39,26 @@ export async function diffBetween(git: Git, from: string, to: string): Promise<s
   if (out.length <= LARGEST_DIFF_BYTES) return out.toString('utf8');
   const whole = out.subarray(0, out.lastIndexOf(0x0a, LARGEST_DIFF_BYTES) + 1).toString('utf8');
   return `${whole}[The diff is cut here: it is longer than ${LARGEST_DIFF_BYTES / 1024} KB.]\n`;
+}
+
+/** Whole, with binary files, for `git apply`. */
+export function patchBetween(git: Git, from: string, to: string): Promise<Buffer> {
+  const args = ['-p', '-r', '--binary', '--no-color', '--no-ext-diff', '--no-textconv', '--no-renames'];
+  return git.run(['diff-tree', ...args, from, to], { timeoutMs: LONG_MS });
+}
+
+/** Lines added and removed, by path; null for a binary file. */
+export type LineCounts = ReadonlyMap<string, { added: number; removed: number } | null>;
+
+export async function linesBetween(git: Git, from: string, to: string): Promise<LineCounts> {
+  const records = splitNames(await git.run(['diff-tree', '-r', '-z', '--no-renames', '--numstat', from, to]));
+  return new Map(
+    records.map((record) => {
+      const [added = '-', removed = '-', ...path] = record.split('\t');
+      const counts = added === '-' ? null : { added: Number(added), removed: Number(removed) };
+      return [readable(path.join('\t')), counts];
+    }),
+  );
 }
 
 interface BlobReader {

@@ -23,6 +23,9 @@ import {
   changesBetween,
   createBlobReader,
   diffBetween,
+  type LineCounts,
+  linesBetween,
+  patchBetween,
   type TreeChange,
   treeWithFiles,
   treeWithPathsFrom,
@@ -65,6 +68,9 @@ export interface Worktree {
   read(tree: string, path: string): Promise<string | null>;
   /** For reading, not for applying: bounded, and binary files are only named. */
   diff(from: string, to: string): Promise<string>;
+  /** For applying: whole, and with binary files. */
+  patch(from: string, to: string): Promise<Buffer>;
+  lines(from: string, to: string): Promise<LineCounts>;
   /** With the git identity of the repository and the environment. No hook runs. */
   commit(options: { tree: string; parents: readonly string[]; message: string }): Promise<string>;
   /** Moves the branch, and HEAD and index of the worktree with it; files stay as they are. */
@@ -76,6 +82,8 @@ export interface Worktree {
    * nothing has run since the checkout; later ones repeat its answer.
    */
   ignoreMadeBySetup(isUntouched?: boolean): Promise<string[]>;
+  /** The same for a set-up that ran again, right after the worktree was restored. */
+  ignoreMadeAgain(): Promise<void>;
   /**
    * Removes files that git ignores and that were not there after the set-up: they are no part of the branch, so nothing may
    * pass because of them. Returns their names.
@@ -290,6 +298,8 @@ function createWorktree(
     },
     read: (tree, path) => reads.read(ours, tree, path),
     diff: async (from, to) => diffBetween(await ours(), from, to),
+    patch: async (from, to) => patchBetween(await ours(), from, to),
+    lines: async (from, to) => linesBetween(await ours(), from, to),
     async commit({ tree, parents, message }) {
       const git = await ours();
       const args = ['-c', 'i18n.commitEncoding=UTF-8', 'commit-tree', tree, ...parents.flatMap((one) => ['-p', one])];
@@ -319,6 +329,12 @@ function createWorktree(
         await note({ made, ignored: await ignoredFiles(git) });
       }
       return (state.made ?? []).map(readable);
+    },
+    async ignoreMadeAgain() {
+      const git = await ours();
+      const before = state.made ?? [];
+      const made = await otherFiles(git, place, before, '', ['--directory', '--no-empty-directory']);
+      await note({ made: [...before, ...made], ignored: await ignoredFiles(git) });
     },
     dropIgnored: async () => (await removeIgnored(await ours(), place, state.ignored)).map(readable),
     remove: () => removeWorktree({ repository, place, branch, lockFile, pins: pins.refs() }),
