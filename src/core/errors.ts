@@ -66,6 +66,7 @@ export type Problem =
   | { code: 'run-missing'; run: string }
   // implementation
   | { code: 'lld-missing'; id: string; path: string; near: string[] }
+  | { code: 'lld-unreadable'; path: string; reason: string }
   | { code: 'lld-not-approved'; id: string; path: string; why: 'edited' | 'status' | 'issue-changed' }
   | { code: 'lld-outdated'; id: string; findings: string[] }
   | { code: 'git-identity-missing'; detail: string }

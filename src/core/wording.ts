@@ -298,6 +298,11 @@ function wordsOf(problem: Problem): Wording {
         `${near}agentos lld ${problem.id} makes one.`,
       );
     }
+    case 'lld-unreadable':
+      return say(
+        `${problem.path} ${predicate(problem.reason)}.`,
+        'Fix it or move it away; nothing is drafted in its place until then.',
+      );
     case 'lld-not-approved': {
       const why = {
         edited: 'its body was edited after its approval',

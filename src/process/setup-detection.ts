@@ -5,6 +5,31 @@ export interface SetupFolder {
   names: ReadonlySet<string>;
   /** Empty where it can't be read. */
   read: (name: string) => Promise<string>;
+  /** Whether lock files may be brought in line with changed manifests, instead of being required to be. */
+  updatesLocks: boolean;
+}
+
+const SETUP_FILES: ReadonlySet<string> = new Set([
+  'package.json',
+  'package-lock.json',
+  'npm-shrinkwrap.json',
+  'pnpm-lock.yaml',
+  'yarn.lock',
+  'bun.lock',
+  'bun.lockb',
+  'pyproject.toml',
+  'uv.lock',
+  'poetry.lock',
+  'go.mod',
+  'go.sum',
+  'Cargo.toml',
+  'Cargo.lock',
+]);
+
+/** Whether what is installed depends on a file, in whatever folder it is. */
+export function isSetupFile(path: string): boolean {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  return SETUP_FILES.has(name) || REQUIREMENTS.test(name);
 }
 
 const packageSchema = z.looseObject({
@@ -20,14 +45,15 @@ const packageSchema = z.looseObject({
 const NPM_FLAGS = '--no-audit --no-fund --prefer-offline';
 const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare'];
 
-export async function nodeSetup({ names, read }: SetupFolder): Promise<string | null> {
+export async function nodeSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
   if (!names.has('package.json')) return null;
   const json = packageSchema.safeParse(parsed(await read('package.json'))).data;
   if (json === undefined) return null;
-  if (names.has('pnpm-lock.yaml')) return 'pnpm install --frozen-lockfile';
-  if (names.has('bun.lock') || names.has('bun.lockb')) return 'bun install --frozen-lockfile';
-  if (names.has('yarn.lock')) return yarnSetup(json.packageManager, await read('yarn.lock'));
-  if (names.has('package-lock.json') || names.has('npm-shrinkwrap.json')) return `npm ci ${NPM_FLAGS}`;
+  if (names.has('pnpm-lock.yaml')) return `pnpm install --${updatesLocks ? 'no-' : ''}frozen-lockfile`;
+  if (names.has('bun.lock') || names.has('bun.lockb')) return `bun install${updatesLocks ? '' : ' --frozen-lockfile'}`;
+  if (names.has('yarn.lock')) return yarnSetup(json.packageManager, await read('yarn.lock'), updatesLocks);
+  if (names.has('package-lock.json') || names.has('npm-shrinkwrap.json'))
+    return `npm ${updatesLocks ? 'install' : 'ci'} ${NPM_FLAGS}`;
   const lists = [json.dependencies, json.devDependencies, json.optionalDependencies, json.peerDependencies];
   const isNeeded =
     lists.some((list) => Object.keys(list ?? {}).length > 0) ||
@@ -37,18 +63,20 @@ export async function nodeSetup({ names, read }: SetupFolder): Promise<string | 
 }
 
 /** The lock file of yarn 1 says so itself; every later one begins its own with `__metadata`. */
-function yarnSetup(packageManager: string | undefined, lock: string): string {
+function yarnSetup(packageManager: string | undefined, lock: string, updatesLocks: boolean): string {
   const isClassic = packageManager?.startsWith('yarn@1.') ?? !/^__metadata:/m.test(lock);
-  return isClassic ? 'yarn install --frozen-lockfile --non-interactive' : 'yarn install --immutable';
+  if (isClassic) return `yarn install${updatesLocks ? '' : ' --frozen-lockfile'} --non-interactive`;
+  return `yarn install --${updatesLocks ? 'no-' : ''}immutable`;
 }
 
 /** What running needs, and what developing and testing need; not what some platform or extra needs. */
 const REQUIREMENTS =
   /^(?:requirements(?:[-_.](?:dev|development|tests?|testing|ci))?|(?:dev|tests?)[-_.]requirements)\.txt$/;
 
-export async function pythonSetup({ names, read }: SetupFolder): Promise<string | null> {
-  if (names.has('uv.lock')) return 'uv sync --frozen';
-  if (names.has('poetry.lock')) return 'poetry install --no-interaction';
+export async function pythonSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
+  if (names.has('uv.lock')) return updatesLocks ? 'uv sync' : 'uv sync --frozen';
+  if (names.has('poetry.lock'))
+    return `${updatesLocks ? 'poetry lock --no-interaction && ' : ''}poetry install --no-interaction`;
   // What is installed for all stays in reach: a list of requirements often takes the test runner for granted.
   const environment = 'python3 -m venv --system-site-packages .venv';
   const install = (what: string): string => `${environment} && .venv/bin/python -m pip install ${what}`;
@@ -70,12 +98,12 @@ function hasPythonDependencies(toml: string): boolean {
   );
 }
 
-export async function goSetup({ names, read }: SetupFolder): Promise<string | null> {
-  if (!names.has('go.mod')) return null;
-  return /^\s*require\b/m.test(await read('go.mod')) ? 'go mod download' : null;
+export async function goSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
+  if (!names.has('go.mod') || !/^\s*require\b/m.test(await read('go.mod'))) return null;
+  return updatesLocks ? 'go mod tidy' : 'go mod download';
 }
 
-export async function rustSetup({ names, read }: SetupFolder): Promise<string | null> {
+export async function rustSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
   if (!names.has('Cargo.toml')) return null;
   const toml = await read('Cargo.toml');
   const tables = [...toml.matchAll(/^\s*\[([^\]\n]+)\]/gm)].map((match) => match[1]?.trim() ?? '');
@@ -84,7 +112,7 @@ export async function rustSetup({ names, read }: SetupFolder): Promise<string | 
     return name === 'workspace' || (kind !== null && (kind[2] !== undefined || hasKeys(tableOf(toml, name))));
   });
   if (!isNeeded) return null;
-  return names.has('Cargo.lock') ? 'cargo fetch --locked' : 'cargo fetch';
+  return names.has('Cargo.lock') && !updatesLocks ? 'cargo fetch --locked' : 'cargo fetch';
 }
 
 /** The lines of one table of a TOML file, without those of its subtables. */

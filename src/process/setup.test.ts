@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { codeOf } from '../core/errors.ts';
 import { detectSetup, runSetup } from './setup.ts';
+import { isSetupFile } from './setup-detection.ts';
 
 const NPM = '--no-audit --no-fund --prefer-offline';
 const VENV = 'python3 -m venv --system-site-packages .venv && .venv/bin/python -m pip install';
@@ -64,6 +65,29 @@ test.each<[string, Record<string, string>, string | null]>([
     await writeFile(join(folder, name), text);
   }
   expect(await detectSetup(folder)).toBe(command);
+});
+
+test.each<[Record<string, string>, string]>([
+  [{ 'package.json': '{}', 'package-lock.json': '{}' }, `npm install ${NPM}`],
+  [{ 'package.json': DEPENDS }, `npm install --no-package-lock ${NPM}`],
+  [{ 'package.json': DEPENDS, 'pnpm-lock.yaml': '' }, 'pnpm install --no-frozen-lockfile'],
+  [{ 'package.json': DEPENDS, 'bun.lock': '' }, 'bun install'],
+  [{ 'package.json': DEPENDS, 'yarn.lock': '' }, 'yarn install --non-interactive'],
+  [{ 'package.json': DEPENDS, 'yarn.lock': '__metadata:\n' }, 'yarn install --no-immutable'],
+  [{ 'pyproject.toml': '', 'uv.lock': '' }, 'uv sync'],
+  [{ 'poetry.lock': '' }, 'poetry lock --no-interaction && poetry install --no-interaction'],
+  [{ 'go.mod': 'require a v1\n', 'go.sum': '' }, 'go mod tidy'],
+  [{ 'Cargo.toml': '[dependencies]\na = "1"\n', 'Cargo.lock': '' }, 'cargo fetch'],
+])('after a change of %o the lock file may follow', async (files, command) => {
+  const folder = await testFolder();
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  expect(await detectSetup(folder, 'updated')).toBe(command);
+  expect(Object.keys(files).every(isSetupFile)).toBe(true);
+});
+
+test('what is installed depends on manifests and lock files, wherever they are, and on nothing else', () => {
+  for (const path of ['packages/a/package.json', 'requirements-dev.txt']) expect(isSetupFile(path)).toBe(true);
+  for (const path of ['src/package.ts', 'requirements.md', 'package.json.md']) expect(isSetupFile(path)).toBe(false);
 });
 
 test('a set-up that fails says how, and that another try is no use', async () => {

@@ -5,12 +5,16 @@ import { errorLines } from '../core/lines.ts';
 import { runProgram } from './program.ts';
 import { goSetup, nodeSetup, pythonSetup, rustSetup, type SetupFolder } from './setup-detection.ts';
 
-/** What prepares a fresh worktree, by the files that say so; null: there is nothing to prepare. */
-export async function detectSetup(directory: string): Promise<string | null> {
+/**
+ * What prepares a worktree, by the files that say so; null: there is nothing to prepare. `updated`: manifests were changed,
+ * and lock files are to follow them.
+ */
+export async function detectSetup(directory: string, locks: 'frozen' | 'updated' = 'frozen'): Promise<string | null> {
   const names = new Set(await readdir(directory).catch(() => [] as string[]));
   const folder: SetupFolder = {
     names,
     read: (name) => readFile(join(directory, name), 'utf8').catch(() => ''),
+    updatesLocks: locks === 'updated',
   };
   const commands: string[] = [];
   for (const detect of [nodeSetup, pythonSetup, goSetup, rustSetup]) {

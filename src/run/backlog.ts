@@ -4,7 +4,11 @@ import type { Replaced } from '../core/plan.ts';
 import type { Issue, IssueSource } from '../source/port.ts';
 
 const READ_AT_ONCE = 32;
-const UNREADABLE: ReadonlySet<ErrorCode | null> = new Set(['issue-unreadable', 'brief-unreadable'] as const);
+const UNREADABLE: ReadonlySet<ErrorCode | null> = new Set([
+  'issue-unreadable',
+  'brief-unreadable',
+  'lld-unreadable',
+] as const);
 
 /** An item as the backlog sees it. An unreadable one is not passed over: it fails with its reason. */
 export interface BacklogItem {

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { AgentosError, systemCode } from '../core/errors.ts';
 import { bodyHash, readFrontMatter, writeFrontMatter } from '../documents/lld/front-matter.ts';
 import { isLld } from '../documents/lld/is-lld.ts';
 import { normaliseText } from '../documents/markdown.ts';
@@ -39,8 +40,13 @@ export interface LldFile {
   body: string;
 }
 
+/** Null where there is none. One that can't be read is an error: taken for absent, it would be replaced. */
 export async function readLldFile(path: string): Promise<LldFile | null> {
-  const text = await readFile(path, 'utf8').catch(() => null);
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    const reason = systemCode(error) ?? String(error);
+    if (reason === 'ENOENT' || reason === 'ENOTDIR') return null;
+    throw new AgentosError({ code: 'lld-unreadable', path, reason }, { cause: error });
+  });
   if (text === null) return null;
   const { fields, body } = readFrontMatter(normaliseText(text));
   const field = (name: string): string | null => (typeof fields[name] === 'string' ? fields[name] : null);

@@ -43,7 +43,7 @@ const ORDER: readonly GateName[] = ['tests', 'red', 'frozen', 'green', 'coverage
  * problems go to the writer; under `verify` only green decides, and the others are reported; `off` checks nothing.
  */
 export function createGates(context: ImplementContext, proofs: Proofs): Gates {
-  const { lld, suite, worktree, baseTree, emit } = context;
+  const { lld, suite, worktree, baseTree, emit, portable } = context;
   const { policy } = context.config.implement;
   const { runs, baseline, guards } = proofs;
   const seen = new Map<GateName, GateEvidence>();
@@ -51,7 +51,9 @@ export function createGates(context: ImplementContext, proofs: Proofs): Gates {
   let redKeys: ReadonlySet<string> = new Set();
   let proven: Proven = { scenarios: [], frozen: [], coverage: { target: null, files: null } };
 
-  const show = (evidence: GateEvidence, round: number): GateEvidence => {
+  const show = (found: GateEvidence, round: number): GateEvidence => {
+    const details = found.details.map(portable);
+    const evidence = { ...found, details, problems: found.problems.map(portable) };
     seen.set(evidence.gate, evidence);
     emit({ type: 'gate-checked', round, ...evidence });
     return evidence;
@@ -148,7 +150,7 @@ export function createGates(context: ImplementContext, proofs: Proofs): Gates {
         return judgement(tree, [none]);
       }
       const name = step.replace(/^code-/, '');
-      const run = await runs.after({ step: `green-${name}`, tree, coverage: true, isFollowed: true });
+      const run = await runs.after({ step: `green-${name}`, tree, coverage: true, installs: true, isFollowed: true });
       const fresh = newTests(run, baseline, written(frozen));
       const tests = run.cases.filter((test) => fresh.includes(test) || redKeys.has(testKey(test)));
       const green = show(greenGate({ run, tests, baseline, scenarios: lld.scenarios, deleted }), round);

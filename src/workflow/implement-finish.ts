@@ -5,6 +5,7 @@ import type { ReviewedCode } from './code-review.ts';
 import type { Gates } from './gates.ts';
 import type { ImplementContext } from './implement-item.ts';
 import type { ItemResult } from './item.ts';
+import { portableSpec } from './portable-text.ts';
 import type { Guards } from './red.ts';
 
 /** An implementation that was approved. */
@@ -41,7 +42,7 @@ export async function finishImplementation(context: ImplementContext, finished: 
   const report = paths.report(id);
   const beside = paths.reportedLld(id);
   const complete = await worktree.withFiles(review.tree, {
-    [report]: mask(await reportOf(context, finished, codeCommit)),
+    [report]: mask(context.portable(await reportOf(context, finished, codeCommit))),
     // Removes one that an earlier design of the item may have left there.
     [beside]: design === beside ? lldText : null,
   });
@@ -57,6 +58,7 @@ export async function finishImplementation(context: ImplementContext, finished: 
 async function reportOf(context: ImplementContext, finished: Finished, codeCommit: string): Promise<string> {
   const { id, title, hash: lldHash, worktree, base, baseTree, lld, suite, writer, provider, spending } = context;
   const { testsCommit, design, gates, guards, review } = finished;
+  const spec = (text: string): string => portableSpec(context.paths.repository, text);
   const lines = await worktree.lines(baseTree, review.tree);
   const planned = new Set(lld.files.map(({ path }) => path));
   const changes = (await worktree.changes(baseTree, review.tree)).map(
@@ -78,8 +80,8 @@ async function reportOf(context: ImplementContext, finished: Finished, codeCommi
     baseCommit: base,
     testsCommit,
     codeCommit,
-    implementer: writer.spec,
-    reviewer: provider('reviewer').spec,
+    implementer: spec(writer.spec),
+    reviewer: spec(provider('reviewer').spec),
     policy: context.config.implement.policy,
     changes,
     gates: gates.evidence(),
@@ -96,6 +98,6 @@ async function reportOf(context: ImplementContext, finished: Finished, codeCommi
       ...guards.found(),
       ...review.decisions.map(describeDecision),
     ],
-    spending: spending.all(),
+    spending: spending.all().map((one) => ({ ...one, model: spec(one.model) })),
   });
 }

@@ -6,6 +6,7 @@ import type { Worktree } from '../git/worktree/worktree.ts';
 import type { TestSuite } from '../testing/port.ts';
 import type { CheckoutGuard } from './checkout-guard.ts';
 import type { ItemContext } from './item.ts';
+import type { SetUp } from './set-up.ts';
 
 /** What the worker brings for an implementation, besides what it brings for every item. */
 export interface ImplementParts {
@@ -30,6 +31,9 @@ export interface ImplementContext extends ItemContext, ImplementParts {
   base: string;
   baseTree: string;
   worktree: Worktree;
+  setUp: SetUp;
   suite: TestSuite;
   checkout: CheckoutGuard;
+  /** Text for the branch: paths in worktree and checkout become relative to the repository. */
+  portable: (text: string) => string;
 }

@@ -18,6 +18,7 @@ import { finishImplementation } from './implement-finish.ts';
 import type { ImplementContext, ImplementParts } from './implement-item.ts';
 import { prepareWorktree } from './implement-worktree.ts';
 import type { ItemContext, ItemResult } from './item.ts';
+import { createPortableText } from './portable-text.ts';
 import { createGuards } from './red.ts';
 import { createTestRuns, type TestRuns } from './test-runs.ts';
 import { createWriterCalls } from './writing.ts';
@@ -74,12 +75,14 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
 
 async function openImplementation(item: ItemContext, parts: ImplementParts): Promise<ImplementContext> {
   const base = await beginImplementation(item, parts);
-  const worktree = await prepareWorktree(item, parts, base);
+  const { worktree, setUp } = await prepareWorktree(item, parts, base);
   const { directory } = worktree;
   const suite = await parts.openSuite(await testsFor(folderFiles(directory), parts, directory));
   const baseTree = await worktree.treeOf(base);
   const checkout = guardCheckout(item, parts, directory);
-  return { ...item, ...parts, lld: readLld(parts.lldText), base, baseTree, worktree, suite, checkout };
+  const portable = await createPortableText(item.paths.repository, directory);
+  const lld = readLld(parts.lldText);
+  return { ...item, ...parts, lld, base, baseTree, worktree, setUp, suite, checkout, portable };
 }
 
 function guardCheckout({ paths, id, emit }: ItemContext, { git }: ImplementParts, worktree: string): CheckoutGuard {

@@ -34,6 +34,11 @@ function play(file: string, outcomes: TestOutcome[]): Played {
   const runs = createTestRuns({
     suite: { runner: 'node', command: 'x', isTestFile: () => true, run },
     worktree: worktree as Worktree,
+    setUp: {
+      first: async () => false,
+      ensure: async () => undefined,
+      afterWriting: async (_, tree) => ({ tree, problem: null }),
+    },
     baseTree: 'base',
     ...testItem({ journal }),
     checkout: { checked: (step) => step(), before: (work) => work(), check: async () => undefined },

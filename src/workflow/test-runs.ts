@@ -5,7 +5,7 @@ import type { ImplementContext } from './implement-item.ts';
 
 export type TestRunsContext = Pick<
   ImplementContext,
-  'suite' | 'worktree' | 'baseTree' | 'step' | 'emit' | 'signal' | 'checkout'
+  'suite' | 'worktree' | 'setUp' | 'baseTree' | 'step' | 'emit' | 'signal' | 'checkout'
 >;
 
 export interface RunTests {
@@ -15,6 +15,8 @@ export interface RunTests {
   tree: string;
   files?: readonly string[];
   coverage?: boolean;
+  /** Install what the state needs, where that is not installed. Without it the tests run with what is. */
+  installs?: boolean;
   /** Another check of the checkout follows soon, and covers this run. */
   isFollowed?: boolean;
 }
@@ -44,7 +46,7 @@ const MOST_MESSAGE = 4_000;
  * only as long as a new run has no report either.
  */
 export function createTestRuns(context: TestRunsContext): TestRuns {
-  const { suite, worktree, baseTree, step: durable, emit, signal, checkout } = context;
+  const { suite, worktree, setUp, baseTree, step: durable, emit, signal, checkout } = context;
 
   const runOnce = async (step: string, run: () => Promise<TestRun>): Promise<TestRun> => {
     const found = await run();
@@ -76,11 +78,12 @@ export function createTestRuns(context: TestRunsContext): TestRuns {
     },
 
     async after(asked) {
-      const { step, tree, files, coverage, isFollowed = false } = asked;
+      const { step, tree, files, coverage, installs = false, isFollowed = false } = asked;
       const inputs = inputsOf(asked);
       const runIn = async (state: string, name: string, wish: Pick<RunTests, 'files' | 'coverage'>) => {
         await worktree.restore(state);
         const dropped = await worktree.dropIgnored();
+        if (installs && state === tree) await setUp.ensure(tree);
         const runSuite = (): Promise<TestRun> => suite.run({ ...wish, signal });
         const found = await runOnce(name, () => checkout.before(runSuite));
         return { ...stored(found), dropped };

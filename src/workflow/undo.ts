@@ -1,4 +1,5 @@
 import { join, posix } from 'node:path';
+import { shownPath } from '../core/paths.ts';
 import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
 import { writeFileAtomic } from '../process/atomic-file.ts';
 import type { ImplementContext } from './implement-item.ts';
@@ -22,7 +23,7 @@ export async function undo(
   // Secrets are ASCII; read as one byte a character, what is not UTF-8 stays as it is.
   const text = (await worktree.patch(kept, tree)).toString('latin1');
   await writeFileAtomic(patch, Buffer.from(mask(text), 'latin1'));
-  emit({ type: 'changes-undone', step, paths, why, patch });
+  emit({ type: 'changes-undone', step, paths, why, patch: shownPath(context.paths.repository, patch) });
   return kept;
 }
 

@@ -54,19 +54,26 @@ export function createWriterCalls(context: ImplementContext): WriterCalls {
   const call = async (step: string, phase: WritingPhase, tree: string, task: string): Promise<string> => {
     const value = await callWriter(context, { step, phase, tree, task });
     spending.add('implementer', writer.spec, value);
-    authors[phase].add(mask(value.answered ?? writer.spec));
+    authors[phase].add(mask(value.answered ?? context.portable(writer.spec)));
     return value.tree;
   };
   return {
     authors,
     async write({ phase, name, start, task, judge }) {
+      const judged = async (written: string, step: string, round: number): Promise<Judgement> => {
+        if (phase === 'tests') return judge(written, step, round);
+        const { tree: installed, problem } = await context.setUp.afterWriting(tree, written, step);
+        return problem === null
+          ? judge(installed, step, round)
+          : { tree: installed, problems: [problem], gate: 'set-up' };
+      };
       let tree = start;
       let failures: readonly string[] = [];
       let calls = 0;
       for (let round = 1; ; round++) {
         const step = `${name}-${round}`;
         const written = await call(step, phase, tree, task(failures, round));
-        const judgement = await judge(written, step, round);
+        const judgement = await judged(written, step, round);
         if (judgement.problems.length === 0) return judgement.tree;
         tree = judgement.tree;
         failures = judgement.problems;

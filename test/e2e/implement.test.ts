@@ -84,6 +84,9 @@ test('an approved LLD becomes a branch: tests, code and report as commits of the
   const report = repository.git('show', `${BRANCH}:docs/reports/42.md`);
   for (const gate of ['tests', 'red', 'frozen', 'green', 'reverse']) expect(report).toContain(`| ${gate} | holds |`);
   expect(report).toContain('status: implemented');
+  expect(report).toContain("Cannot find module 'src/item-42.js' imported from test/item-42.test.js");
+  // Of the machine that it was made on nothing is named: neither the repository nor the folder around it.
+  expect(report).not.toContain(join(repository.root, '..'));
   expect(await repository.list('.agentos/worktrees')).toEqual([]);
   expect(await repository.list('.agentos/checkpoints')).toEqual([]);
   expect(await readdir(repository.home)).toEqual([]);
@@ -161,13 +164,40 @@ test('a missing test is written when it is asked for, and a wrong first code is 
   expect(code).toBe(0);
 });
 
-test('code that comes with the tests is set aside, kept as a patch, and written again when it is its turn', async () => {
+test('code that comes with the tests is set aside, kept as a whole patch, and written again when it is its turn', async () => {
   const repository = await designedRepository(['42']);
-  const { code, stdout } = await implement(repository, { tests: 'with-code' });
+  const { code, stdout } = await implement(repository, { tests: 'with-code', code: 'large' });
   expect(code).toBe(0);
-  expect(stdout).toContain('undone, only tests are written in this step: src/item-42.js');
-  const patch = await readFile(join(repository.root, '.agentos/undone/implement-42/tests-1.patch'), 'utf8');
-  expect(patch).toContain('+export function item42');
+  const undone = 'src/item-42.js, src/logo.bin, src/table.js';
+  const patch = '.agentos/undone/implement-42/tests-1.patch';
+  expect(stdout).toContain(`undone, only tests are written in this step: ${undone} (kept as ${patch})`);
+  repository.git('apply', patch);
+  expect(await repository.read('src/item-42.js')).toContain('export function item42');
+  expect((await repository.read('src/table.js')).split('\n')).toHaveLength(60_001);
+  const binary = await readFile(join(repository.root, 'src/logo.bin'));
+  expect([binary.length, binary[2_999]]).toEqual([3_000, (2_999 * 7) % 256]);
+  const report = repository.git('show', `${BRANCH}:docs/reports/42.md`);
+  expect(report).toContain('| `src/a-table.js` | added | code | +60000 | -0 |');
+  expect(report).toContain('| `src/item-42.js` | added | code | +4 | -0 |');
+});
+
+test('a dependency that the code adds is installed before its tests run, and the lock file follows', async () => {
+  const repository = await designedRepository([]);
+  await repository.write('.gitignore', 'node_modules/\n');
+  const lock = { name: 'sample', lockfileVersion: 3, requires: true, packages: { '': { name: 'sample' } } };
+  await repository.write('package-lock.json', `${JSON.stringify(lock, null, 2)}\n`);
+  repository.git('add', '--all');
+  repository.git('commit', '--quiet', '-m', 'Lock');
+  await approve(repository, '42', lldFor('42'));
+  const { code, stdout } = await implement(repository, { code: 'adds-dependency' });
+  expect(stdout).toContain('set-up: npm ci');
+  expect(stdout).toContain('set-up: npm install');
+  expect(code).toBe(0);
+  expect(repository.git('show', `${BRANCH}:package.json`)).toContain('"plus": "file:vendor/plus"');
+  expect(repository.git('show', `${BRANCH}:package-lock.json`)).toContain('"node_modules/plus"');
+  expect((await itemOf(repository)).steps.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['set-up', 'code-1', 'code-1-set-up', 'code-2', 'code-2-set-up', 'green-2']),
+  );
 });
 
 test('tests that are changed while the code is written are put back, and it is reported', async () => {

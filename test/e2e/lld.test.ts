@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readlinkSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ISSUE, lldFor, review, roundOf, script, vendorEnv } from '../support/models.ts';
@@ -266,6 +266,19 @@ test('an LLD that a person edited after approval is reviewed as it is, not draft
   expect((await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], env)).code).toBe(0);
   expect(vendor.calls.map((call) => call.vendor)).toEqual(['anthropic', 'google', 'google']);
   expect(await repository.read('docs/lld/LLD-42.md')).toContain('no state, and tiny.');
+});
+
+test('an LLD that can’t be read fails its item: it is neither drafted nor replaced', async () => {
+  const vendor = await vendorWith({ script: script() });
+  const repository = await testRepository({ 42: ISSUE });
+  const path = join(repository.root, 'docs/lld/LLD-42.md');
+  mkdirSync(join(path, '..'), { recursive: true });
+  symlinkSync('LLD-42.md', path);
+  const { code, stdout } = await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
+  expect(stdout).toContain("LLD-42.md can't be read");
+  expect(code).toBe(1);
+  expect(vendor.calls).toEqual([]);
+  expect(readlinkSync(path)).toBe('LLD-42.md');
 });
 
 test('openai and openai-compatible models work through their own wire formats', async () => {

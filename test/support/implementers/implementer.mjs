@@ -43,6 +43,8 @@ const CODE = `export function item${id}(value) {
   return value + ${id};
 }
 `;
+const BINARY = Buffer.from(Array.from({ length: 3_000 }, (_, at) => (at * 7) % 256));
+const TABLE = Array.from({ length: 60_000 }, (_, at) => `// line ${at}\n`).join('');
 const testFile = `test/item-${id}.test.js`;
 const codeFile = `src/item-${id}.js`;
 
@@ -52,6 +54,8 @@ const BEHAVIOURS = {
     'with-code': () => {
       write(testFile, TESTS);
       write(codeFile, CODE);
+      write('src/logo.bin', BINARY);
+      write('src/table.js', TABLE);
     },
     'one-missing': () => write(testFile, again ? TESTS : TESTS.replace('020 ', '')),
     'always-one-missing': () => write(testFile, TESTS.replace('020 ', '')),
@@ -73,6 +77,23 @@ const BEHAVIOURS = {
     well: () => write(codeFile, CODE),
     'wrong-first': () => write(codeFile, again ? CODE : CODE.replace('+', '-')),
     wrong: () => write(codeFile, CODE.replace('+', '-')),
+    // More than a diff for reading shows.
+    large: () => {
+      write('src/a-table.js', TABLE);
+      write(codeFile, CODE);
+    },
+    // A package that the first set-up did not install; at first one that no set-up can.
+    'adds-dependency': () => {
+      write(
+        'vendor/plus/package.json',
+        '{ "name": "plus", "version": "1.0.0", "type": "module", "main": "index.js" }\n',
+      );
+      write('vendor/plus/index.js', 'export const plus = (a, b) => a + b;\n');
+      write(codeFile, `import { plus } from 'plus';\n${CODE.replace(/value \+ (\d+)/, 'plus(value, $1)')}`);
+      const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
+      const dependencies = { plus: again ? 'file:vendor/plus' : 'not a version' };
+      write('package.json', `${JSON.stringify({ ...manifest, dependencies }, null, 2)}\n`);
+    },
     nothing: () => process.stdout.write('All done, everything passes.\n'),
     'edits-tests': () => {
       write(codeFile, CODE);
