@@ -88,6 +88,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
     { code: 'lld-not-approved', id: '1', path: text, why: 'status' },
     { code: 'lld-not-approved', id: '1', path: text, why: 'issue-changed' },
   ],
+  'lld-unreadable': [{ code: 'lld-unreadable', path: text, reason: text }],
   'lld-outdated': [{ code: 'lld-outdated', id: '1', findings: [text] }],
   'git-identity-missing': [{ code: 'git-identity-missing', detail: text }],
   'worktree-unusable': [{ code: 'worktree-unusable', path: text, reason: text }],

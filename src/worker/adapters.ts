@@ -1,7 +1,7 @@
 import { systemClock } from '../core/clock.ts';
 import type { Config } from '../core/config.ts';
-import { createFingerprintMask, type Fingerprint } from '../core/mask.ts';
 import { type VendorName, withoutSecrets } from '../core/keys.ts';
+import { createFingerprintMask, type Fingerprint } from '../core/mask.ts';
 import { parseModelSpec } from '../core/model-spec.ts';
 import type { Usage } from '../core/money.ts';
 import { type Paths, pathsOf, type WorkflowName, workDirectory } from '../core/paths.ts';
@@ -11,9 +11,7 @@ import { createGit, type Git } from '../git/git.ts';
 import { type BaseCommit, headCommit, openCommit } from '../git/repository.ts';
 import type { CallLimits } from '../models/call-bounds.ts';
 import { createProvider } from '../models/create.ts';
-import { masked } from '../models/masked.ts';
 import type { Provider } from '../models/port.ts';
-import { createOfflineProvider } from '../offline/tour.ts';
 import { userId } from '../process/work-folder.ts';
 import { repositoryContext } from '../prompts/context/context.ts';
 import { loadPrompts } from '../prompts/overrides.ts';
@@ -55,7 +53,7 @@ export interface Adapters {
 }
 
 export function createAdapters(context: TaskContext): Adapters {
-  // Parent and worker are one build, and the parent typed it: see `run/item-input.ts`.
+  // Parent and worker are one build, and the parent typed it: see `run/pipeline.ts`.
   const input = context.input as ItemInput;
   const { config } = input;
   const paths = pathsOf(input.repository, input.base, workDirectory(input.base, userId()));
@@ -81,7 +79,7 @@ export function createAdapters(context: TaskContext): Adapters {
       env,
       onLine: (line) => context.emit({ type: 'output-line', stream: 'stderr', line }),
       onGroup: context.group,
-      offline: createOfflineProvider,
+      offline: offlineProvider,
     });
     const wrapped = tracedProvider(masked(created, mask), costOf);
     providers.set(role, wrapped);
@@ -117,6 +115,26 @@ export function createAdapters(context: TaskContext): Adapters {
         mask,
       });
     },
+  };
+}
+
+/** A vendor that echoes a key must not get it into a checkpoint or a document, so that replies are masked at once. */
+function masked(provider: Provider, mask: (text: string) => string): Provider {
+  return {
+    ...provider,
+    async complete(request) {
+      const reply = await provider.complete(request);
+      return { ...reply, text: mask(reply.text), answered: reply.answered === null ? null : mask(reply.answered) };
+    },
+  };
+}
+
+/** The recorded tour, loaded only where it is played. */
+function offlineProvider(): Provider {
+  return {
+    spec: 'offline',
+    isModel: false,
+    complete: async (request) => (await import('../offline/tour.ts')).createOfflineProvider().complete(request),
   };
 }
 

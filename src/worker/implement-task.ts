@@ -1,18 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createWriter } from '../agent/create.ts';
-import { boundedLines } from '../core/lines.ts';
+import type { Writer } from '../agent/port.ts';
 import { parseItemId } from '../core/ids.ts';
+import { boundedLines } from '../core/lines.ts';
 import { parseWriterSpec } from '../core/model-spec.ts';
 import { designFacts } from '../documents/lld/design-facts.ts';
 import { bodyHash, readFrontMatter } from '../documents/lld/front-matter.ts';
 import { itemEnvironment } from '../git/item-environment.ts';
 import { removeFolder } from '../git/worktree/folder.ts';
 import { requireIdentity } from '../git/worktree/worktree.ts';
-import { createOfflineWriter } from '../offline/writer.ts';
 import { prepareWorkFolder } from '../process/work-folder.ts';
-import { tracedTests } from '../telemetry/traced.ts';
-import { tracedWriter } from '../telemetry/traced.ts';
+import { tracedTests, tracedWriter } from '../telemetry/traced.ts';
 import { detectTests } from '../testing/detect.ts';
 import { noSuite } from '../testing/no-suite.ts';
 import { runImplement } from '../workflow/implement.ts';
@@ -56,7 +55,7 @@ export const implementTask: Task = async (context) => {
     onGroup: context.group,
     tagVariable: CALL_TAG,
     mask,
-    offline: createOfflineWriter,
+    offline: offlineWriter,
   });
   const result = await runImplement(item, {
     lldText,
@@ -86,3 +85,13 @@ export const implementTask: Task = async (context) => {
   if (result.status === 'succeeded') await removeFolder(home).catch(() => undefined);
   return result;
 };
+
+/** The recorded tour, loaded only where it is played. */
+function offlineWriter(): Writer {
+  return {
+    spec: 'offline',
+    isModel: false,
+    writesByItself: false,
+    write: async (request) => (await import('../offline/writer.ts')).createOfflineWriter().write(request),
+  };
+}

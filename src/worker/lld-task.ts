@@ -1,6 +1,5 @@
 import { codeOf } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
-import { isRecordedIssue } from '../offline/tour.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import { shownIssue } from '../source/port.ts';
 import { leaveTemplate, noModelReason } from '../workflow/document.ts';
@@ -18,6 +17,7 @@ export const lldTask: Task = async (context) => {
   if (drafted && reviewed) return runLld(item, repository, issue);
 
   const folder = paths.lineage(issue.id);
+  const { isRecordedIssue } = await import('../offline/tour.ts');
   const isTour = !drafted && !reviewed && isRecordedIssue(shownIssue(issue));
   if (!isTour) {
     return leaveTemplate(item, { input: issue, template: item.prompts.fill('lld-template'), folder });

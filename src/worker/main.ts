@@ -22,10 +22,10 @@ import {
 import type { Task, TaskContext } from './task.ts';
 
 /*
- * The child's composition root: one item at a time, told by the parent over IPC.
+ * The child's composition root: runs one item at a time, as the parent asks over IPC.
  *
  *   starting → ready → running → ready (the item ended; the parent may send the next one)
- *   any      → gone    the parent disconnects or dies, or an error nobody caught
+ *   any      → gone    the parent disconnects or dies, or an uncaught error
  *
  * What it needs for an item is loaded while it waits for one, so that a warm worker starts within milliseconds.
  */
@@ -137,7 +137,7 @@ async function runItem(item: ItemStart): Promise<void> {
         group: (leader, ended) => post({ type: 'group', leader, ended }),
       };
       const result = await inTrace(item, () => task(context));
-      // Whatever waits for a decision has stored its question: without a step there is nothing to resume.
+      // An item that waits for a decision has stored its question; without a step there is nothing to resume.
       if (result.status !== 'discuss' || journal.steps().length === 0) removeJournal(journal);
       outcome = { result };
     } finally {
@@ -206,7 +206,7 @@ process.on('disconnect', () => {
   }
 });
 
-// An error that nobody caught leaves unknown state behind: the parent is told why, and this process is not used again.
+// An uncaught error leaves unknown state behind: report it to the parent, and end this process.
 const onFatal = (error: unknown): void => {
   const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const record: ErrorRecord = {

@@ -23,16 +23,16 @@ export interface WorkerExit {
 export interface WorkerProcess {
   readonly pid: number | undefined;
   readonly tag: string;
-  /** It has said its first word: from here on silence means something. */
+  /** It has sent its first message: from here on silence counts as idling. */
   isReady: boolean;
   readonly stdout: Readable;
   readonly stderr: Readable;
   send(message: ToWorker): void;
-  /** One listener at a time: whoever has the worker. */
+  /** One listener at a time: the current item's. */
   onMessage: ((message: FromWorker) => void) | null;
   /** Resolves when the process is gone and its streams are closed. */
   readonly gone: Promise<WorkerExit>;
-  /** The same for whoever has the worker: a promise would keep what every one of its items left waiting. */
+  /** The same for the current item; callbacks on the promise would keep every earlier item in memory. */
   onGone: ((exit: WorkerExit) => void) | null;
   signal(signal: NodeJS.Signals): void;
 }

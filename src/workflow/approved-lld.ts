@@ -70,7 +70,7 @@ export function isApprovedForAnother(lld: LldFile, issue: Issue): boolean {
 
 /**
  * A person's own version: written by hand, or edited after its approval. It becomes the draft that is checked and
- * reviewed, so that nobody's work is overwritten. An untouched LLD for an older text of the issue is ours to replace.
+ * reviewed, so that no person's work is overwritten. An untouched LLD for an older text of the issue may be replaced.
  */
 export function editedLld(lld: LldFile, issue: Issue): string | null {
   if (lld.untouched && !isHashOf(lld.issueHash, issue)) return null;

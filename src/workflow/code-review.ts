@@ -51,7 +51,7 @@ export async function reviewCode(
         const failures =
           found.length > 0 ? found : ['The reviewer asks for a change without listing a finding: see the review.'];
         tree = await revise({ start: tree, name: `revise-${round}`, review, failures });
-        return { ok: true, text: await worktree.diff(baseTree, tree) };
+        return { ok: true, text: await worktree.diff(baseTree, tree), ledger };
       },
     },
     { emit, maxRounds, decide },

@@ -18,11 +18,11 @@ export interface OpenPoint {
   review: string;
   /** Why it can't be approved as it stands; null: it can. */
   obstacle: string | null;
-  /** What the text and its reviewer ask and nobody has answered: an approval has to. */
+  /** Unanswered questions of the text and its reviewer: an approval has to answer them. */
   openQuestions: string[];
 }
 
-/** Null while nobody has decided. */
+/** Null: not decided yet. */
 export type AskPerson = (point: OpenPoint) => Promise<Decision | null>;
 
 /** What a person is asked, as the journal keeps it until there is an answer. */
@@ -65,7 +65,7 @@ export interface Decider {
 }
 
 /** Leaves the step open until `agentos decide` settles it. */
-const undecided = new Error('nobody has decided');
+const undecided = new Error('not decided yet');
 
 /**
  * Asks a person, durably. Each question is two steps: `question-1` stores what is asked, and `decision-1` is started and

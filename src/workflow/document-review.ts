@@ -84,10 +84,11 @@ async function revise(
   const named = openFindings(ledger).length === 0 ? null : ledger.findings.map((finding) => finding.text);
   const reply = await questions.revise(draft, text, ledger, round);
   const first = reviseDraft(draft, reply, { named, form });
-  if (first.ok) return first;
+  if (first.ok) return { ...first, ledger };
   emit({ type: 'reply-rejected', step: `revise-${round}`, reason: first.reason });
   const again = await questions.revise(draft, text, ledger, round, { reply, reason: first.reason });
   const second = reviseDraft(draft, again, { named, form });
-  if (!second.ok) emit({ type: 'reply-rejected', step: `revise-${round}-again`, reason: second.reason });
+  if (second.ok) return { ...second, ledger };
+  emit({ type: 'reply-rejected', step: `revise-${round}-again`, reason: second.reason });
   return second;
 }

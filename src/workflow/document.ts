@@ -129,7 +129,7 @@ async function begin<More>(
   return value;
 }
 
-/** Why nobody can approve an item that no model worked on. */
+/** Why an item that no model worked on can't be approved. */
 export function noModelReason(workflow: WorkflowName, id: string): string {
   return `no model has seen it; run agentos ${workflow} ${id} with a model`;
 }

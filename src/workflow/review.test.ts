@@ -67,11 +67,11 @@ async function play(
         }
         return nextReview();
       },
-      revise: async (_diff, text) => {
+      revise: async (_diff, text, ledger) => {
         reviseReviews.push(text);
         calls.revise += 1;
         revised += 1;
-        return { ok: true, text: diffs[revised % diffs.length] ?? '' };
+        return { ok: true, text: diffs[revised % diffs.length] ?? '', ledger };
       },
       onReview: async (text, round) => void reviews.push({ text, round }),
     },

@@ -51,7 +51,8 @@ export interface ReviewAgain {
   problems: string[];
 }
 
-export type Revised = { ok: true; text: string } | { ok: false; reason: string };
+/** `ledger`: with what the revision's author says of the findings. */
+export type Revised = { ok: true; text: string; ledger: Ledger } | { ok: false; reason: string };
 
 type ReviewEnding = { verdict: 'APPROVED' } | { verdict: 'DISCUSS'; reason: string };
 export type LoopEnding = ReviewEnding | { verdict: 'DROPPED'; decision: Decision };
@@ -79,7 +80,7 @@ export interface LoopOptions extends Pick<ItemContext, 'emit' | 'maxRounds'> {
  *               APPROVED, no open question → APPROVED;  DISCUSS → asking
  *               REVISE: the same finding twice on an unchanged text, or the last round → asking; else revising
  *   revising  – not acceptable → asking; else checking. Code whose gates fail rejects the loop
- *   asking    – nobody has decided → DISCUSS;  a person approves → APPROVED, unless the checks fail;  drops → DROPPED
+ *   asking    – not decided yet → DISCUSS;  a person approves → APPROVED, unless the checks fail;  drops → DROPPED
  *               a person asks for a change → revising, with as many further rounds as there were in the beginning
  */
 export async function reviewLoop<Checked extends CheckedText>(
@@ -129,7 +130,7 @@ export async function reviewLoop<Checked extends CheckedText>(
       if (revised.ok) {
         // A draft that failed the checks was never shown to the reviewer.
         if (obstacle === null) previous = reviewed;
-        text = revised.text;
+        ({ text, ledger } = revised);
         break;
       }
       ending = { verdict: 'DISCUSS', reason: `the revision was not acceptable: ${revised.reason}` };

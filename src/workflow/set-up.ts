@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { boundedLines } from '../core/lines.ts';
 import { toErrorRecord } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
+import { boundedLines } from '../core/lines.ts';
 import { wordingOf } from '../core/wording.ts';
 import { copyIgnored } from '../git/copy-ignored.ts';
 import type { Worktree } from '../git/worktree/worktree.ts';

@@ -1,7 +1,7 @@
 import type { WriteReply, WritingPhase } from '../agent/port.ts';
-import { boundedLines } from '../core/lines.ts';
 import { AgentosError } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
+import { boundedLines } from '../core/lines.ts';
 import type { Usage } from '../core/money.ts';
 import type { StepContext } from '../journal/port.ts';
 import type { ImplementContext } from './implement-item.ts';
