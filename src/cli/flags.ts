@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { ConfigFlags } from '../core/config.ts';
+import { type ConfigFlags, DESIGN_SIZES } from '../core/config.ts';
 import { durationFlag, parseDuration } from '../core/duration.ts';
 
 /** A flag that overrides a setting of agentos.yaml for one run; a retry has to repeat it. */
@@ -63,6 +63,13 @@ export const BOUND_FLAGS: readonly ConfigFlag[] = [
     setting: 'maxCostPerItemUsd',
     parse: money,
   },
+  {
+    name: '--size',
+    argument: '<size>',
+    help: 'how much of the template a design fills: small, normal or large (default: the drafter chooses)',
+    setting: 'size',
+    parse: designSize,
+  },
 ];
 
 /** The flags that every batch command shares. */
@@ -119,6 +126,11 @@ function wholeNumber(least: number): (text: string) => number {
     }
     return value;
   };
+}
+
+function designSize(text: string): string {
+  if (DESIGN_SIZES.every((size) => size !== text)) throw new InvalidArgumentError('Write small, normal or large.');
+  return text;
 }
 
 function money(text: string): number {

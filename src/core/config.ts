@@ -2,12 +2,17 @@ import type { ConfigFile } from './config-schema.ts';
 import { parseDuration } from './duration.ts';
 import { ENDPOINT_VARIABLES, readKeys, VENDORS, type VendorKey, type VendorName } from './keys.ts';
 
+/** How much of the LLD's template a design fills. */
+export const DESIGN_SIZES = ['small', 'normal', 'large'] as const;
+export type DesignSize = (typeof DESIGN_SIZES)[number];
+
 /** What the command line may say; undefined where it says nothing. */
 export interface ConfigFlags {
   drafter?: string | undefined;
   reviewer?: string | undefined;
   implementer?: string | undefined;
   offline?: boolean | undefined;
+  size?: DesignSize | undefined;
   maxRounds?: number | undefined;
   maxRetries?: number | undefined;
   timeoutMs?: number | undefined;
@@ -46,6 +51,8 @@ export type Role = 'drafter' | 'reviewer' | 'implementer';
 export interface Config {
   models: Record<Role, string>;
   bounds: Bounds;
+  /** Null: the drafter chooses. */
+  size: DesignSize | null;
   keys: VendorKey[];
   keyVariables: Partial<Record<VendorName, readonly string[] | undefined>>;
   endpoints: Partial<Record<VendorName, string>>;
@@ -135,6 +142,7 @@ export function resolveConfig(
       maxCostPerItemUsd: chosenPerItemUsd ?? DEFAULTS.maxCostPerItemUsd,
       hasChosenCostLimit: maxCostUsd !== null || chosenPerItemUsd !== null,
     },
+    size: flags.size ?? null,
     keys: readKeys(env, named),
     keyVariables: named,
     endpoints,

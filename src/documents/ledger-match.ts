@@ -6,9 +6,12 @@ const STOP_WORDS = new Set(
     ' ',
   ),
 );
-/** Shares of common words above which two findings are the same one; higher where tier or area differ. */
+/** Shares of common words above which two findings are the same one; lower where they are about the same thing. */
+const SAME_SUBJECT = { lead: 0.4, body: 0.2 };
 const SAME_PLACE = { lead: 0.6, body: 0.35 };
 const OTHER_PLACE = { lead: 0.75, body: 0.55 };
+/** A title alone is no match: every round may have its "Requirement Coverage". */
+const LEAST_BODY = 0.2;
 const ENOUGH_COMMON_WORDS = 3;
 
 /** A finding that has its id. */
@@ -17,7 +20,7 @@ type Entry = Finding & { id: string };
 interface Words {
   lead: Set<string>;
   body: Set<string>;
-  /** The requirements and scenarios that it is about: "Requirement 3 is untested" is not "Requirement 4 is untested". */
+  /** What it is about: requirements, scenarios, sections, paths. "Requirement 3 is untested" is not "Requirement 4 …". */
   subjects: Set<string>;
 }
 
@@ -65,14 +68,27 @@ function isSamePlace(entry: Entry, finding: Finding): boolean {
 }
 
 function likeness(a: Words, b: Words, samePlace: boolean): number | null {
-  const threshold = samePlace ? SAME_PLACE : OTHER_PLACE;
+  const shared = commonWords(a.subjects, b.subjects);
+  const both = [...kindsOf(a)].filter((kind) => kindsOf(b).has(kind));
+  if (both.length > 0 && shared === 0) return null;
+  const threshold = shared > 0 ? SAME_SUBJECT : samePlace ? SAME_PLACE : OTHER_PLACE;
   const common = commonWords(a.body, b.body);
   const body = common / Math.max(1, Math.min(a.body.size, b.body.size));
   const lead = (2 * commonWords(a.lead, b.lead)) / Math.max(1, a.lead.size + b.lead.size);
-  if (a.subjects.size > 0 && b.subjects.size > 0 && commonWords(a.subjects, b.subjects) === 0) return null;
+  const besideLead = commonWords(without(a.body, a.lead), without(b.body, b.lead));
+  const saysMore = besideLead / Math.max(1, Math.min(a.body.size - a.lead.size, b.body.size - b.lead.size));
   const isContained = samePlace && body === 1 && common === ENOUGH_COMMON_WORDS - 1;
-  const isSame = lead >= threshold.lead || (body >= threshold.body && common >= ENOUGH_COMMON_WORDS) || isContained;
-  return isSame ? Math.max(lead, body) + (samePlace ? 1 : 0) : null;
+  const isTitled = lead >= threshold.lead && (shared > 0 || saysMore >= LEAST_BODY);
+  const isSame = isTitled || (body >= threshold.body && common >= ENOUGH_COMMON_WORDS) || isContained;
+  return isSame ? Math.max(lead, body) + (samePlace ? 1 : 0) + shared : null;
+}
+
+function kindsOf({ subjects }: Words): Set<string> {
+  return new Set([...subjects].map((subject) => subject.split(' ', 1)[0] ?? ''));
+}
+
+function without(words: Set<string>, left: Set<string>): Set<string> {
+  return new Set([...words].filter((word) => !left.has(word)));
 }
 
 function commonWords(a: Set<string>, b: Set<string>): number {
@@ -81,8 +97,18 @@ function commonWords(a: Set<string>, b: Set<string>): number {
 
 function wordsOf(text: string): Words {
   const lead = /^([^:.\n]{3,90})[:.\n]/.exec(text)?.[1] ?? '';
-  const named = [...text.matchAll(/\b(req(?:uirement)?|scenario)s?[\s#-]*0*(\d{1,4})\b/gi)];
-  const subjects = named.map(([, kind, number]) => `${kind?.slice(0, 3).toLowerCase()} ${number}`);
+  const numbered = [...text.matchAll(/\b(req(?:uirement)?|scenario|test)s?[\s#-]*0*(\d{1,4})\b/gi)].map(
+    ([, kind = '', number]) => `${/^r/i.test(kind) ? 'req' : 'scenario'} ${number}`,
+  );
+  const sections = [
+    ...text.matchAll(/(?:\bsections?\s+|§\s*)(\d{1,2}(?:\.\d{1,2})?)|(?<![\w.])(\d{1,2}\.\d{1,2})(?![\w.%])/gi),
+  ];
+  const paths = [...text.matchAll(/(?<![\w:/])((?:[\w.-]+\/)+[\w-]+\.\w+)/g)];
+  const subjects = [
+    ...numbered,
+    ...sections.map(([, named, bare]) => `section ${named ?? bare}`),
+    ...paths.map(([, path]) => `path ${path}`),
+  ];
   return { lead: wordSet(lead), body: new Set([...wordSet(text), ...subjects]), subjects: new Set(subjects) };
 }
 

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   dispute,
+  disputesIn,
   emptyLedger,
   formatLedger,
   formatReviewLog,
@@ -91,11 +92,15 @@ describe('recording a review', () => {
     expect(openFindings(second)).toEqual([]);
   });
 
-  test('what an approval remarks on is recorded and holds nothing back', () => {
+  test('what an approval lists in Tier 2 stays open in the log, in full', () => {
     const ledger = recordReview(emptyLedger, seed(4), { round: 1, draftChanged: true });
     expect(ledger.findings).toHaveLength(5);
-    expect(openFindings(ledger)).toEqual([]);
-    expect(new Set(ledger.findings.map(({ state }) => state))).toEqual(new Set(['withdrawn']));
+    expect(openFindings(ledger).map(({ tier }) => tier)).toEqual([2, 2, 2]);
+    expect(new Set(ledger.findings.map(({ state }) => state))).toEqual(new Set(['open']));
+    const log = formatReviewLog(ledger);
+    expect(log.match(/Open: approved with it, for the implementer to settle/g)).toHaveLength(3);
+    expect(log).toContain('achieving atomic writes without modifying that library will be impossible.');
+    expect(log.match(/Suggestion, logged/g)).toHaveLength(2);
   });
 
   test('DISCUSS settles nothing by silence, and a review without a verdict changes nothing', () => {
@@ -148,7 +153,22 @@ describe('disputes', () => {
     );
     expect(states(dropped).slice(0, 2)).toEqual(['F1 withdrawn', 'F2 open']);
     expect(dropped.findings[0]?.reason).toContain('the gateway bounds it');
-    expect(states(recordReview(disputed, review('REVISE', TWO), { round: 2, draftChanged: true }))[0]).toBe('F1 open');
+    const kept = recordReview(disputed, review('REVISE', TWO), { round: 2, draftChanged: true });
+    expect(states(kept)[0]).toBe('F1 open');
+    expect(formatLedger(kept)).toContain('open (disputed before: the gateway bounds it)');
+    const settled = recordReview(kept, review('APPROVED', '## Tier 1\nNone.'), { round: 3, draftChanged: true });
+    expect(formatReviewLog(settled)).toContain('settled in round 3; the drafter disputed it: the gateway bounds it');
+  });
+
+  test.each([
+    ['F1 disputed: the gateway bounds it', [{ id: 'F1', reason: 'the gateway bounds it' }]],
+    ['- **F2** is disputed – out of scope.', [{ id: 'F2', reason: 'out of scope.' }]],
+    ['Dispute F3: see section 8', [{ id: 'F3', reason: 'see section 8' }]],
+    ['| F4 (round 1): loop | Disputed: it has a bound |', [{ id: 'F4', reason: 'it has a bound' }]],
+    ['F1 is settled. Nothing is disputed.', []],
+    ['F1: fixed in 2.5', []],
+  ])('a drafter may write %j', (reply, expected) => {
+    expect(disputesIn(`Done.\n\n${reply}\n`)).toEqual(expected);
   });
 
   test('a withdrawn or unknown finding stays as it is', () => {
@@ -163,6 +183,24 @@ describe('the same finding or another', () => {
   const only = (text: string) => review('REVISE', `## Tier 2\n### Quality\n- [ ] ${text}`);
   test.each([
     ['another requirement', 'Requirement 3 has no scenario at all.', 'Requirement 4 has no scenario at all.', 2],
+    [
+      'another one under the same title',
+      '**Requirement Coverage:** Requirement 3 has no scenario.',
+      '**Requirement Coverage:** The log files are asserted nowhere.',
+      2,
+    ],
+    [
+      'the same file in other words',
+      '**Loop:** `src/pool/retry.ts` never stops after a refusal.',
+      '**Unbounded retries:** a refusal makes src/pool/retry.ts try again without end.',
+      1,
+    ],
+    [
+      'another section in the same words',
+      'The loop in section 2.5 has no bound at all.',
+      'The loop in section 8 has no bound at all.',
+      2,
+    ],
     ['the same one by its other name', 'Requirement 3 has no scenario at all.', 'REQ-3 still has no scenario.', 1],
     [
       'few words, said again at length',
@@ -211,14 +249,15 @@ describe('tables', () => {
   });
 });
 
-test('ids are never given twice, approval leaves nothing open, and the ledger survives JSON', () => {
+test('ids are never given twice, approval leaves no blocker open, and the ledger survives JSON', () => {
   const step = fc.record({ number: fc.nat({ max: 4 }), draftChanged: fc.boolean() });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 6 }), (steps) => {
       let ledger = emptyLedger;
       for (const [index, { number, draftChanged }] of steps.entries()) {
         ledger = recordReview(ledger, seed(number), { round: index + 1, draftChanged });
-        if (seed(number).verdict === 'APPROVED') expect(openFindings(ledger)).toEqual([]);
+        if (seed(number).verdict === 'APPROVED')
+          expect(openFindings(ledger).every(({ tier }) => tier === 2)).toBe(true);
         expect(stuck(ledger).every((id) => openFindings(ledger).some((finding) => finding.id === id))).toBe(true);
       }
       expect(new Set(ledger.findings.map(({ id }) => id)).size).toBe(ledger.findings.length);

@@ -18,6 +18,8 @@ export interface LedgerFinding {
   unchangedReviews: number;
   /** Why it is disputed or withdrawn; empty otherwise. */
   reason: string;
+  /** What the drafter held against it, whatever came of that; empty if nothing. */
+  dispute: string;
 }
 
 /** Every finding of every round. Plain data: it is stored as JSON and never changed in place. */
@@ -31,20 +33,18 @@ export const emptyLedger: Ledger = { findings: [] };
  * The states of a finding and what a review does to them. A review repeats a finding when it lists it again, in whatever
  * words; it rules on one when it names its id. A ruling goes before repetition, and no review has to make any.
  *
- *   (new)              → open        listed by a REVISE or DISCUSS review
- *   (new)              → withdrawn   listed by an APPROVED review: remarked on, and not held against the draft
+ *   (new)              → open        listed by a review of any verdict
  *   open, disputed     → open        repeated, or ruled open: the reviewer insists
- *   open               → fixed       not repeated by a REVISE review, or ruled fixed, or APPROVED
- *   disputed           → withdrawn   not repeated by a REVISE review, or APPROVED: the reviewer lets it go
- *   open, disputed     → withdrawn   ruled withdrawn, or repeated by an APPROVED review
- *   open, disputed     → open        Tier 1 and ruled open by an APPROVED review, which contradicts itself
+ *   open               → fixed       not repeated by a REVISE or APPROVED review, or ruled fixed
+ *   disputed           → withdrawn   not repeated by a REVISE or APPROVED review: the reviewer lets it go
+ *   open, disputed     → withdrawn   ruled withdrawn
  *   (new)              → open        a person asks for it (`raise`)
  *   open               → disputed    the drafter gives a reason (`dispute`)
- *   open, disputed     → withdrawn   a person or the reviewer gives it up (`withdraw`)
- *   fixed, withdrawn   → open        repeated by a REVISE or DISCUSS review, or ruled open: it was not settled after all
+ *   open, disputed     → withdrawn   a person gives it up (`withdraw`)
+ *   fixed, withdrawn   → open        repeated, or ruled open: it was not settled after all
  *
- * DISCUSS settles nothing by silence. A review without a verdict changes nothing. Tier 3 goes the same way, for the log;
- * it never holds a draft back.
+ * DISCUSS settles nothing by silence. A review without a verdict changes nothing. What an APPROVED review lists in Tier 2
+ * stays open in the log, for the implementer; in Tier 1 it contradicts the approval. Tier 3 never holds a draft back.
  */
 export function recordReview(
   ledger: Ledger,
@@ -66,36 +66,20 @@ export function recordReview(
       state,
       updatedInRound: round,
       unchangedReviews: stayedOpen && !draftChanged ? entry.unchangedReviews + 1 : 0,
-      reason: state === 'disputed' ? entry.reason : state === 'withdrawn' ? withdrawnBecause(entry, verdict) : '',
+      reason: state === 'disputed' ? entry.reason : state === 'withdrawn' ? withdrawnBecause(entry) : '',
     };
   });
-  const isApproved = verdict === 'APPROVED';
-  const remarks = added.map((finding, index) =>
-    fresh(
-      finding,
-      ledger.findings.length + index,
-      round,
-      isApproved ? 'withdrawn' : 'open',
-      isApproved ? 'remarked on with the approval' : '',
-    ),
-  );
-  return { findings: [...findings, ...remarks] };
+  const more = added.map((finding, index) => fresh(finding, ledger.findings.length + index, round));
+  return { findings: [...findings, ...more] };
 }
 
 function nextState(
-  { state, tier }: Pick<LedgerFinding, 'state' | 'tier'>,
+  { state }: Pick<LedgerFinding, 'state'>,
   verdict: 'APPROVED' | 'REVISE' | 'DISCUSS',
   isRepeated: boolean,
   ruling: Ruling['state'] | undefined,
 ): FindingState {
   const settled = isSettled({ state });
-  if (verdict === 'APPROVED') {
-    if (settled) return state;
-    if (ruling === 'open' && tier === 1) return 'open';
-    return ruling === 'withdrawn' || (ruling !== 'fixed' && (isRepeated || state === 'disputed'))
-      ? 'withdrawn'
-      : 'fixed';
-  }
   if (ruling !== undefined) return settled && ruling !== 'open' ? state : ruling;
   if (isRepeated) return 'open';
   if (settled || verdict === 'DISCUSS') return state;
@@ -106,9 +90,8 @@ function isSettled({ state }: Pick<LedgerFinding, 'state'>): boolean {
   return state === 'fixed' || state === 'withdrawn';
 }
 
-function withdrawnBecause(entry: LedgerFinding, verdict: string): string {
-  if (entry.state === 'disputed') return `disputed: ${entry.reason}`;
-  return verdict === 'APPROVED' ? 'remarked on with the approval' : 'withdrawn by the reviewer';
+function withdrawnBecause({ state, reason }: LedgerFinding): string {
+  return state === 'disputed' ? `disputed: ${reason}` : 'withdrawn by the reviewer';
 }
 
 /** "F3: still open" confirms a finding without saying it again. */
@@ -130,45 +113,50 @@ export function stuck(ledger: Ledger): string[] {
 
 /** The drafter holds against an open finding; it is the reviewer's turn. Any other id leaves the ledger as it is. */
 export function dispute(ledger: Ledger, id: string, reason: string): Ledger {
-  return withState(ledger, id, 'disputed', reason);
+  return withState(ledger, id, { state: 'disputed', reason, dispute: reason });
 }
 
 /** An open or disputed finding is given up. Any other id leaves the ledger as it is. */
 export function withdraw(ledger: Ledger, id: string, reason: string): Ledger {
-  return withState(ledger, id, 'withdrawn', reason);
+  return withState(ledger, id, { state: 'withdrawn', reason });
 }
 
 /** A finding that no review brought. It is never taken for another one: its words stay as they are. */
 export function raise(ledger: Ledger, finding: Finding, round: number): Ledger {
-  return { findings: [...ledger.findings, fresh(finding, ledger.findings.length, round, 'open', '')] };
+  return { findings: [...ledger.findings, fresh(finding, ledger.findings.length, round)] };
 }
 
-function fresh(
-  { tier, area, text }: Finding,
-  index: number,
-  round: number,
-  state: FindingState,
-  reason: string,
-): LedgerFinding {
+function fresh({ tier, area, text }: Finding, index: number, round: number): LedgerFinding {
   const rounds = { raisedInRound: round, updatedInRound: round, unchangedReviews: 0 };
-  return { id: `F${index + 1}`, tier, area, text, state, ...rounds, reason };
+  return { id: `F${index + 1}`, tier, area, text, state: 'open', ...rounds, reason: '', dispute: '' };
 }
 
-function withState(ledger: Ledger, id: string, state: FindingState, reason: string): Ledger {
+function withState(ledger: Ledger, id: string, change: Partial<LedgerFinding>): Ledger {
   return {
     findings: ledger.findings.map((finding) =>
-      finding.id === id && !isSettled(finding) ? { ...finding, state, reason } : finding,
+      finding.id === id && !isSettled(finding) ? { ...finding, ...change } : finding,
     ),
   };
 }
 
+/** What a drafter holds against findings: "F2 disputed: the gateway bounds it", on a line or in a row of its own. */
+export function disputesIn(reply: string): { id: string; reason: string }[] {
+  const lines = reply.split('\n').filter((line) => /\bdisput/i.test(line));
+  return lines.flatMap((line) => {
+    const [, id, reason] = /(?:^|\W)(F\d+)\b.*?\bdisput\w*[*_]*\s*[:–—-]+\s*(.+)$/i.exec(line) ??
+      /^\W*disput\w*\s+(?:finding\s+)?(F\d+)[*_]*\s*[:–—-]+\s*(.+)$/i.exec(line) ?? [null, undefined, ''];
+    const said = (reason ?? '').replace(/[\s|*_]+$/, '');
+    return id === undefined || said === '' ? [] : [{ id: id.toUpperCase(), reason: said }];
+  });
+}
+
 /** The ledger for prompts and for people. */
 export function formatLedger(ledger: Ledger): string {
-  const rows = ledger.findings.map(({ id, tier, area, state, reason, raisedInRound, text }) => [
+  const rows = ledger.findings.map(({ id, tier, area, state, reason, dispute: held, raisedInRound, text }) => [
     id,
     String(tier),
     area,
-    reason === '' ? state : `${state} (${reason})`,
+    reason !== '' ? `${state} (${reason})` : held !== '' ? `${state} (disputed before: ${held})` : state,
     String(raisedInRound),
     text,
   ]);
@@ -178,7 +166,7 @@ export function formatLedger(ledger: Ledger): string {
 /** The table of a Review Log: one row for each finding and what was done about it, then those that are given. */
 export function formatReviewLog(ledger: Ledger, more: readonly [finding: string, answer: string][] = []): string {
   const findings = ledger.findings.map((finding) => [
-    `${finding.id} (round ${finding.raisedInRound}, Tier ${finding.tier}${finding.area ? `, ${finding.area}` : ''}): ${headline(finding.text)}`,
+    `${finding.id} (round ${finding.raisedInRound}, Tier ${finding.tier}${finding.area ? `, ${finding.area}` : ''}): ${finding.state === 'open' && finding.tier < 3 ? finding.text : headline(finding.text)}`,
     answer(finding),
   ]);
   return table(
@@ -187,10 +175,17 @@ export function formatReviewLog(ledger: Ledger, more: readonly [finding: string,
   );
 }
 
-function answer({ tier, state, updatedInRound, reason }: LedgerFinding): string {
+function answer(finding: LedgerFinding): string {
+  const { dispute: held, reason } = finding;
+  return held === '' || reason.includes(held)
+    ? outcome(finding)
+    : `${outcome(finding)}; the drafter disputed it: ${held}`;
+}
+
+function outcome({ tier, state, updatedInRound, reason }: LedgerFinding): string {
   switch (state) {
     case 'open':
-      return tier === 3 ? 'Suggestion, logged' : 'Open';
+      return tier === 3 ? 'Suggestion, logged' : 'Open: approved with it, for the implementer to settle';
     case 'fixed':
       return tier === 3
         ? `Suggestion, not raised again in round ${updatedInRound}`

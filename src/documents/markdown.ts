@@ -1,4 +1,4 @@
-import type { Heading, Nodes, Root, RootContent } from 'mdast';
+import type { Heading, Nodes, Root, RootContent, Table, TableCell } from 'mdast';
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { frontmatterFromMarkdown } from 'mdast-util-frontmatter';
 import { gfmStrikethroughFromMarkdown } from 'mdast-util-gfm-strikethrough';
@@ -9,7 +9,6 @@ import { frontmatter } from 'micromark-extension-frontmatter';
 import { gfmStrikethrough } from 'micromark-extension-gfm-strikethrough';
 import { gfmTable } from 'micromark-extension-gfm-table';
 import { gfmTaskListItem } from 'micromark-extension-gfm-task-list-item';
-import { parseInPieces } from './markdown-pieces.ts';
 
 /** One form for what editors and models disagree about: byte-order mark, CRLF, and a lone CR. */
 export function normaliseText(text: string): string {
@@ -17,40 +16,30 @@ export function normaliseText(text: string): string {
 }
 
 /** What our documents use of GFM. Automatic links and footnotes are left out: they double the time and mean nothing here. */
-const WITHOUT_TABLES = {
-  extensions: [gfmTaskListItem(), gfmStrikethrough(), frontmatter(['yaml'])],
-  mdastExtensions: [gfmTaskListItemFromMarkdown(), gfmStrikethroughFromMarkdown(), frontmatterFromMarkdown(['yaml'])],
+const GRAMMAR = {
+  extensions: [gfmTable(), gfmTaskListItem(), gfmStrikethrough(), frontmatter(['yaml'])],
+  mdastExtensions: [
+    gfmTableFromMarkdown(),
+    gfmTaskListItemFromMarkdown(),
+    gfmStrikethroughFromMarkdown(),
+    frontmatterFromMarkdown(['yaml']),
+  ],
 };
-const WITH_TABLES = {
-  extensions: [gfmTable(), ...WITHOUT_TABLES.extensions],
-  mdastExtensions: [gfmTableFromMarkdown(), ...WITHOUT_TABLES.mdastExtensions],
-};
 
-/** Every line could begin a table and is tried as one, unless nothing of the kind is in the text. */
-const TABLE_SIGN = /\||:-|-:/;
-
-function parsePiece(text: string): Root {
-  return fromMarkdown(text, TABLE_SIGN.test(text) ? WITH_TABLES : WITHOUT_TABLES);
-}
-
-/** One document is read by many: these are the trees of the last few, as long as their memory isn't needed. */
-const RECENT = 4;
-const recent = new Map<string, WeakRef<Root>>();
+/** One document is read by a dozen readers in a row: the trees of the last few. */
+const recent = new Map<string, Root>();
+const MOST_RECENT = 4;
 
 /**
  * The syntax tree (tables, checklists, strikethrough, YAML front matter) of text that `normaliseText` has seen. The same
  * text may get the same tree again: nobody changes it.
  */
 export function parseMarkdown(text: string): Root {
-  const known = recent.get(text)?.deref();
-  if (known) return known;
-  const root = parseInPieces(text, parsePiece);
+  const root = recent.get(text) ?? fromMarkdown(text, GRAMMAR);
   recent.delete(text);
-  recent.set(text, new WeakRef(root));
-  for (const oldest of recent.keys()) {
-    if (recent.size <= RECENT) break;
-    recent.delete(oldest);
-  }
+  recent.set(text, root);
+  const [oldest] = recent.keys();
+  if (recent.size > MOST_RECENT && oldest !== undefined) recent.delete(oldest);
   return root;
 }
 
@@ -117,4 +106,96 @@ export function sectionsOf(root: Root): Section[] {
 /** Every section of the tree, in document order. */
 export function flattenSections(sections: Section[]): Section[] {
   return sections.flatMap((section) => [section, ...flattenSections(section.subsections)]);
+}
+
+const INLINE = new Set([
+  'text',
+  'inlineCode',
+  'emphasis',
+  'strong',
+  'delete',
+  'link',
+  'linkReference',
+  'image',
+  'html',
+  'break',
+]);
+
+/**
+ * A node's text without its markup, except that inline code keeps its backticks: whether a word is code decides how
+ * much it says. Comments are left out, blocks stand on lines of their own.
+ */
+export function markedText(node: Nodes): string {
+  return markedNode(node).trim();
+}
+
+function markedNode(node: Nodes): string {
+  if (node.type === 'inlineCode') return `\`${node.value}\``;
+  if (node.type === 'break') return '\n';
+  if (node.type === 'html') return /^<br\b/i.test(node.value) ? '\n' : node.value.replace(/<!--[\s\S]*?(?:-->|$)/g, '');
+  if ('value' in node) return node.value;
+  if (node.type === 'image') return node.alt ?? '';
+  if (!('children' in node)) return '';
+  const inline = node.children.every((child) => INLINE.has(child.type));
+  return node.children.map((child: Nodes) => markedNode(child)).join(inline ? '' : '\n');
+}
+
+/** The same with whitespace collapsed: for a cell, an item, a message. */
+export function flatText(node: Nodes): string {
+  return markedText(node).replace(/\s+/g, ' ');
+}
+
+export interface DocumentTable {
+  /** Lower-case words of the heading cells: `Pass Criteria` is `pass criteria`. */
+  headers: string[];
+  rows: TableRow[];
+  line: number;
+}
+
+export interface TableRow {
+  cells: string[];
+  nodes: TableCell[];
+  line: number;
+}
+
+/** The table with rows of equal length; rows without any text are left out. */
+export function readTable(table: Table): DocumentTable {
+  const [head, ...body] = table.children;
+  const headers = (head?.children ?? []).map((cell) => headerName(flatText(cell)));
+  const rows = body.map((row) => ({
+    cells: headers.map((_, index) => {
+      const cell = row.children[index];
+      return cell ? flatText(cell) : '';
+    }),
+    nodes: row.children,
+    line: lineOf(row),
+  }));
+  return { headers, rows: rows.filter((row) => row.cells.some((cell) => cell !== '')), line: lineOf(table) };
+}
+
+function headerName(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/\([^)]*\)/g, (inside) => (/^\((?:s|es|ies)\)$/.test(inside) ? 's' : ' '))
+    .replace(/[^\p{L}\p{N}#]+/gu, ' ')
+    .trim();
+}
+
+/** All tables under these nodes, those in lists and quotations too, in document order. */
+export function tablesIn(nodes: Nodes[]): DocumentTable[] {
+  return nodes.flatMap((node) => {
+    if (node.type === 'table') return [readTable(node)];
+    return 'children' in node && (node.type === 'list' || node.type === 'listItem' || node.type === 'blockquote')
+      ? tablesIn(node.children)
+      : [];
+  });
+}
+
+/** The first column that has one of these names and is not taken; names that come first win. */
+export function columnNamed(table: DocumentTable, names: RegExp[], taken: number[] = []): number | null {
+  for (const name of names) {
+    const index = table.headers.findIndex((header, at) => name.test(header) && !taken.includes(at));
+    if (index >= 0) return index;
+  }
+  return null;
 }

@@ -2,7 +2,7 @@ import { chmod, mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { benchAt, gitIn, type WorktreeBench, worktreeBench } from '../../test/support/worktree.ts';
-import { bodyHash, writeFrontMatter } from '../documents/lld/front-matter.ts';
+import { bodyHash, writeFrontMatter } from '../documents/header.ts';
 import { ownHolder } from '../process/lock-holder.ts';
 import { changesOutside, type OutsideChanges } from '../workflow/checkout-guard.ts';
 import { lookOutside, type OutsideView } from './checkout-watch.ts';

@@ -1,7 +1,7 @@
 import type { Code } from 'mdast';
-import { type Edit, readEdits } from '../documents/lld/edits.ts';
-import { bodyHash, readFrontMatter } from '../documents/lld/front-matter.ts';
+import { bodyHash, readFrontMatter } from '../documents/header.ts';
 import { normaliseText, parseMarkdown, plainText, sectionsOf } from '../documents/markdown.ts';
+import { type Edit, readEdits } from '../documents/revise/edits.ts';
 import { changesOfDiff, changesOfSteps, sameChanges } from './line-changes.ts';
 import code7 from './tour/7-code-1.md';
 import review7 from './tour/7-code-review-1.md';
@@ -41,13 +41,13 @@ interface Recording {
 
 /** By the hash of the approved LLD's body as the tour makes it: a person's own design, or an edited one, is not in here. */
 const RECORDINGS: Record<string, Recording> = {
-  '695d4891e37e16065ecee41956da841e9d9f59db6eed38fc474b072ee3d27228': {
+  caa4c2126ffae9beb376807389a0f332f815d13cb587349e755d81347c92005e: {
     tests: [firstTests7, secondTests7],
     code: [code7],
     guards: guards7,
     review: review7,
   },
-  bd6702b25eb4b268dc6800544db1efc8928dd7f05b5078c9544bbbff7049f542: {
+  '758b6e21d55f114e79254bc56605d8a3fb34fecec8dacc8e631b9595f3236739': {
     tests: [tests21],
     code: [code21],
     review: review21,

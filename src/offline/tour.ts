@@ -1,9 +1,9 @@
 import { AgentosError } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
 import { NO_USAGE } from '../core/money.ts';
-import { foldResolvedQuestions } from '../documents/lld/fold-questions.ts';
-import { reviseDraft } from '../documents/lld/revision.ts';
+import { foldResolvedQuestions } from '../documents/questions.ts';
 import { readReview } from '../documents/review/reader.ts';
+import { reviseDraft } from '../documents/revise/revision.ts';
 import type { PromptPart, Provider } from '../models/port.ts';
 import { untagged } from '../prompts/tags.ts';
 import { recordedCodeReview } from './recorded-code.ts';

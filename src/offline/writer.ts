@@ -3,7 +3,7 @@ import type { WriteRequest, Writer } from '../agent/port.ts';
 import { locate, openWorktree } from '../agent/worktree-path.ts';
 import { AgentosError } from '../core/errors.ts';
 import { NO_USAGE } from '../core/money.ts';
-import { applyEdits } from '../documents/lld/edits.ts';
+import { applyEdits } from '../documents/revise/edits.ts';
 import { writeFileAtomic } from '../process/atomic-file.ts';
 import { untagged } from '../prompts/tags.ts';
 import { type RecordedFile, recordedCode } from './recorded-code.ts';

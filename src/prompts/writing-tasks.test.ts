@@ -130,14 +130,13 @@ test('the form of the review is one that can be read', () => {
   const form = prompts.fill('code-review', { id: '42', title: 'Sample change', round: 1, 'max-rounds': 3 });
   const filled = form
     .slice(form.indexOf('# Code Review'))
-    .replace('PASSED or FAILED, with the reason', 'PASSED')
     .replace(
       /\(under each heading[^)]*\)/s,
       '- [ ] **Leak:** `src/x.js` never closes the file.\n  **Recommendation:** close it.',
     )
     .replace('[ ] **REVISE**', '[x] **REVISE**');
   const read = readReview(filled);
-  expect(read).toMatchObject({ verdict: 'REVISE', title: 'Code Review: 42 - Sample change', preFlight: 'PASSED' });
+  expect(read).toMatchObject({ verdict: 'REVISE', title: 'Code Review: 42 - Sample change' });
   expect(read.findings.filter(({ tier }) => tier < 3)).toMatchObject([{ tier: 1, area: 'Legal' }]);
   expect(read.problems.filter(({ severity }) => severity === 'error')).toEqual([]);
 });

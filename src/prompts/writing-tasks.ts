@@ -1,9 +1,9 @@
 import type { GateEvidence } from '../core/gate.ts';
-import { boundedDiff, changesBetween } from '../documents/implementation/diff-view.ts';
-import { bulletsOf, gateTable } from '../documents/implementation/gate-lines.ts';
+import { bulletsOf, gateTable } from '../documents/implementation/markdown-text.ts';
 import { formatLedger, type Ledger, openFindings } from '../documents/ledger.ts';
 import type { LldFile } from '../documents/lld/files-table.ts';
 import { isGuard, type LldScenario } from '../documents/lld/scenarios.ts';
+import { boundedDiff, changesBetween } from './diff-view.ts';
 import type { Prompts } from './prompts.ts';
 import { tagged } from './tags.ts';
 

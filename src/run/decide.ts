@@ -6,7 +6,7 @@ import { AgentosError } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import { type Paths, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
 import { type Decision, type DecisionKind, decisionOf } from '../documents/decision.ts';
-import { bodyHash, readFrontMatter } from '../documents/lld/front-matter.ts';
+import { bodyHash, readFrontMatter } from '../documents/header.ts';
 import { createGit } from '../git/git.ts';
 import { personOf } from '../git/person.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';

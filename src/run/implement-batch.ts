@@ -7,8 +7,8 @@ import { type ItemId, isItemId } from '../core/ids.ts';
 import { nearest } from '../core/nearest.ts';
 import type { Paths } from '../core/paths.ts';
 import { wordingOf } from '../core/wording.ts';
-import type { DesignFacts } from '../documents/lld/design-facts.ts';
-import { bodyHash, readFrontMatter } from '../documents/lld/front-matter.ts';
+import { isUntouched, readHeader } from '../documents/header.ts';
+import type { DesignFacts } from '../documents/lld/document.ts';
 import { createGit } from '../git/git.ts';
 import { commitFiles } from '../git/repository.ts';
 import { branchesNear, branchNameOf } from '../git/worktree/branch.ts';
@@ -155,22 +155,21 @@ async function implementItem(
   { paths, source, factsOf }: ImplementBacklogOptions,
   { issues, isDropped }: Look,
 ): Promise<ImplementItem> {
-  const { fields, body } = readFrontMatter(text);
+  const lld = readHeader(text);
   const plain = { id, chars: text.length, error: null, ...(await factsOf(text)) };
-  const approved = typeof fields['bodyHash'] === 'string' ? fields['bodyHash'] : null;
-  const isUntouched = approved === bodyHash(body);
+  const { status, bodyHash: approved, issueHash } = lld.header;
   const path = relative(paths.repository, paths.lld(id));
   const notReady = (why: 'edited' | 'status' | 'issue-changed'): ImplementItem => ({
     ...plain,
     state: 'not-ready',
     error: toErrorRecord(new AgentosError({ code: 'lld-not-approved', id, path, why })),
   });
-  if (approved === null || fields['status'] !== 'approved') return notReady('status');
-  if (!isUntouched) return notReady('edited');
+  if (approved === null || status !== 'approved') return notReady('status');
+  if (!isUntouched(lld)) return notReady('edited');
   if (implemented.includes(approved)) return { ...plain, state: 'done' };
   if (await isDropped({ id, hash: approved, rawHash: approved })) return { ...plain, state: 'dropped' };
   // An approved LLD whose issue is gone stands on its own.
-  const hasChanged = issues.has(id) && !isHashOf(fields['issueHash'], await source.read(id));
+  const hasChanged = issues.has(id) && !isHashOf(issueHash, await source.read(id));
   return hasChanged ? notReady('issue-changed') : { ...plain, state: 'pending' };
 }
 

@@ -23,7 +23,7 @@ export const issueBatch: Batch = {
     outputs: async ({ paths }, { id }) => {
       const { hash } = await createBriefSource(paths.briefs).read(id);
       const written = issuesOf(id, await readKnownIssues(paths.issues));
-      return written.filter(({ fields }) => fields['briefHash'] === hash).map((issue) => paths.issue(issue.id));
+      return written.filter(({ header }) => header.briefHash === hash).map((issue) => paths.issue(issue.id));
     },
   },
   nothingToDo: 'every brief has an issue for what it says now',
@@ -40,7 +40,7 @@ export async function issueBacklog(
   ids: readonly ItemId[] | 'all',
 ): Promise<BacklogItem[]> {
   return readBacklog(briefs, ids, {
-    done: (brief) => issuesOf(brief.id, issues).some(({ fields }) => isHashOf(fields['briefHash'], brief)),
+    done: (brief) => issuesOf(brief.id, issues).some(({ header }) => isHashOf(header.briefHash, brief)),
     dropped: await droppedItems(paths, 'issue'),
   });
 }

@@ -3,7 +3,7 @@ import { join, relative } from 'node:path';
 import { AgentosError } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { Decision } from '../documents/decision.ts';
-import { readFrontMatter, writeFrontMatter } from '../documents/lld/front-matter.ts';
+import { readFrontMatter, writeFrontMatter } from '../documents/header.ts';
 import { writeFileAtomic } from '../process/atomic-file.ts';
 import { acquireLock } from '../process/lock.ts';
 import { createDirectorySource } from '../source/directory.ts';

@@ -3,10 +3,11 @@ import { basename, dirname, relative } from 'node:path';
 import { documentDemand } from '../core/expected-cost.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
+import type { Headed } from '../documents/header.ts';
 import { requireModels } from '../models/require-models.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import type { Issue, IssueSource } from '../source/port.ts';
-import { isApprovedFor, isApprovedForAnother, type LldFile, readLldFile } from '../workflow/approved-lld.ts';
+import { isApprovedFor, isApprovedForAnother, readLldFile } from '../workflow/approved-lld.ts';
 import { droppedItems } from '../workflow/decide.ts';
 import { type BacklogItem, readBacklog } from './backlog.ts';
 import type { Batch } from './pipeline.ts';
@@ -42,7 +43,7 @@ async function lldBacklog(
 ): Promise<BacklogItem[]> {
   // Most have none yet: one look at the folder costs less than ten thousand failed attempts to open a file.
   const written = new Set(await readdir(dirname(paths.lld('x' as ItemId))).catch(() => []));
-  const lldOf = async ({ id }: Issue): Promise<LldFile | null> =>
+  const lldOf = async ({ id }: Issue): Promise<Headed | null> =>
     written.has(basename(paths.lld(id))) ? readLldFile(paths.lld(id)) : null;
   return readBacklog(source, ids, {
     done: async (issue) => {
@@ -52,7 +53,7 @@ async function lldBacklog(
     replaces: async (issue) => {
       const lld = await lldOf(issue);
       if (lld === null || !isApprovedForAnother(lld, issue)) return null;
-      const difference = await differenceOf(issue, lld.issueHash);
+      const difference = await differenceOf(issue, lld.header.issueHash);
       return { path: relative(paths.repository, paths.lld(issue.id)), difference };
     },
     dropped: await droppedItems(paths, 'lld'),

@@ -7,7 +7,7 @@ import { type Item, type ItemEnd, itemOfKey, keyOf } from '../core/item.ts';
 import { fingerprintsOf } from '../core/mask.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';
 import type { PlannedItem, Replaced } from '../core/plan.ts';
-import { designFacts } from '../documents/lld/design-facts.ts';
+import { designFacts } from '../documents/lld/document.ts';
 import type { ItemInput } from '../worker/adapters.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
 import type { Project } from './project.ts';

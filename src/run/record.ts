@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { DESIGN_SIZES } from '../core/config.ts';
 import { type Paths, PIPELINES, WORKFLOWS } from '../core/paths.ts';
 
 /*
@@ -13,6 +14,7 @@ const configFlags = z.looseObject({
   reviewer: z.string().optional(),
   implementer: z.string().optional(),
   offline: z.boolean().optional(),
+  size: z.enum(DESIGN_SIZES).optional(),
   maxRounds: z.number().optional(),
   maxRetries: z.number().optional(),
   timeoutMs: z.number().optional(),

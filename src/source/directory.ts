@@ -5,7 +5,7 @@ import { sha256 } from '../core/hash.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import { nearest } from '../core/nearest.ts';
 import { isInside } from '../core/paths.ts';
-import { readFrontMatter } from '../documents/lld/front-matter.ts';
+import { readHeader } from '../documents/header.ts';
 import { normaliseText, parseMarkdown, plainText } from '../documents/markdown.ts';
 import type { Issue, IssueSource } from './port.ts';
 
@@ -75,10 +75,9 @@ const PLAIN_HEADING = /^#{1,6} +([\p{L}\p{N}][\p{L}\p{N} ,.:;'()/?+-]*)(?:\n|$)/
 /** The title is the front matter's, else the first heading, else the first line, else the id. */
 export function parseIssue(id: ItemId, raw: string): Issue {
   const text = normaliseText(raw);
-  const { fields, body } = readFrontMatter(text);
-  const stated = typeof fields['title'] === 'string' ? fields['title'].trim() : '';
-  const labels = Array.isArray(fields['labels']) ? fields['labels'].filter((label) => typeof label === 'string') : [];
-  const title = (stated || titleOf(body) || `Issue ${id}`).slice(0, 200);
+  const { header, body } = readHeader(text);
+  const { labels } = header;
+  const title = (header.title?.trim() || titleOf(body) || `Issue ${id}`).slice(0, 200);
   const hash = sha256(words(`${title}\n${body}`));
   return { id, title, body: body.trim(), labels, raw: text, hash, rawHash: sha256(text.trimEnd()) };
 }

@@ -25,7 +25,7 @@ test('issues have a title, their text without front matter, and the fields that 
     '3 From the front',
     '4 not front matter',
   ]);
-  expect(known[0]).toMatchObject({ kind: 'issue', fields: { brief: 'quota', briefHash: 'abc' } });
+  expect(known[0]).toMatchObject({ kind: 'issue', header: { brief: 'quota', briefHash: 'abc' } });
   expect(known[0]?.text.trim()).toBe('# One\n\nText.');
 });
 

@@ -1,7 +1,7 @@
 import { type FileHandle, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ItemId, isItemId } from '../core/ids.ts';
-import { readFrontMatter } from '../documents/lld/front-matter.ts';
+import { type Header, readHeader } from '../documents/header.ts';
 import { normaliseText } from '../documents/markdown.ts';
 
 /** The beginning of a document that is there already. */
@@ -11,8 +11,8 @@ export interface KnownText {
   title: string;
   /** Without front matter. */
   text: string;
-  /** Front matter; empty without any that matters here. */
-  fields: Record<string, unknown>;
+  /** Empty where there is no front matter that matters here. */
+  header: Header;
 }
 
 const READ_AT_ONCE = 64;
@@ -20,6 +20,8 @@ const HEAD_BYTES = 16_384;
 const FRONT_MATTER = /^---[ \t]*\n(?=[\w-]+:)[^]*?\n(?:---|\.\.\.)[ \t]*(?:\n|$)/;
 /** Only these are worth the time of a YAML parser, ten thousand times over. */
 const TELLING_FIELD = /^(?:brief|status|title):/m;
+
+const NO_HEADER = readHeader('').header;
 
 /** Every issue, in no order. What can't be read is passed over: it has nothing to be compared with. */
 export function readKnownIssues(directory: string): Promise<KnownText[]> {
@@ -29,7 +31,7 @@ export function readKnownIssues(directory: string): Promise<KnownText[]> {
 /** Every approved LLD. */
 export async function readApprovedLlds(directory: string): Promise<KnownText[]> {
   const known = await readHeads(directory, /^LLD-(.+)\.md$/, 'lld');
-  return known.filter(({ fields }) => fields['status'] === 'approved');
+  return known.filter(({ header }) => header.status === 'approved');
 }
 
 async function readHeads(directory: string, name: RegExp, kind: KnownText['kind']): Promise<KnownText[]> {
@@ -66,12 +68,11 @@ async function readHead(path: string, buffer: Buffer): Promise<string | null> {
 
 function knownText(id: ItemId, kind: KnownText['kind'], head: string): KnownText {
   const block = FRONT_MATTER.exec(head)?.[0] ?? '';
-  const fields = TELLING_FIELD.test(block) ? readFrontMatter(block).fields : {};
+  const header = TELLING_FIELD.test(block) ? readHeader(block).header : NO_HEADER;
   const text = head.slice(block.length);
-  const stated = fields['title'];
   const firstLine = /^[\s#*>-]*(\S.*?)[\s#]*$/m.exec(text)?.[1] ?? '';
-  const title = typeof stated === 'string' && stated.trim() !== '' ? stated.trim() : firstLine;
-  return { id, kind, title: withoutNumber(title, id).slice(0, 200), text, fields };
+  const title = header.title?.trim() || firstLine;
+  return { id, kind, title: withoutNumber(title, id).slice(0, 200), text, header };
 }
 
 /** `42 - Feature: Retry` of a design is `Retry`, as in its issue. */

@@ -14,7 +14,7 @@ export const lldTask: Task = async (context) => {
   const item = await adapters.start('lld', issue);
   const repository = documentRepository(adapters);
   const [drafted, reviewed] = [item.provider('drafter').isModel, item.provider('reviewer').isModel];
-  if (drafted && reviewed) return runLld(item, repository, issue);
+  if (drafted && reviewed) return runLld(item, repository, issue, input.config.size);
 
   const folder = paths.lineage(issue.id);
   const { isRecordedIssue } = await import('../offline/tour.ts');
@@ -22,7 +22,7 @@ export const lldTask: Task = async (context) => {
   if (!isTour) {
     return leaveTemplate(item, { input: issue, template: item.prompts.fill('lld-template'), folder });
   }
-  return runLld(item, repository, issue).catch((error: unknown) => {
+  return runLld(item, repository, issue, input.config.size).catch((error: unknown) => {
     if (codeOf(error) !== 'offline-no-reply') throw error;
     return { status: 'discuss', reason: noModelReason('lld', issue.id), outputs: [folder] };
   });

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { AgentosError, systemCode } from '../core/errors.ts';
-import { bodyHash, readFrontMatter, writeFrontMatter } from '../documents/lld/front-matter.ts';
-import { isLld } from '../documents/lld/is-lld.ts';
-import { normaliseText } from '../documents/markdown.ts';
+import { bodyHash, type Headed, isApproved, isUntouched, readHeader, writeFrontMatter } from '../documents/header.ts';
+import { isLld } from '../documents/lld/sections.ts';
 import { type Issue, isHashOf } from '../source/port.ts';
 
 /** Who approved what, as the front matter of the LLD says it. */
@@ -31,48 +30,32 @@ export function approvedLld(body: string, issue: Issue, by: ApprovedBy): string 
   });
 }
 
-/** An LLD in its place, as far as its front matter tells. */
-export interface LldFile {
-  status: string | null;
-  issueHash: string | null;
-  /** The body is still what was approved. */
-  untouched: boolean;
-  body: string;
-}
-
 /** Null where there is none. One that can't be read is an error: taken for absent, it would be replaced. */
-export async function readLldFile(path: string): Promise<LldFile | null> {
+export async function readLldFile(path: string): Promise<Headed | null> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     const reason = systemCode(error) ?? String(error);
     if (reason === 'ENOENT' || reason === 'ENOTDIR') return null;
     throw new AgentosError({ code: 'lld-unreadable', path, reason }, { cause: error });
   });
-  if (text === null) return null;
-  const { fields, body } = readFrontMatter(normaliseText(text));
-  const field = (name: string): string | null => (typeof fields[name] === 'string' ? fields[name] : null);
-  return {
-    status: field('status'),
-    issueHash: field('issueHash'),
-    untouched: field('bodyHash') === bodyHash(body),
-    body,
-  };
+  return text === null ? null : readHeader(text);
 }
 
 /** Approved, for what the issue says now, and not edited since. */
-export function isApprovedFor(lld: LldFile, issue: Issue): boolean {
-  return lld.status === 'approved' && lld.untouched && isHashOf(lld.issueHash, issue);
+export function isApprovedFor(lld: Headed, issue: Issue): boolean {
+  return isApproved(lld) && isHashOf(lld.header.issueHash, issue);
 }
 
 /** Approved and not edited since, but for an issue that said something else. */
-export function isApprovedForAnother(lld: LldFile, issue: Issue): boolean {
-  return lld.status === 'approved' && lld.untouched && !isHashOf(lld.issueHash, issue);
+export function isApprovedForAnother(lld: Headed, issue: Issue): boolean {
+  return isApproved(lld) && !isHashOf(lld.header.issueHash, issue);
 }
 
 /**
  * A person's own version: written by hand, or edited after its approval. It becomes the draft that is checked and
  * reviewed, so that no person's work is overwritten. An untouched LLD for an older text of the issue may be replaced.
  */
-export function editedLld(lld: LldFile, issue: Issue): string | null {
-  if (lld.untouched && !isHashOf(lld.issueHash, issue)) return null;
-  return !lld.untouched && isLld(lld.body) ? lld.body : null;
+export function editedLld(lld: Headed): string | null {
+  if (isUntouched(lld)) return null;
+  // What was approved once is an LLD, whatever a person made of it.
+  return lld.header.bodyHash !== null || isLld(lld.body) ? lld.body : null;
 }

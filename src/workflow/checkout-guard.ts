@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgentosError } from '../core/errors.ts';
-import { bodyHash, readFrontMatter } from '../documents/lld/front-matter.ts';
+import { isApproved, readHeader } from '../documents/header.ts';
 import { DESIGN, nameOf, type OutsideKind, type OutsideView } from '../git/checkout-watch.ts';
 import { isHolderAlive, readHolder } from '../process/lock-holder.ts';
 
@@ -126,8 +126,7 @@ function isOurDesign(name: string, { repository, base }: OutsideView): boolean {
   const holder = readHolder(join(base, 'locks', `lld-${id}.lock`));
   if (holder !== null && isHolderAlive(holder)) return true;
   try {
-    const { fields, body } = readFrontMatter(readFileSync(join(repository, name), 'utf8'));
-    return fields['bodyHash'] === bodyHash(body) && fields['status'] === 'approved';
+    return isApproved(readHeader(readFileSync(join(repository, name), 'utf8')));
   } catch {
     return false;
   }

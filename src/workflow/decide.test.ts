@@ -8,7 +8,7 @@ import type { ItemEvent } from '../core/events.ts';
 import { parseItemId } from '../core/ids.ts';
 import { type Paths, pathsOf } from '../core/paths.ts';
 import { type Decision, type DecisionKind, decisionOf } from '../documents/decision.ts';
-import { readFrontMatter } from '../documents/lld/front-matter.ts';
+import { readFrontMatter } from '../documents/header.ts';
 import { createDecider, type Decider, droppedItems, type OpenPoint } from './decide.ts';
 import { createLineage } from './lineage.ts';
 

@@ -4,7 +4,7 @@ import { sha256 } from '../core/hash.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { Paths, WorkflowName } from '../core/paths.ts';
 import { type Decision, describeDecision } from '../documents/decision.ts';
-import { readFrontMatter, writeFrontMatter } from '../documents/lld/front-matter.ts';
+import { readHeader, writeFrontMatter } from '../documents/header.ts';
 import { type Issue, isHashOf } from '../source/port.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 import { createLineage, type Lineage, nextVersionNumber } from './lineage.ts';
@@ -121,7 +121,7 @@ export function createDecider(item: ItemContext, { folder, lineage, canRevise }:
 }
 
 /** The field that names what was dropped: the same item with another text is pending again. */
-const HASH_FIELD: Record<WorkflowName, string> = { issue: 'briefHash', lld: 'issueHash', implement: 'lldHash' };
+const HASH_FIELD = { issue: 'briefHash', lld: 'issueHash', implement: 'lldHash' } as const;
 
 /** What the lineage keeps of an item that a person dropped. */
 function droppedRecord({ workflow, id, title, hash }: ItemContext, decision: Decision): string {
@@ -147,9 +147,9 @@ async function isDropped(folder: string, workflow: WorkflowName, isOf: (stored: 
     const text = await readFile(join(folder, name), 'utf8').catch(() => '');
     // An implementation ends on its branch, so an approved document in here says nothing about it.
     if (workflow === 'implement' && !text.includes('status: dropped')) continue;
-    const { fields } = readFrontMatter(text);
-    if (fields['status'] === 'dropped' && fields['workflow'] === workflow) return isOf(fields[HASH_FIELD[workflow]]);
-    if (fields['status'] === 'approved' && workflow !== 'implement') return false;
+    const { header } = readHeader(text);
+    if (header.status === 'dropped' && header.workflow === workflow) return isOf(header[HASH_FIELD[workflow]]);
+    if (header.status === 'approved' && workflow !== 'implement') return false;
   }
   return false;
 }

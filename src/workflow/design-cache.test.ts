@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { LLD_42 } from '../../test/fixtures/lld/lld-42.ts';
 import { testFolder } from '../../test/support/folder.ts';
-import { designFacts } from '../documents/lld/design-facts.ts';
+import { designFacts } from '../documents/lld/document.ts';
 import { createDesignCache, rememberDesign } from './design-cache.ts';
 
 const OTHER = LLD_42.replaceAll('42', '43').replace('**Related Issues:** None', '**Related Issues:** depends on #42');

@@ -1,7 +1,7 @@
 import { appendFile, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { sha256 } from '../core/hash.ts';
-import { type DesignFacts, designFacts } from '../documents/lld/design-facts.ts';
+import { type DesignFacts, designFacts } from '../documents/lld/document.ts';
 import { writeFileAtomic } from '../process/atomic-file.ts';
 import { makeFolder } from '../process/make-folder.ts';
 

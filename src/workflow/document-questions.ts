@@ -1,11 +1,11 @@
 import { createTwoFilesPatch } from 'diff';
-import type { DocumentFinding } from '../documents/document-finding.ts';
-import type { DocumentForm } from '../documents/document-form.ts';
+import type { DocumentFinding } from '../documents/finding.ts';
 import { formatLedger, type Ledger } from '../documents/ledger.ts';
-import { readEdits } from '../documents/lld/edits.ts';
-import { documentFromReply } from '../documents/lld/reply.ts';
-import { saysNoChange } from '../documents/lld/revision.ts';
 import { unusableReview } from '../documents/review/reader.ts';
+import { readEdits } from '../documents/revise/edits.ts';
+import type { DocumentForm } from '../documents/revise/form.ts';
+import { documentFromReply } from '../documents/revise/reply.ts';
+import { saysNoChange } from '../documents/revise/revision.ts';
 import type { PromptPart } from '../models/port.ts';
 import type { PromptName } from '../prompts/prompts.ts';
 import { tagged } from '../prompts/tags.ts';

@@ -3,11 +3,11 @@ import { expect, test } from 'vitest';
 import { LLD_42 } from '../../test/fixtures/lld/lld-42.ts';
 import { review } from '../../test/support/models.ts';
 import { type Decision, type DecisionKind, decisionOf } from '../documents/decision.ts';
-import { documentForm } from '../documents/document-form.ts';
-import { openFindings } from '../documents/ledger.ts';
+import { formatReviewLog, openFindings } from '../documents/ledger.ts';
 import { checkLld } from '../documents/lld/checks.ts';
-import { LLD_FORM } from '../documents/lld/form.ts';
 import { isTrustworthy, readReview } from '../documents/review/reader.ts';
+import type { DocumentForm } from '../documents/revise/form.ts';
+import { LLD_FORM } from '../documents/revise/form.ts';
 import type { OpenPoint } from './decide.ts';
 import { reviewDocument } from './document-review.ts';
 import type { ReviewInput, ReviewOutcome } from './review.ts';
@@ -142,7 +142,7 @@ test('whatever models and people answer, the loop ends within its bounds and app
           expect(last.verdict).toBe('APPROVED');
           expect(isTrustworthy(last)).toBe(true);
         }
-        expect(openFindings(outcome.ledger)).toEqual([]);
+        expect(openFindings(outcome.ledger).filter(({ tier }) => tier === 1)).toEqual([]);
         expect(
           checkLld(outcome.text, { issueId: '42' }).findings.filter(({ severity }) => severity === 'error'),
         ).toEqual([]);
@@ -233,19 +233,30 @@ test('a person whose change is refused is asked again, and the next change has a
   expect(outcome).toMatchObject({ verdict: 'APPROVED', rounds: 3, text: REVISED });
 });
 
+test('a dispute reaches the reviewer, who lets the finding go or keeps it, and stays in the log', async () => {
+  const disputes = 'F1 disputed: section 8 bounds it.';
+  const first = await play([CLEAN, disputes], [OBJECTS, APPROVES], 3);
+  expect(first.inputs[1]?.ledger.findings[0]).toMatchObject({ state: 'disputed', reason: 'section 8 bounds it.' });
+  expect(first.outcome).toMatchObject({ verdict: 'APPROVED', text: CLEAN });
+  expect(formatReviewLog(first.outcome.ledger)).toContain('Withdrawn: disputed: section 8 bounds it.');
+  const kept = await play([CLEAN, disputes], [OBJECTS], 3);
+  expect(kept.outcome).toMatchObject({ verdict: 'DISCUSS' });
+  expect(formatReviewLog(kept.outcome.ledger)).toContain('the drafter disputed it: section 8 bounds it.');
+});
+
 test('a dropped document ends as dropped, whatever it is like', async () => {
   const said = decision('drop', 'Not now.');
   expect((await play([BROKEN], [APPROVES], 1, [said])).outcome).toMatchObject({ verdict: 'DROPPED', decision: said });
 });
 
-const NOTE_FORM = documentForm({
+const NOTE_FORM: DocumentForm = {
   name: 'a note',
-  sections: ['Wish', 'Criteria'],
-  entrySections: ['Criteria'],
-  aliases: [['Criteria', /\bcriteri(?:a|on)\b/i]],
+  firstKey: 'wish',
+  keys: new Set(['wish', 'criteria']),
+  entryKeys: new Set(['criteria']),
   lastNumber: Number.POSITIVE_INFINITY,
   isTitle: ({ level, text }) => level === 1 && text.startsWith('Note'),
-});
+};
 const NOTE = '# Note: tea\n\n## Wish\nTea at five, in the blue cups, every day.\n\n## Criteria\n- Hot\n- In a cup\n';
 
 /** A document of another form, whose first revision is one reply and whose second another. */

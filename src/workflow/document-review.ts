@@ -1,9 +1,9 @@
 import { describeDecision } from '../documents/decision.ts';
-import type { DocumentForm } from '../documents/document-form.ts';
-import { type Ledger, openFindings } from '../documents/ledger.ts';
-import { foldResolvedQuestions, openQuestions } from '../documents/lld/fold-questions.ts';
+import { dispute, disputesIn, type Ledger, openFindings } from '../documents/ledger.ts';
 import { withGuards } from '../documents/lld/guards.ts';
-import { reviseDraft } from '../documents/lld/revision.ts';
+import { foldResolvedQuestions, openQuestions } from '../documents/questions.ts';
+import type { DocumentForm } from '../documents/revise/form.ts';
+import { reviseDraft } from '../documents/revise/revision.ts';
 import { type CheckedDraft, type DocumentQuestions, describeFinding } from './document-questions.ts';
 import type { Lineage } from './lineage.ts';
 import { type LoopOptions, type ReviewOutcome, type Revised, reviewLoop } from './review.ts';
@@ -84,11 +84,16 @@ async function revise(
   const named = openFindings(ledger).length === 0 ? null : ledger.findings.map((finding) => finding.text);
   const reply = await questions.revise(draft, text, ledger, round);
   const first = reviseDraft(draft, reply, { named, form });
-  if (first.ok) return { ...first, ledger };
+  if (first.ok) return { ...first, ledger: withDisputes(ledger, reply) };
   emit({ type: 'reply-rejected', step: `revise-${round}`, reason: first.reason });
   const again = await questions.revise(draft, text, ledger, round, { reply, reason: first.reason });
   const second = reviseDraft(draft, again, { named, form });
-  if (second.ok) return { ...second, ledger };
+  if (second.ok) return { ...second, ledger: withDisputes(ledger, again) };
   emit({ type: 'reply-rejected', step: `revise-${round}-again`, reason: second.reason });
   return second;
+}
+
+/** What the drafter holds against findings is for the reviewer to settle, and stays in the log. */
+function withDisputes(ledger: Ledger, reply: string): Ledger {
+  return disputesIn(reply).reduce((left, { id, reason }) => dispute(left, id, reason), ledger);
 }

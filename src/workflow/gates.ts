@@ -1,7 +1,6 @@
 import type { GateEvidence, GateName } from '../core/gate.ts';
 import { sha256 } from '../core/hash.ts';
 import type { CoverageFacts, FrozenFile, ScenarioTests } from '../documents/implementation/report.ts';
-import { coverageTargetOf } from '../documents/lld/coverage-target.ts';
 import { namesScenario } from '../documents/lld/scenarios.ts';
 import type { TreeChange } from '../git/worktree/worktree.ts';
 import type { TestCase } from '../testing/port.ts';
@@ -206,7 +205,7 @@ function ignoredNote(dropped: readonly string[]): string[] {
 function targetOf({ config, lld }: ImplementContext): CoverageTarget | null {
   const { coverage } = config.implement;
   if (coverage !== null) return { percent: coverage, from: 'configuration' };
-  const percent = coverageTargetOf(lld);
+  const percent = lld.fields.coverageTarget;
   return percent === null ? null : { percent, from: 'LLD' };
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type TestRepository, testRepository } from '../../test/support/repository.ts';
 import { pathsOf } from '../core/paths.ts';
-import { writeFrontMatter } from '../documents/lld/front-matter.ts';
+import { writeFrontMatter } from '../documents/header.ts';
 import { createGit, type Git } from '../git/git.ts';
 import { stackedBase } from '../git/stacked-base.ts';
 import { foundationsOf } from './implement-base.ts';

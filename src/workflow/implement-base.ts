@@ -2,11 +2,11 @@ import type { TestSettings } from '../core/config.ts';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import { isItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
-import { checkLld, type LldFinding } from '../documents/lld/checks.ts';
-import { designFacts } from '../documents/lld/design-facts.ts';
-import { readLld } from '../documents/lld/document.ts';
+import type { DocumentFinding } from '../documents/finding.ts';
+import { readHeader } from '../documents/header.ts';
+import { checkLld } from '../documents/lld/checks.ts';
+import { designFacts, readLld } from '../documents/lld/document.ts';
 import type { LldFile } from '../documents/lld/files-table.ts';
-import { readFrontMatter } from '../documents/lld/front-matter.ts';
 import type { Git } from '../git/git.ts';
 import { commitFiles, headCommit, openCommit } from '../git/repository.ts';
 import { type Foundation, stackedBase } from '../git/stacked-base.ts';
@@ -97,11 +97,11 @@ export async function testsFor(
 async function outdatedFindings(
   git: Git,
   { id, lldText, base }: { id: string; lldText: string; base: string },
-): Promise<LldFinding[]> {
-  const { fields, body } = readFrontMatter(lldText);
+): Promise<DocumentFinding[]> {
+  const { header, body } = readHeader(lldText);
   const ignored = await ignoredAmong(git, readLld(body).files);
   if (ignored.length > 0) return ignored;
-  const approvedAt = typeof fields['baseCommit'] === 'string' ? fields['baseCommit'] : null;
+  const approvedAt = header.baseCommit;
   if (approvedAt === base) return [];
   const { files } = designFacts(lldText);
   const isMoved = approvedAt === null || (await changedSince(git, approvedAt, base, files));
@@ -119,7 +119,7 @@ async function changedSince(git: Git, from: string, to: string, files: readonly 
 }
 
 /** A file that git ignores would never be on the branch, however often it is written. */
-async function ignoredAmong(git: Git, files: readonly LldFile[]): Promise<LldFinding[]> {
+async function ignoredAmong(git: Git, files: readonly LldFile[]): Promise<DocumentFinding[]> {
   const added = files.filter(({ change }) => change === 'Add');
   if (added.length === 0) return [];
   const input = added.map(({ path }) => `${path}\0`).join('');

@@ -1,6 +1,6 @@
 import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
-import { type Implemented, readReportStatus } from '../documents/implementation/report-status.ts';
+import { type Implemented, readReportStatus } from '../documents/header.ts';
 import { branchesBelow, readAt } from '../git/branch-files.ts';
 import type { Git } from '../git/git.ts';
 

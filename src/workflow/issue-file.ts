@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path';
 import { AgentosError } from '../core/errors.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
-import { bodyHash, readFrontMatter, writeFrontMatter } from '../documents/lld/front-matter.ts';
+import { bodyHash, type Header, isUntouched, readHeader, writeFrontMatter } from '../documents/header.ts';
 import { writeFileExclusive } from '../process/exclusive-file.ts';
 import type { Issue } from '../source/port.ts';
 import type { ApprovedBy } from './approved-lld.ts';
@@ -38,25 +38,20 @@ export interface IssueOfBrief {
 }
 
 export function issueOfBrief(issue: Issue): IssueOfBrief {
-  const { fields, body } = readFrontMatter(issue.raw);
-  return {
-    issue,
-    briefHash: typeof fields['briefHash'] === 'string' ? fields['briefHash'] : null,
-    untouched: fields['bodyHash'] === bodyHash(body),
-    body,
-  };
+  const headed = readHeader(issue.raw);
+  return { issue, briefHash: headed.header.briefHash, untouched: isUntouched(headed), body: headed.body };
 }
 
 /** What the front matter of an issue says of the brief that it is from. */
 export interface IssueOrigin {
   id: ItemId;
-  fields: Readonly<Record<string, unknown>>;
+  header: Header;
 }
 
 /** The issues that were written from a brief, 2 before 10; more than one only where a person made copies. */
 export function issuesOf<T extends IssueOrigin>(brief: ItemId, issues: readonly T[]): T[] {
   return issues
-    .filter(({ fields }) => String(fields['brief']) === brief)
+    .filter(({ header }) => header.brief === brief)
     .toSorted((a, b) => a.id.localeCompare(b.id, 'en', { numeric: true }));
 }
 

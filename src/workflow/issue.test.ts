@@ -10,7 +10,7 @@ import {
 import { review } from '../../test/support/models.ts';
 import { editedIssue, SAMPLE_ISSUE } from '../../test/support/sample-issue.ts';
 import { parseItemId } from '../core/ids.ts';
-import { readFrontMatter } from '../documents/lld/front-matter.ts';
+import { readFrontMatter } from '../documents/header.ts';
 
 const BRIEF = `Calls that met a quota are lost\n\nA vendor answers 429 and the whole batch has to be started again.\n`;
 const APPROVED = review({ verdict: 'APPROVED' });

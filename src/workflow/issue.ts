@@ -10,8 +10,8 @@ import {
   type KnownWork,
   LIKELY_DUPLICATE,
 } from '../documents/issue/duplicates.ts';
-import { ISSUE_FORM } from '../documents/issue/form.ts';
-import { withoutReviewLog, withReviewLog } from '../documents/lld/review-log.ts';
+import { ISSUE_FORM } from '../documents/revise/form.ts';
+import { withoutReviewLog, withReviewLog } from '../documents/revise/review-log.ts';
 import { writeFileAtomic } from '../process/atomic-file.ts';
 import type { Prompts } from '../prompts/prompts.ts';
 import { tagged } from '../prompts/tags.ts';
@@ -130,7 +130,7 @@ async function existingIssue(
     brief.id,
     known.filter(({ kind }) => kind === 'issue'),
   );
-  const origin = all.find(({ fields }) => isHashOf(fields['briefHash'], brief)) ?? all[0];
+  const origin = all.find(({ header }) => isHashOf(header.briefHash, brief)) ?? all[0];
   return origin === undefined ? null : issueOfBrief(await issues.read(origin.id));
 }
 

@@ -1,9 +1,10 @@
 import { relative } from 'node:path';
+import type { DesignSize } from '../core/config.ts';
 import { formatCoverage } from '../documents/coverage.ts';
+import { isUntouched } from '../documents/header.ts';
 import { checkLld } from '../documents/lld/checks.ts';
-import { LLD_FORM } from '../documents/lld/form.ts';
-import { withReviewLog } from '../documents/lld/review-log.ts';
-import { withStatus } from '../documents/lld/status.ts';
+import { LLD_FORM } from '../documents/revise/form.ts';
+import { withReviewLog, withStatus } from '../documents/revise/review-log.ts';
 import { writeFileAtomic } from '../process/atomic-file.ts';
 import type { Prompts } from '../prompts/prompts.ts';
 import { tagged } from '../prompts/tags.ts';
@@ -14,21 +15,26 @@ import { approvedDocument, type DocumentRepository } from './document.ts';
 import type { DocumentSubject } from './document-questions.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 
-/** One issue becomes a reviewed LLD. */
-export async function runLld(item: ItemContext, repository: DocumentRepository, issue: Issue): Promise<ItemResult> {
+/** One issue becomes a reviewed LLD. Without a size the drafter chooses. */
+export async function runLld(
+  item: ItemContext,
+  repository: DocumentRepository,
+  issue: Issue,
+  size: DesignSize | null = null,
+): Promise<ItemResult> {
   const { paths, prompts, signal, emit } = item;
   const path = paths.lld(issue.id);
   const existing = await readLldFile(path);
-  const given = existing ? editedLld(existing, issue) : null;
+  const given = existing ? editedLld(existing) : null;
   const approved = await approvedDocument(item, repository, {
     input: issue,
     // A model must not continue what the recorded tour began.
     inputs: { issue: issue.hash, given, ...(item.provider('drafter').isModel ? {} : { recorded: true }) },
     givenDraft: given,
-    replaced: existing && !existing.untouched && given === null ? existing.body : null,
+    replaced: existing && !isUntouched(existing) && given === null ? existing.body : null,
     begin: () => ({}),
     lineage: () => paths.lineage(issue.id),
-    subject: ({ context }, begunWith) => lldSubject(begunWith, context, prompts),
+    subject: ({ context }, begunWith) => lldSubject(begunWith, context, prompts, size),
     check: (draft, base) => {
       const { findings, coverage } = checkLld(draft, { issueId: issue.id, tree: base });
       return { findings, coverage: formatCoverage(coverage) };
@@ -47,18 +53,33 @@ export async function runLld(item: ItemContext, repository: DocumentRepository, 
   return { status: 'succeeded', reason: null, outputs: [path, paths.lineage(issue.id)] };
 }
 
+const MAY_LEAVE_OUT: Record<DesignSize, string> = {
+  small: 'one line, `N/A – reason`, is enough for the sections 4, 5, 7, 8, 9 and 11 and for the diagram',
+  normal: 'one line is enough for the sections 5, 9 and 11 where there is little to say',
+  large: 'every section in full, and section 4 says what could be split off',
+};
+
+function askedSize(size: DesignSize | null): string[] {
+  return size === null ? [] : [tagged('size', `${size}: ${MAY_LEAVE_OUT[size]}.`)];
+}
+
 /** `context`: the repository as the drafter is shown it. */
 export function lldSubject(
   issue: Pick<Issue, 'id' | 'title' | 'body'>,
   context: string,
   prompts: Prompts,
+  size: DesignSize | null = null,
 ): DocumentSubject {
   return {
     id: issue.id,
     title: issue.title,
     form: LLD_FORM,
     shown: [tagged('issue', shownIssue(issue))],
-    shownToDrafter: [tagged('repository', context), tagged('template', prompts.fill('lld-template'))],
+    shownToDrafter: [
+      tagged('repository', context),
+      tagged('template', prompts.fill('lld-template')),
+      ...askedSize(size),
+    ],
     names: {
       drafter: 'drafter',
       draft: 'draft',

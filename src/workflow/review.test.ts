@@ -129,7 +129,7 @@ test('whatever models and people answer, the loop ends within its bounds and app
         const last = readReview(reviews.at(-1)?.text ?? '');
         expect(last.verdict).toBe('APPROVED');
         expect(isTrustworthy(last)).toBe(true);
-        expect(openFindings(outcome.ledger)).toEqual([]);
+        expect(openFindings(outcome.ledger).filter(({ tier }) => tier === 1)).toEqual([]);
       },
     ),
     { numRuns: 80 },

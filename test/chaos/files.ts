@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { bodyHash, readFrontMatter } from '../../src/documents/lld/front-matter.ts';
+import { bodyHash, readFrontMatter } from '../../src/documents/header.ts';
 import { treeOf } from '../support/tree.ts';
 import type { Facts } from './facts.ts';
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readFrontMatter } from '../../src/documents/lld/front-matter.ts';
+import { readFrontMatter } from '../../src/documents/header.ts';
 import { codeOf, testsOf } from '../support/model-with-tools.ts';
 import type { Facts } from './facts.ts';
 

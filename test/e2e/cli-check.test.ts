@@ -117,6 +117,65 @@ test('several files at once: one entry for each, in the order given, and the wor
   expect(await treeOf(cwd)).toEqual(before);
 });
 
+/** Replies that were taken for an approval by readers that looked at the word alone. */
+const DOUBTFUL = [
+  review({ verdict: 'APPROVED' }).replace('**APPROVED** - words', '**APPROVED**, except for section 7'),
+  review({ verdict: 'APPROVED' }).replace(
+    '**APPROVED** - words',
+    '**APPROVED**. This holds only if the cache is bounded.',
+  ),
+  `${review({ verdict: 'APPROVED' })}\nHowever, do not start until section 7 is fixed.\n`,
+  review({ verdict: 'APPROVED', questions: ['Who pays for it?'] }),
+  review({ verdict: 'APPROVED' }).replace('Read with care.', 'It can be implemented once section 7 is fixed.'),
+  '{"verdict": "APPROVED, if the licence is MIT"}',
+];
+const PLAIN = [
+  review({ verdict: 'APPROVED', tier2: ['**Names:** two for one thing.'] }),
+  'APPROVED\n',
+  '{"verdict": "APPROVED"}',
+];
+
+test('an approval that goes on speaking is stated, and not trusted', async () => {
+  const cwd = await testFolder();
+  const write = (name: string, texts: string[]): Promise<string[]> =>
+    Promise.all(
+      texts.map(async (text, index) => {
+        await writeFile(join(cwd, `${name}-${index}.md`), text);
+        return `${name}-${index}.md`;
+      }),
+    );
+  const [doubtful, plain] = [await write('doubtful', DOUBTFUL), await write('plain', PLAIN)];
+  const [first, second] = await Promise.all([
+    agentos(['check', '--json', ...doubtful], { cwd }),
+    agentos(['check', '--json', ...plain], { cwd }),
+  ]);
+  expect([first.code, second.code]).toEqual([1, 0]);
+  for (const entry of JSON.parse(first.stdout)) {
+    expect(entry.problems, entry.file).not.toEqual([]);
+    expect(entry).toMatchObject({ kind: 'review', trustworthy: false });
+  }
+  for (const entry of JSON.parse(second.stdout)) {
+    expect(entry).toMatchObject({ kind: 'review', verdict: 'APPROVED', problems: [], trustworthy: true });
+  }
+});
+
+test('an approved LLD is checked at the commit that it was approved for', async () => {
+  const repository = await testRepository({});
+  const commit = repository.git('rev-parse', 'HEAD').trim();
+  await repository.write('src/item-42.js', 'export const item42 = 42;\n');
+  repository.git('add', '.');
+  repository.git('commit', '-qm', 'implemented');
+  const approved = (base: string): string =>
+    `---\nissue: 42\nstatus: approved\nbaseCommit: ${base}\n---\n\n${lldFor('42')}`;
+  await repository.write('docs/LLD.md', approved(commit));
+  await repository.write('docs/other.md', approved('0'.repeat(40)));
+  const { code, stdout } = await agentos(['check', '--json', 'docs/LLD.md', 'docs/other.md'], { cwd: repository.root });
+  const [atBase, atHead] = JSON.parse(stdout);
+  expect(atBase.findings.filter(({ severity }: { severity: string }) => severity === 'error')).toEqual([]);
+  expect(atHead.findings).toContainEqual(expect.objectContaining({ rule: 'path-exists', severity: 'error' }));
+  expect(code).toBe(1);
+});
+
 test('an approval that contradicts itself is no approval', async () => {
   const cwd = await testFolder();
   await writeFile(join(cwd, 'review.md'), review({ verdict: 'APPROVED', tier1: ['**Open:** It never ends.'] }));

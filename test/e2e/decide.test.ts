@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readFrontMatter } from '../../src/documents/lld/front-matter.ts';
+import { readFrontMatter } from '../../src/documents/header.ts';
 import { readReview } from '../../src/documents/review/reader.ts';
 import { ISSUE, lldFor, review } from '../support/models.ts';
 import { agentos, type Ended, startAgentos } from '../support/program.ts';

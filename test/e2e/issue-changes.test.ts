@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { readFrontMatter } from '../../src/documents/lld/front-matter.ts';
+import { readFrontMatter } from '../../src/documents/header.ts';
 import { ISSUE, review } from '../support/models.ts';
 import { agentos, type Ended } from '../support/program.ts';
 import { expectRefusal } from '../support/refusal.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { readFrontMatter } from '../../src/documents/lld/front-matter.ts';
+import { readFrontMatter } from '../../src/documents/header.ts';
 import { issueOf, review, roundOf, script, taskOf, vendorEnv } from '../support/models.ts';
 import { agentos, type Ended, startAgentos } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';

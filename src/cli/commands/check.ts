@@ -4,8 +4,10 @@ import { systemCode } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { withoutSecrets } from '../../core/keys.ts';
 import { type Coverage, formatCoverage } from '../../documents/coverage.ts';
-import { type BaseTree, checkLld, type LldFinding } from '../../documents/lld/checks.ts';
-import { isLld } from '../../documents/lld/is-lld.ts';
+import type { DocumentFinding } from '../../documents/finding.ts';
+import { readHeader } from '../../documents/header.ts';
+import { type BaseTree, checkLld } from '../../documents/lld/checks.ts';
+import { isLld } from '../../documents/lld/sections.ts';
 import { isReview, isTrustworthy, type Review, readReview } from '../../documents/review/reader.ts';
 import { createGit } from '../../git/git.ts';
 import { findRepository, headCommit, openCommit } from '../../git/repository.ts';
@@ -14,10 +16,11 @@ import { createTerminal, paint, printable, type Terminal } from '../../output/te
 /** One file as `check --json` prints it. */
 type CheckEntry =
   | ({ file: string; kind: 'review' } & Omit<Review, 'problems'> & { problems: string[]; trustworthy: boolean })
-  | { file: string; kind: 'lld'; findings: LldFinding[]; coverage: Coverage; pathsChecked: boolean }
+  | { file: string; kind: 'lld'; findings: DocumentFinding[]; coverage: Coverage; pathsChecked: boolean }
   | { file: string; kind: 'unknown'; error: string; unreadable: boolean };
 
-type TreeOf = (file: string) => Promise<BaseTree | null>;
+/** The files of the repository around a file, at a commit that it names or at the newest one. */
+type TreeOf = (file: string, commit: string | null) => Promise<BaseTree | null>;
 
 export async function checkCommand(files: string[], flags: { json?: boolean; repo?: string }): Promise<number> {
   const treeOf = await treesFor(flags.repo);
@@ -66,7 +69,7 @@ async function checkFile(file: string, treeOf: TreeOf): Promise<CheckEntry> {
   }
   const text = bytes.toString('utf8');
   if (isLld(text)) {
-    const tree = await treeOf(resolve(file));
+    const tree = await treeOf(resolve(file), readHeader(text).header.baseCommit);
     return { file, kind: 'lld', ...checkLld(text, { tree }), pathsChecked: tree !== null };
   }
   if (isReview(text)) {
@@ -84,27 +87,28 @@ async function checkFile(file: string, treeOf: TreeOf): Promise<CheckEntry> {
 }
 
 /**
- * The commit whose files the paths of an LLD are looked up in: that of the named repository, which has to be one, or of
- * the one around each file. Without any, paths are not looked up.
+ * Where the paths of an LLD are looked up: in the named repository, which has to be one, or in the one around each file; at
+ * the `baseCommit` of its front matter while that commit is there, else at HEAD. Without any, paths are not looked up.
  */
 async function treesFor(repo: string | undefined): Promise<TreeOf> {
   const env = withoutSecrets(process.env, [], []);
-  const open = async (directory: string): Promise<BaseTree> => {
+  const open = async (directory: string, commit: string | null): Promise<BaseTree> => {
     const git = createGit(await findRepository(directory, env), env);
+    const named = commit === null ? null : await openCommit(git, commit).catch(() => null);
+    // A commit that is gone, after a rebase and a clean-up, tells nothing.
+    if (named !== null) return named;
     return openCommit(git, 'HEAD').catch(async (error: unknown) => {
       await headCommit(git);
       throw error;
     });
   };
-  if (repo !== undefined) {
-    const tree = await open(resolve(repo));
-    return async () => tree;
-  }
+  if (repo !== undefined) await open(resolve(repo), null);
   const trees = new Map<string, Promise<BaseTree | null>>();
-  return (file) => {
-    const directory = dirname(file);
-    const tree = trees.get(directory) ?? open(directory).catch(() => null);
-    trees.set(directory, tree);
+  return (file, commit) => {
+    const directory = repo === undefined ? dirname(file) : resolve(repo);
+    const key = `${directory}\n${commit ?? ''}`;
+    const tree = trees.get(key) ?? open(directory, commit).catch(() => null);
+    trees.set(key, tree);
     return tree;
   };
 }

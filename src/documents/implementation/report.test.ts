@@ -2,12 +2,11 @@ import { expect, test } from 'vitest';
 import { review } from '../../../test/support/models.ts';
 import type { GateEvidence } from '../../core/gate.ts';
 import { NO_USAGE } from '../../core/money.ts';
+import { readFrontMatter, readReportStatus } from '../header.ts';
 import { emptyLedger, recordReview } from '../ledger.ts';
-import { readFrontMatter } from '../lld/front-matter.ts';
 import { flattenSections, parseMarkdown, plainText, sectionsOf } from '../markdown.ts';
 import { readReview } from '../review/reader.ts';
 import { type ReportFacts, writeReport } from './report.ts';
-import { readReportStatus } from './report-status.ts';
 
 const gate = (evidence: Partial<GateEvidence> & Pick<GateEvidence, 'gate'>): GateEvidence => ({
   passed: true,

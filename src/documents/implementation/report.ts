@@ -2,10 +2,9 @@ import { relative } from 'node:path/posix';
 import type { GatePolicy } from '../../core/config.ts';
 import type { GateEvidence, GateName } from '../../core/gate.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/money.ts';
+import { writeFrontMatter } from '../header.ts';
 import { formatReviewLog, type Ledger } from '../ledger.ts';
-import { writeFrontMatter } from '../lld/front-matter.ts';
-import { bulletsOf, gateTable } from './gate-lines.ts';
-import { asCode, asText, tableOf } from './markdown-text.ts';
+import { asCode, asText, bulletsOf, gateTable, tableOf } from './markdown-text.ts';
 
 export interface ChangedFile {
   path: string;

@@ -1,5 +1,3 @@
-import { eachToken, type Term, termsOfToken } from './terms.ts';
-
 /** Work that exists already: an issue, or the approved design of one. */
 export interface KnownWork {
   id: string;
@@ -37,17 +35,44 @@ const MOST_CHARS = 4_000;
 const MISSING_WEIGHT = 0.7;
 const EXTRA_WEIGHT = 0.06;
 
-/** The terms of a text, each once, with its weight in that text. */
-interface Terms {
-  numbers: number[];
-  weights: number[];
-}
+const CODE_WEIGHT = 2;
+/** The words that a name is made of, beside the name itself. */
+const PART_WEIGHT = 0.5;
+const SHORTEST = 3;
+/** Longer ones are hashes, tokens and data. */
+const LONGEST = 60;
+/** Words, paths and names, with what joins them. */
+const TOKEN = /[\p{L}\p{N}_]+(?:[./:@-]+[\p{L}\p{N}_]+)*/gu;
+const WORD = /[\p{L}\p{N}_]+/gu;
+const IS_CODE = /[/_@]|\.\p{L}|\p{Ll}\p{Lu}|\p{L}::?\p{L}/u;
+const PART = /\p{Lu}?[\p{Ll}]+|\p{Lu}+(?!\p{Ll})|\p{L}+|\p{N}+/gu;
 
-interface TermTable {
-  read(title: string, text: string): Terms;
-  written(term: number): string;
-  /** How many terms there are by now. */
-  size(): number;
+/** Words of any text, and words that every issue has because it is one. */
+const STOP_WORDS = new Set(
+  (
+    'about above after again against all also although always and another any anybody anyone anything are around because ' +
+    'been before being below between both but can cannot could did does doing done down during each either else enough even ' +
+    'ever every everybody everything few for from further get gets getting give given gives going had has have having help ' +
+    'her here his how however instead into its itself just keep know large last later least less let like look made make ' +
+    'makes making many may maybe might more most much must need needed needs neither never new next nobody none nor not ' +
+    'nothing now off often old once one only onto other others our out over own per please put rather really same say says ' +
+    'see seen several shall she should show shows since small some somebody someone something sometimes soon still such sure ' +
+    'take taken takes than that the their them then there these they thing things this those though through thus too toward ' +
+    'try two under until upon use used user users uses using usual very via want wants was way well were what whatever when ' +
+    'where whether which while who whole whose why will with within without work works would yes yet you your ' +
+    'acceptance add added adds allow allows brief bug case change changed changes criteria criterion definition description ' +
+    'done epic expected feature idea implement implementation improve improvement issue none objective open out problem ' +
+    'question questions requirement requirements scenario scenarios scope story support supported supports task test tests ' +
+    'ticket todo update http https www com'
+  ).split(' '),
+);
+
+/** A word of a text, in the form in which two texts are compared. */
+interface Term {
+  /** As written, for messages. */
+  written: string;
+  /** Paths and identifiers say more than words: two texts that name the same one speak of the same thing. */
+  weight: number;
 }
 
 /**
@@ -55,96 +80,70 @@ interface TermTable {
  * same answer every time. The most alike comes first; an issue and its design are one.
  */
 export function findDuplicates(brief: { title: string; body: string }, known: readonly KnownWork[]): Duplicate[] {
-  const table = createTermTable();
-  const wanted = table.read(brief.title, brief.body);
-  const works = known.map((work) => ({ work, terms: table.read(work.title, work.text) }));
-  const rarity = rarities(
-    works.map(({ terms }) => terms),
-    table.size(),
-  );
-  const value = new Float64Array(table.size());
-  for (const [at, term] of wanted.numbers.entries()) value[term] = (wanted.weights[at] ?? 0) * (rarity[term] ?? 0);
-  const wantedWeight = weightOf(wanted, rarity);
+  const wanted = termsOf(brief.title, brief.body);
+  const works = known.map((work) => ({ work, terms: termsOf(work.title, work.text) }));
+  const frequency = new Map<string, number>();
+  for (const { terms } of works) for (const key of terms.keys()) frequency.set(key, (frequency.get(key) ?? 0) + 1);
+  const valueOf = (key: string, { weight }: Term): number =>
+    weight * (1 + Math.log((works.length + 1) / ((frequency.get(key) ?? 0) + 1)));
+  const sumOf = (terms: Map<string, Term>): number =>
+    [...terms].reduce((sum, [key, term]) => sum + valueOf(key, term), 0);
+  const wantedSum = sumOf(wanted);
   const designed = new Set(known.filter(({ kind }) => kind === 'lld').map(({ id }) => id));
 
   const found = new Map<string, Duplicate>();
   for (const { work, terms } of works) {
-    const valueOf = (term: number): number => value[term] ?? 0;
-    const shared = terms.numbers.filter((term) => valueOf(term) > 0);
-    if (shared.length < FEWEST_SHARED) continue;
-    const common = shared.reduce((sum, term) => sum + valueOf(term), 0);
-    const extra = Math.max(0, weightOf(terms, rarity) - common);
-    const score = common / (common + MISSING_WEIGHT * (wantedWeight - common) + EXTRA_WEIGHT * extra);
+    const shared = new Map([...wanted].filter(([key]) => terms.has(key)));
+    if (shared.size < FEWEST_SHARED) continue;
+    const common = sumOf(shared);
+    const extra = Math.max(0, sumOf(terms) - common);
+    const score = common / (common + MISSING_WEIGHT * (wantedSum - common) + EXTRA_WEIGHT * extra);
     if (score < WORTH_SHOWING || score <= (found.get(work.id)?.score ?? 0)) continue;
-    const telling = shared.toSorted((a, b) => valueOf(b) - valueOf(a) || a - b).slice(0, MOST_TERMS_SHOWN);
+    const telling = [...shared].toSorted((a, b) => valueOf(...b) - valueOf(...a)).slice(0, MOST_TERMS_SHOWN);
     found.set(work.id, {
       id: work.id,
       title: work.title,
       designed: designed.has(work.id),
       score: Math.round(score * 100) / 100,
-      shared: telling.map((term) => table.written(term)),
+      shared: telling.map(([, { written }]) => written),
     });
   }
-  return [...found.values()].toSorted((a, b) => b.score - a.score || compareIds(a.id, b.id)).slice(0, MOST_SHOWN);
+  const byId = new Intl.Collator('en', { numeric: true });
+  return [...found.values()].toSorted((a, b) => b.score - a.score || byId.compare(a.id, b.id)).slice(0, MOST_SHOWN);
 }
 
-function compareIds(a: string, b: string): number {
-  return a.localeCompare(b, 'en', { numeric: true });
-}
-
-/** By term: 1 for one that every text has, more for each that only a few have. */
-function rarities(texts: readonly Terms[], size: number): Float64Array {
-  const frequency = new Float64Array(size);
-  for (const { numbers } of texts) for (const term of numbers) frequency[term] = (frequency[term] ?? 0) + 1;
-  return frequency.map((count) => 1 + Math.log((texts.length + 1) / (count + 1)));
-}
-
-function weightOf({ numbers, weights }: Terms, rarity: Float64Array): number {
-  let sum = 0;
-  for (const [at, term] of numbers.entries()) sum += (weights[at] ?? 0) * (rarity[term] ?? 0);
-  return sum;
-}
-
-/** Ten thousand issues have the same few thousand words: each is taken apart once. */
-function createTermTable(): TermTable {
-  const byKey = new Map<string, number>();
-  const byToken = new Map<string, readonly [term: number, weight: number][]>();
-  const words: string[] = [];
-  /** By term: the last text that had it, so that no text needs a set of its own. */
-  const lastIn: number[] = [];
-  let texts = 0;
-  const numberOf = ({ key, written }: Term): number => {
-    const known = byKey.get(key);
-    if (known !== undefined) return known;
-    byKey.set(key, words.length);
-    return words.push(written) - 1;
+/** The terms of a text, each once: words, and names with the words that they are made of. */
+function termsOf(title: string, text: string): Map<string, Term> {
+  const terms = new Map<string, Term>();
+  const add = (key: string, term: Term): void => {
+    if (!terms.has(key)) terms.set(key, term);
   };
-  const entriesOf = (token: string): readonly [term: number, weight: number][] => {
-    const known = byToken.get(token);
-    if (known) return known;
-    const entries = termsOfToken(token).map((term): [number, number] => [numberOf(term), term.weight]);
-    byToken.set(token, entries);
-    return entries;
+  const addWord = (word: string, weight: number): void => {
+    const lower = word.toLowerCase();
+    if (lower.length < SHORTEST || STOP_WORDS.has(lower) || /^\d+$/.test(lower)) return;
+    add(stem(lower), { written: lower, weight });
   };
-  return {
-    read(title, text) {
-      const terms: Terms = { numbers: [], weights: [] };
-      texts += 1;
-      const take = (token: string, factor: number): void => {
-        for (const [term, weight] of entriesOf(token)) {
-          if (lastIn[term] === texts) continue;
-          lastIn[term] = texts;
-          terms.numbers.push(term);
-          terms.weights.push(weight * factor);
-        }
-      };
-      eachToken(title, (token) => take(token, TITLE_WEIGHT));
-      eachToken(text.slice(0, MOST_CHARS), (token) => take(token, 1));
-      return terms;
-    },
-    written: (term) => words[term] ?? '',
-    size: () => words.length,
-  };
+  for (const [part, factor] of [
+    [title, TITLE_WEIGHT],
+    [text.slice(0, MOST_CHARS), 1],
+  ] as const) {
+    for (const [token] of part.matchAll(TOKEN)) {
+      if (token.length < SHORTEST || token.length > LONGEST) continue;
+      const isCode = IS_CODE.test(token);
+      if (isCode) add(`#${token.toLowerCase()}`, { written: token, weight: CODE_WEIGHT * factor });
+      for (const word of token.match(isCode ? PART : WORD) ?? []) addWord(word, (isCode ? PART_WEIGHT : 1) * factor);
+    }
+  }
+  return terms;
+}
+
+/** One form for a word and its inflections; not a dictionary, only the same on both sides of a comparison. */
+function stem(word: string): string {
+  const bare = word
+    .replace(/(?<=[^aeiou])(?:ies|ied)$/, 'y')
+    .replace(/(?<=\p{L}{3})(?:ing|ed|es|s)$/u, (ending) => (ending === 's' && /ss$|us$|is$/.test(word) ? ending : ''));
+  const single = bare.replace(/([bdfgklmnprt])\1$/, '$1');
+  return single.length > 3 ? single.replace(/e$/, '') : single;
 }
 
 /** One line for people: `42 (0.71): Retry on quota; shares: retry, quota, backoff`. */

@@ -1,7 +1,5 @@
 import type { ListItem, Nodes, RootContent } from 'mdast';
-import { flatText, markedText } from '../lld/marked-text.ts';
-import { columnNamed, type LldTable, tablesIn } from '../lld/table.ts';
-import { lineOf } from '../markdown.ts';
+import { columnNamed, type DocumentTable, flatText, lineOf, markedText, tablesIn } from '../markdown.ts';
 import { type References, readReferences } from './references.ts';
 
 export interface IssueScenario {
@@ -46,7 +44,7 @@ function scenario(text: string, line: number, number: number | null): IssueScena
   return number === null || text === '' ? [] : [{ number, text, line }];
 }
 
-function scenariosOfTable(table: LldTable): IssueScenario[] {
+function scenariosOfTable(table: DocumentTable): IssueScenario[] {
   const byName = columnNamed(table, ID_COLUMN);
   const id = byName ?? table.headers.findIndex((_, at) => table.rows.every((row) => isScenarioId(row.cells[at] ?? '')));
   return table.rows.flatMap(({ cells, line }) => {

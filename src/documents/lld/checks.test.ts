@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { edited, LLD_42, withoutSection, withSection } from '../../../test/fixtures/lld/lld-42.ts';
 import { type BaseTree, checkLld } from './checks.ts';
+import { designFacts, readLld } from './document.ts';
 
 const emptyTree: BaseTree = { kindOf: () => null };
 const usualTree: BaseTree = { kindOf: (path) => (path === 'src' || path === 'test' ? 'directory' : null) };
@@ -88,7 +89,7 @@ describe('one thing broken gives exactly its finding', () => {
     [
       'a scenario without a requirement',
       edited('| REQ-2 |', '| REQ-2 |\n| 030 | More | Auto | 2 | 44 | Result equals 44 | - |'),
-      ['error scenario-no-requirement'],
+      ['warning scenario-no-requirement'],
     ],
     [
       'no table of scenarios',
@@ -116,7 +117,11 @@ describe('one thing broken gives exactly its finding', () => {
       edited('| Adds the number | Auto |', '| Adds the number | Manual |'),
       ['error scenario-manual'],
     ],
-    ['an unbounded retry', edited('2. Return value plus 42.', '2. Retry until it succeeds.'), ['error unbounded-loop']],
+    [
+      'an unbounded retry',
+      edited('2. Return value plus 42.', '2. Retry until it succeeds.'),
+      ['warning unbounded-loop'],
+    ],
     ['no diagram', withSection('## 6. Diagram', 'None.'), ['error mermaid']],
     ['a diagram that is not marked', edited('```mermaid', '```'), ['error mermaid']],
     ['a diagram of an unknown kind', edited('flowchart LR', 'flowchat LR'), ['error mermaid']],
@@ -223,3 +228,139 @@ test.each(['1', '2', '3', '7', '10', '12'])(
     expect(checkLld(lld, { issueId: id }).findings).toEqual([]);
   },
 );
+
+describe('what is missing although something stands there', () => {
+  const inApproach = (text: string) => found(withSection('### 2.6 Technical Approach', text));
+
+  test.each([
+    '*(unchanged)*',
+    '(unchanged)',
+    '[Rest unchanged]',
+    '[rest as before]',
+    '[... remaining rows unchanged ...]',
+    '<!-- same as before -->',
+    '*Same as the previous draft.*',
+    '... (rest of the section omitted for brevity)',
+    '- [Same as above]',
+    '| Key | Value |\n|---|---|\n| [remaining rows unchanged] | ... |',
+    'A pure function.\n\n</draft>',
+    'A pure function.\n\n<<<<<<< SEARCH\nx',
+  ])('%s is never taken for text', (text) => {
+    expect(inApproach(`A pure function.\n\n${text}`)).toContain('error elided-text');
+  });
+
+  test.each([
+    'Unchanged: the store keeps its schema.',
+    'The rest of the module stays as it is (see `src/core`).',
+    '```js\n// ... existing code, unchanged ...\n```',
+    'Returns the value (unchanged if it is a number).',
+    '| Key | Value |\n|---|---|\n| Output | (unchanged) |',
+    '- [ ] The output is unchanged',
+  ])('%s says something', (text) => {
+    expect(inApproach(text)).toEqual([]);
+  });
+
+  test('a second document below the first', () => {
+    expect(found(`${LLD_42}\n# Add a number\n\nCallers want a function that adds.\n`)).toEqual([
+      'error second-document',
+    ]);
+    expect(found(`${LLD_42}\n# Appendix B: Numbers\n\n42.\n`)).toEqual([]);
+  });
+
+  test('more than 400 lines', () => {
+    expect(found(edited('A pure function, no state.', 'A pure function.\n'.repeat(350)))).toEqual(['warning lld-size']);
+  });
+});
+
+describe('one fact is one finding', () => {
+  const rows = (count: number, requirement: string) =>
+    Array.from(
+      { length: count },
+      (_, at) => `| ${at + 1}00 | S${at} | Auto | 1 | 2 | Equals 2 | ${requirement} |`,
+    ).join('\n');
+  const table = (body: string) =>
+    withSection(
+      '## 10. Verification & Testing',
+      `| ID | Scenario | Type | Input | Expected Output | Pass Criteria | Requirements |\n|---|---|---|---|---|---|---|\n${body}`,
+    );
+
+  test('no scenario names a requirement', () => {
+    expect(found(table(rows(9, '-'))).filter((finding) => !finding.endsWith('scenario-id'))).toEqual([
+      'error scenario-no-requirement',
+    ]);
+  });
+
+  test('numbers that begin again under each heading', () => {
+    const text = withSection('## 3. Requirements', '### A\n1. One\n2. Two\n\n### B\n1. Three\n2. Four');
+    const { findings } = checkLld(text, { issueId: '42' });
+    expect(findings.map(({ rule }) => rule)).toEqual(['requirement-duplicate']);
+    expect(findings[0]?.message).toContain('1, 2');
+  });
+
+  test('two tables of scenarios with other ids', () => {
+    const plan = (ids: string[]) =>
+      edited(
+        '## 10. Verification & Testing\n',
+        `## 10. Verification & Testing\n| Test ID | Description |\n|---|---|\n${ids.map((id) => `| ${id} | x |`).join('\n')}\n\n### 10.1 Scenarios\n`,
+      );
+    expect(found(plan(['T010', 'T020']))).toEqual([]);
+    expect(found(plan(['T010', 'T030']))).toEqual(['error scenario-tables']);
+  });
+
+  test('either number may be the right one when title and section 1 differ', () => {
+    const [finding] = checkLld(edited('# 42 -', '# 41 -')).findings;
+    expect(finding?.message).toBe('The title names issue 41 and section 1 links 42: name the same issue in both.');
+  });
+});
+
+describe('small designs', () => {
+  test.each(['5. Data & Fixtures', '6. Diagram', '7. Security & Safety Considerations', '9. Legal & Compliance'])(
+    'section %s may be one line with its reason',
+    (title) => {
+      expect(found(withSection(`## ${title}`, 'N/A – a pure function of two lines.'))).toEqual([]);
+    },
+  );
+
+  test('a diagram without a reason is missing', () => {
+    expect(found(withSection('## 6. Diagram', 'N/A'))).toEqual(['error mermaid']);
+  });
+});
+
+describe('fields', () => {
+  const facts = (field: string) => designFacts(edited('* **Status:** Draft', `* **Status:** Draft\n${field}`)).after;
+
+  test.each([
+    ['* **Depends on:** #12', ['12']],
+    ['* **Depends on:** #12, #add-login and LLD-7 (for the store of #3)', ['12', 'add-login', '7']],
+    ['* **Depends on:** 12, 13', ['12', '13']],
+    ['* **Depends on:** None', []],
+    ['* **Depends on:** #42', []],
+    ['* Something that depends on #12 in a sentence.', []],
+  ])('%s', (field, expected) => {
+    expect(facts(field)).toEqual(expected);
+  });
+
+  test.each([
+    ['* **Coverage target:** 90 %', 90],
+    ['* **Coverage target:** 95.5%', 95.5],
+    ['* Tests reach 90 % coverage.', null],
+  ])('%s', (field, expected) => {
+    expect(readLld(edited('* **Status:** Draft', `* **Status:** Draft\n${field}`)).fields.coverageTarget).toBe(
+      expected,
+    );
+  });
+
+  test('what only a sentence says is a warning that shows the field', () => {
+    const text = edited(
+      'None.\n\n### 2.3',
+      'It depends on #12.\n\n### 2.3',
+      edited('Both scenarios pass', 'Both scenarios pass with 90 % coverage'),
+    );
+    const { findings } = checkLld(text);
+    expect(findings.map(({ rule, severity }) => `${severity} ${rule}`)).toEqual([
+      'warning depends-on',
+      'warning coverage-target',
+    ]);
+    expect(findings[0]?.message).toContain('* **Depends on:** #12');
+  });
+});

@@ -36,14 +36,13 @@ describe('the document as a whole', () => {
       title: '42 - Feature: Sample change 42',
       titleIssue: { id: '42', line: 1 },
       contextIssue: { id: '42', line: 4 },
-      frontMatter: {},
       files: [
         { path: 'src/item-42.js', change: 'Add', description: 'Module for item 42', line: 16 },
         { path: 'test/item-42.test.js', change: 'Add', description: 'Tests for item 42', line: 17 },
       ],
       requirements: [
-        { number: 1, text: '`item42(1)` returns 43.', line: 45 },
-        { number: 2, text: 'A value that is not a number throws a TypeError.', line: 46 },
+        { id: '1', text: '`item42(1)` returns 43.', line: 45 },
+        { id: '2', text: 'A value that is not a number throws a TypeError.', line: 46 },
       ],
       scenarios: [
         {
@@ -53,11 +52,11 @@ describe('the document as a whole', () => {
           input: '1',
           expected: '43',
           pass: 'Result equals 43',
-          requirements: [1],
+          requirements: ['1'],
         },
-        { id: '020', requirements: [2] },
+        { id: '020', requirements: ['2'] },
       ],
-      openQuestions: [{ text: 'Which module owns it?', resolved: true, line: 10 }],
+      openQuestions: [{ question: 'Which module owns it?', isOpen: false, line: 10 }],
     });
     expect(lld.sections.map(({ id }) => id)).toEqual(IDS);
     expect(lld.mermaid).toHaveLength(1);
@@ -66,7 +65,6 @@ describe('the document as a whole', () => {
   test('byte-order mark, CRLF and front matter change nothing but the lines', () => {
     const approved = `\uFEFF---\nissue: 42\nstatus: approved\n---\n\n${LLD_42}`.replaceAll('\n', '\r\n');
     const lld = readLld(approved);
-    expect(lld.frontMatter).toEqual({ issue: 42, status: 'approved' });
     expect(lld.titleLine).toBe(6);
     expect(lld.sections.map(({ id }) => id)).toEqual(IDS);
     expect(lld.requirements.map(({ line }) => line)).toEqual([50, 51]);
@@ -216,7 +214,7 @@ describe('the table of files', () => {
 
 describe('requirements', () => {
   const read = (body: string) =>
-    readLld(withSection('## 3. Requirements', body)).requirements.map(({ number, text }) => [number, text]);
+    readLld(withSection('## 3. Requirements', body)).requirements.map(({ id, text }) => [id, text]);
 
   test.each([
     ['1. One\n2. Two'],
@@ -246,8 +244,8 @@ describe('requirements', () => {
     ['1. One\n   - a detail\n   1. another\n2. Two'],
   ])('%s', (body) => {
     expect(read(body)).toEqual([
-      [1, 'One'],
-      [2, 'Two'],
+      ['1', 'One'],
+      ['2', 'Two'],
     ]);
   });
 
@@ -301,8 +299,8 @@ describe('scenarios', () => {
     ],
   ])('%s', (body) => {
     expect(covered(body)).toEqual([
-      ['010', [1]],
-      ['020', [2]],
+      ['010', ['1']],
+      ['020', ['2']],
     ]);
   });
 
@@ -312,14 +310,14 @@ describe('scenarios', () => {
       ['010', 'a', '`x \\| y`', '**43**', '`a == 1`', 'All'],
     );
     expect(read(body).scenarios).toMatchObject([
-      { input: '`x | y`', expected: '43', pass: '`a == 1`', requirements: [1, 2] },
+      { input: '`x | y`', expected: '43', pass: '`a == 1`', requirements: ['1', '2'] },
     ]);
   });
 });
 
 describe('open questions', () => {
   const read = (body: string) =>
-    readLld(withSection('### Open Questions', body)).openQuestions.map(({ text, resolved }) => [text, resolved]);
+    readLld(withSection('### Open Questions', body)).openQuestions.map(({ question, isOpen }) => [question, !isOpen]);
 
   test.each([
     ['- [ ] Which one?', [['Which one?', false]]],
@@ -328,7 +326,7 @@ describe('open questions', () => {
     ['- [X] ~Which one?~ Addressed: that one', [['Which one?', true]]],
     ['- [ ] ~~Which one?~~ **RESOLVED: that one.**', [['Which one?', true]]],
     ['- [ ] Which one? **RESOLVED: that one.**', [['Which one?', true]]],
-    ['- [ ] Which one?\n  - this\n  - that', [['Which one? this that', false]]],
+    ['- [ ] Which one?\n  - this\n  - that', [['Which one?', false]]],
     ['Should it be `a`?', [['Should it be `a`?', false]]],
     ['None.', []],
     ['- None', []],

@@ -1,12 +1,13 @@
 import type { Code, Heading, Nodes, Root } from 'mdast';
+import { readHeader } from '../header.ts';
 import { lineOf, normaliseText, parseMarkdown, plainText } from '../markdown.ts';
+import { type QuestionItem, questionItems } from '../questions.ts';
+import { readTitle } from '../titles.ts';
+import { type LldFields, readFields } from './fields.ts';
 import { type FilesTable, type LldFile, readFilesTable, type UnreadFile } from './files-table.ts';
-import { readFrontMatter } from './front-matter.ts';
-import { type IssueMention, issueOfContext, issueOfTitle } from './issue-number.ts';
-import { type OpenQuestion, readOpenQuestions } from './open-questions.ts';
+import { type IssueMention, issueOfContext, issueOfTitle, sameIssue } from './issue-number.ts';
 import { type LldRequirement, readRequirements } from './requirements.ts';
 import { type LldScenario, readScenarios } from './scenarios.ts';
-import { readTitle } from './section-titles.ts';
 import { findSections, type LldSection, sectionId } from './sections.ts';
 
 export interface MermaidBlock {
@@ -20,10 +21,11 @@ export interface LldDocument {
   /** The text that was parsed: line ends and byte-order mark normalised. */
   text: string;
   root: Root;
-  frontMatter: Record<string, unknown>;
   /** The title heading, empty when there is none. */
   title: string;
   titleLine: number;
+  /** Where another title stands below the sections: a second document was appended. */
+  secondTitleLine: number | null;
   /** The issue that the title names. */
   titleIssue: IssueMention | null;
   /** The issue that section 1 names. */
@@ -39,7 +41,10 @@ export interface LldDocument {
   scenarios: LldScenario[];
   scenariosLine: number | null;
   hasPassColumn: boolean;
-  openQuestions: OpenQuestion[];
+  /** Ids that only one of two tables of scenarios has. */
+  oneSided: string[];
+  openQuestions: QuestionItem[];
+  fields: LldFields;
   mermaid: MermaidBlock[];
 }
 
@@ -52,16 +57,16 @@ export function readLld(given: string): LldDocument {
   const title = titleOf(root);
   const table = filesOf(found, text);
   const requirements = readRequirements(byId('3')?.nodes ?? []);
-  const { scenarios, line, hasPassColumn } = readScenarios(
+  const { scenarios, line, hasPassColumn, oneSided } = readScenarios(
     byId('10'),
-    requirements.map((requirement) => requirement.number),
+    requirements.map((requirement) => requirement.id),
   );
   return {
     text,
     root,
-    frontMatter: root.children[0]?.type === 'yaml' ? readFrontMatter(text).fields : {},
     title: title ? plainText(title) : '',
     titleLine: lineOf(title),
+    secondTitleLine: secondTitleLine(root, title, found),
     titleIssue: title ? issueOfTitle(plainText(title), lineOf(title)) : null,
     contextIssue: issueOfContext(byId('1')?.nodes ?? []),
     sections: found,
@@ -73,7 +78,9 @@ export function readLld(given: string): LldDocument {
     scenarios,
     scenariosLine: line,
     hasPassColumn,
-    openQuestions: readOpenQuestions(root),
+    oneSided,
+    openQuestions: questionItems(text, root),
+    fields: readFields(found),
     mermaid: codeIn(root)
       .filter(isMermaid)
       .map((code) => ({ text: code.value, line: lineOf(code) })),
@@ -95,6 +102,20 @@ function titleOf(root: Root): Heading | undefined {
   return sectionId(number, key) === null ? first : undefined;
 }
 
+function secondTitleLine(root: Root, title: Heading | undefined, sections: LldSection[]): number | null {
+  const isSection = new Set(sections.map(({ line }) => line));
+  const second = root.children.find(
+    (node) => node.type === 'heading' && node.depth === 1 && node !== title && !/^appendix\b/i.test(plainText(node)),
+  );
+  // Sections of the same level as the title are no second one.
+  const isAlone = sections.every(({ line }) => root.children.every((node) => lineOf(node) !== line || !isTop(node)));
+  return title?.depth === 1 && isAlone && second && !isSection.has(lineOf(second)) ? lineOf(second) : null;
+}
+
+function isTop(node: Nodes): boolean {
+  return node.type === 'heading' && node.depth === 1;
+}
+
 function filesOf(sections: LldSection[], text: string): FilesTable {
   const files = sections.find((section) => section.id === '2.1');
   const changes = sections.find((section) => section.id === '2');
@@ -106,4 +127,23 @@ function filesOf(sections: LldSection[], text: string): FilesTable {
 export function codeIn(node: Nodes): Code[] {
   if (node.type === 'code') return [node];
   return 'children' in node ? node.children.flatMap((child) => codeIn(child)) : [];
+}
+
+/** What scheduling needs to know of a design. */
+export interface DesignFacts {
+  title: string;
+  /** Files that it adds, changes or deletes. */
+  files: string[];
+  /** Items that it builds on. */
+  after: string[];
+}
+
+export function designFacts(text: string): DesignFacts {
+  const lld = readLld(text);
+  const own = [lld.titleIssue?.id, lld.contextIssue?.id].filter((id) => typeof id === 'string');
+  return {
+    title: readHeader(text).header.title ?? lld.title,
+    files: [...new Set(lld.files.map(({ path }) => path))],
+    after: lld.fields.dependsOn.filter((id) => !own.some((other) => sameIssue(id, other))),
+  };
 }

@@ -1,6 +1,5 @@
 import type { Nodes, TableCell } from 'mdast';
-import { markedText } from './marked-text.ts';
-import { columnNamed, type LldTable, type TableRow, tablesIn } from './table.ts';
+import { columnNamed, type DocumentTable, markedText, type TableRow, tablesIn } from '../markdown.ts';
 
 export type FileChange = 'Add' | 'Modify' | 'Delete';
 
@@ -78,7 +77,7 @@ interface Columns {
   text: number | null;
 }
 
-function columnsOf(table: LldTable): Columns | null {
+function columnsOf(table: DocumentTable): Columns | null {
   const path = columnNamed(table, PATH_COLUMN);
   if (path === null) return null;
   const change = columnNamed(table, CHANGE_COLUMN, [path]) ?? changeColumnByContent(table);
@@ -87,7 +86,7 @@ function columnsOf(table: LldTable): Columns | null {
   return { path, change, text: columnNamed(table, TEXT_COLUMN, [path, change]) ?? others[0] ?? null };
 }
 
-function changeColumnByContent(table: LldTable): number | null {
+function changeColumnByContent(table: DocumentTable): number | null {
   const index = table.headers.findIndex(
     (_, at) => table.rows.length > 0 && table.rows.every((row) => fileChange(row.cells[at] ?? '') !== null),
   );

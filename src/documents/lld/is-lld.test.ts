@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { LLD_42, withoutSection } from '../../../test/fixtures/lld/lld-42.ts';
-import { isLld } from './is-lld.ts';
+import { isReview } from '../review/reader.ts';
+import { isLld } from './sections.ts';
 
 const review = `# LLD Review: 137 - Feature: x
 
@@ -58,3 +59,13 @@ test.each([
 ])('%s is not', (_, text) => {
   expect(isLld(text)).toBe(false);
 });
+
+test.each(['Read the verdict of an LLD review', 'LLD Review: verdict parser', 'Governance Verdict: BLOCK is read'])(
+  'a design that is called "%s" is an LLD, and no review',
+  (title) => {
+    const text = LLD_42.replace('Sample change 42', title);
+    expect(isLld(text)).toBe(true);
+    expect(isReview(text)).toBe(false);
+    expect(isLld(text.replace('# 42 - Feature: ', '# '))).toBe(true);
+  },
+);

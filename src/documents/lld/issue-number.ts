@@ -1,7 +1,7 @@
 import type { Nodes, RootContent } from 'mdast';
-import { lineOf } from '../markdown.ts';
-import { flatText } from './marked-text.ts';
-import { tablesIn } from './table.ts';
+import { type DocumentFinding, error, quote } from '../finding.ts';
+import { flatText, lineOf, tablesIn } from '../markdown.ts';
+import type { LldDocument } from './document.ts';
 
 /** Where a document names its issue. */
 export interface IssueMention {
@@ -85,13 +85,13 @@ export function sameIssue(found: string, id: string): boolean {
 }
 
 /** Whether a title or field begins with this id: `137-Feature` begins with 137, `add-login` does not begin with `add`. */
-export function beginsWithIssue(text: string, id: string): boolean {
+function beginsWithIssue(text: string, id: string): boolean {
   const begins = new RegExp(`^\\W*${idPattern(id)}`, 'iu');
   return begins.test(text) || begins.test(text.replace(TITLE_PREFIX, ''));
 }
 
 /** Whether a text links this issue: `#42`, `issues/42`, `GH-42`. */
-export function linksIssue(text: string, id: string): boolean {
+function linksIssue(text: string, id: string): boolean {
   return new RegExp(String.raw`(?:#|issues?\/|\bissue\s+|GH-|LLD-)${idPattern(id)}`, 'iu').test(text);
 }
 
@@ -99,4 +99,44 @@ function idPattern(id: string): string {
   return /^\d+$/.test(id)
     ? String.raw`0*${id.replace(/^0+(?=\d)/, '')}(?![\p{L}\p{N}_])(?!-\d)`
     : String.raw`${id}(?![\p{L}\p{N}_-])`;
+}
+
+const RULE = 'issue-number';
+
+/** `issue-number`: the title and section 1 name the issue, the same one, and the one that was asked for. */
+export function checkIssueNumber(lld: LldDocument, issueId: string | null): DocumentFinding[] {
+  return [...inTitle(lld, issueId), ...inContext(lld, issueId)];
+}
+
+function inTitle(lld: LldDocument, issueId: string | null): DocumentFinding[] {
+  const form = `write "# ${issueId ?? lld.contextIssue?.id ?? '<issue>'} - Feature: <title>"`;
+  if (lld.title === '') return [error(RULE, 1, `The document has no title: ${form}.`)];
+  // An issue may well be called `issue-5` or `none`: its own id is never a placeholder.
+  if (issueId !== null && beginsWithIssue(lld.title, issueId)) return [];
+  const { titleIssue: mention } = lld;
+  if (!mention) return [error(RULE, lld.titleLine, `The title does not name its issue: ${form}.`)];
+  if (mention.id === null)
+    return [error(RULE, mention.line, `The title has ${quote(mention.text)} in place of the issue number: ${form}.`)];
+  return issueId === null || sameIssue(mention.id, issueId)
+    ? []
+    : [error(RULE, lld.titleLine, `The title names issue ${mention.text}, not ${issueId}: ${form}.`)];
+}
+
+function inContext(lld: LldDocument, issueId: string | null): DocumentFinding[] {
+  const context = lld.sections.find((section) => section.id === '1');
+  if (!context) return [];
+  const mention = lld.contextIssue;
+  const expected = issueId ?? lld.titleIssue?.id ?? null;
+  const form = `write "* **Issue:** #${expected ?? '<issue>'}"`;
+  if (!mention) return [error(RULE, context.line, `Section 1 has no issue link: ${form}.`)];
+  if (issueId !== null && linksIssue(mention.text, issueId)) return [];
+  if (mention.id === null)
+    return [error(RULE, mention.line, `Section 1 has ${quote(mention.text)} in place of the issue link: ${form}.`)];
+  if (expected === null || sameIssue(mention.id, expected)) return [];
+  if (beginsWithIssue(mention.text, expected) || linksIssue(mention.text, expected)) return [];
+  if (issueId !== null)
+    return [error(RULE, mention.line, `Section 1 links issue ${mention.id}, but the issue is ${expected}: ${form}.`)];
+  // Either of the two may be the right one.
+  const message = `The title names issue ${expected} and section 1 links ${mention.id}: name the same issue in both.`;
+  return [error(RULE, mention.line, message)];
 }

@@ -1,6 +1,6 @@
-import { citedRequirements, requirementReferences } from './requirement-references.ts';
+import { columnNamed, type DocumentTable, type TableRow, tablesIn } from '../markdown.ts';
+import { citedRequirements, requirementReferences } from './requirements.ts';
 import type { LldSection } from './sections.ts';
-import { columnNamed, type LldTable, type TableRow, tablesIn } from './table.ts';
 
 export interface LldScenario {
   id: string;
@@ -9,7 +9,8 @@ export interface LldScenario {
   input: string;
   expected: string;
   pass: string;
-  requirements: number[];
+  /** Ids of requirements; one that is not there comes as it would be called. */
+  requirements: string[];
   line: number;
   /** Where the type stands in the text, from the cell's border to the next; null without such a column. */
   typeCell: { start: number; end: number } | null;
@@ -20,6 +21,8 @@ export interface Scenarios {
   /** The line of the first table of scenarios, null without one. */
   line: number | null;
   hasPassColumn: boolean;
+  /** Ids that only one of two tables of scenarios has: a test plan of names, and the full table. */
+  oneSided: string[];
 }
 
 const ID = [/^(?:test |scenario |case |tc |test case )?(?:id|#|no|nr|number)s?$/];
@@ -56,7 +59,7 @@ interface Columns {
  * beside the full table), the full ones count and the rest, like a table from requirements to tests, only adds the
  * requirements that a scenario covers.
  */
-export function readScenarios(section: LldSection | undefined, known: number[]): Scenarios {
+export function readScenarios(section: LldSection | undefined, known: readonly string[]): Scenarios {
   const tables = tablesIn(section?.nodes ?? []);
   const traces = tables.flatMap((table) => traceOf(table, known));
   const lists = tables
@@ -68,17 +71,28 @@ export function readScenarios(section: LldSection | undefined, known: number[]):
   const full = lists.filter(({ columns }) => columns.pass !== null);
   const counted = full.length > 0 ? full : lists;
   const scenarios = counted.flatMap((list) => list.scenarios);
-  for (const other of lists.filter((list) => !counted.includes(list)).flatMap((list) => list.scenarios)) {
+  const others = lists.filter((list) => !counted.includes(list)).flatMap((list) => list.scenarios);
+  for (const other of others) {
     traces.push(...other.requirements.map((requirement) => ({ requirement, test: other.id })));
   }
   for (const { requirement, test } of traces) {
     const traced = scenarios.find((scenario) => sameTest(scenario.id, test));
     if (traced && !traced.requirements.includes(requirement)) traced.requirements.push(requirement);
   }
-  return { scenarios, line: counted[0]?.table.line ?? null, hasPassColumn: full.length > 0 };
+  return {
+    scenarios,
+    line: counted[0]?.table.line ?? null,
+    hasPassColumn: full.length > 0,
+    oneSided: others.length === 0 ? [] : [...missingFrom(scenarios, others), ...missingFrom(others, scenarios)],
+  };
 }
 
-function columnsOf(table: LldTable): Columns | null {
+/** Ids of the second list that the first does not have. */
+function missingFrom(list: LldScenario[], of: LldScenario[]): string[] {
+  return of.filter(({ id }) => id !== '' && !list.some((other) => sameTest(other.id, id))).map(({ id }) => id);
+}
+
+function columnsOf(table: DocumentTable): Columns | null {
   let id = columnNamed(table, ID);
   if (id === null) {
     const byContent = table.headers.findIndex(
@@ -103,12 +117,12 @@ function columnsOf(table: LldTable): Columns | null {
   return { id, requirements, pass, expected, type, input, scenario };
 }
 
-function scenarioOf(row: TableRow, columns: Columns, known: number[]): LldScenario {
+function scenarioOf(row: TableRow, columns: Columns, known: readonly string[]): LldScenario {
   const cell = (index: number | null) => (index === null ? '' : (row.cells[index] ?? ''));
   const scenario = cell(columns.scenario);
   const named = requirementReferences(cell(columns.requirements), known);
   const requirements =
-    named.length > 0 || cell(columns.requirements) !== '' ? named : citedRequirements(row.cells.join(' '));
+    named.length > 0 || cell(columns.requirements) !== '' ? named : citedRequirements(row.cells.join(' '), known);
   return {
     id: cell(columns.id).replace(/[`*]/g, '').trim(),
     scenario,
@@ -145,7 +159,7 @@ function digitsOf(id: string): string {
 }
 
 /** A table from requirements to tests, read as pairs; nothing for any other table. */
-function traceOf(table: LldTable, known: number[]): { requirement: number; test: string }[] {
+function traceOf(table: DocumentTable, known: readonly string[]): { requirement: string; test: string }[] {
   const tests = columnNamed(table, TESTS);
   const described = [COLUMNS.pass, COLUMNS.expected, COLUMNS.input, COLUMNS.type].some(
     (names) => columnNamed(table, names) !== null,
@@ -161,8 +175,8 @@ function traceOf(table: LldTable, known: number[]): { requirement: number; test:
   if (requirement === undefined || requirement === null || !namesRequirements) return [];
   return table.rows.flatMap((row) => {
     const ids = (row.cells[tests] ?? '').match(/[A-Za-z]{0,4}-?\d{1,4}/g) ?? [];
-    return requirementReferences(row.cells[requirement] ?? '', known).flatMap((number) =>
-      ids.map((test) => ({ requirement: number, test })),
+    return requirementReferences(row.cells[requirement] ?? '', known).flatMap((id) =>
+      ids.map((test) => ({ requirement: id, test })),
     );
   });
 }

@@ -1,6 +1,6 @@
 import type { Heading, Root, RootContent } from 'mdast';
-import { lineOf, plainText } from '../markdown.ts';
-import { readTitle } from './section-titles.ts';
+import { lineOf, normaliseText, parseMarkdown, plainText } from '../markdown.ts';
+import { readTitle } from '../titles.ts';
 
 interface SectionName {
   /** `3`, `2.4`, or `log` for the appendix. */
@@ -103,6 +103,8 @@ export interface LldSection {
   /** The number that the heading carries, right or wrong. */
   number: string | null;
   line: number;
+  /** How many lines it has below its heading. */
+  lines: number;
   /** All nodes below the heading, with the headings of its subsections. */
   nodes: RootContent[];
 }
@@ -199,6 +201,7 @@ function sectionAt(root: Root, candidate: Candidate, starts: Set<number>): LldSe
     title: plainText(candidate.node),
     number: candidate.number,
     line: lineOf(candidate.node),
+    lines: (nodes.at(-1)?.position?.end.line ?? lineOf(candidate.node)) - lineOf(candidate.node),
     nodes,
   };
 }
@@ -206,4 +209,41 @@ function sectionAt(root: Root, candidate: Candidate, starts: Set<number>): LldSe
 /** `## 2.1 …` belongs to `## 2. …` though it stands on the same level. */
 function isPartOf(heading: Heading, candidate: Candidate): boolean {
   return readTitle(plainText(heading)).number?.startsWith(`${candidate.id}.`) ?? false;
+}
+
+/** `N/A – reason`: a section that says in one line why it has nothing to say. */
+export function isNotApplicable({ nodes }: LldSection): boolean {
+  const [only] = nodes;
+  return (
+    nodes.length === 1 &&
+    only?.type === 'paragraph' &&
+    /^\W*(?:n\/?a|not applicable|none)\s*[:.,(–—-]+\s*\p{L}[^\n]{5,}$/iu.test(plainText(only))
+  );
+}
+
+/** Titles that other documents have as well, and that therefore count for less. */
+const COMMON = new Set(
+  ['Requirements', 'Dependencies', 'Diagram', 'Data Structures'].map((title) => readTitle(title).key),
+);
+const DISTINCTIVE = new Set([...KEYS.keys()].filter((key) => !COMMON.has(key)));
+const REVIEW_HEADING =
+  /^\W*(?:identity confirmation|pre-?flight gate|review summary|open questions resolved|requirement coverage analysis|tier [123]\b|questions for orchestrator|(?:governance )?verdict)/i;
+
+/**
+ * Whether a Markdown text is meant to be an LLD, however broken; a review of one, or a README, is not. The sections
+ * decide: a design may be about reviews and verdicts, and be called so.
+ */
+export function isLld(text: string): boolean {
+  const headings = parseMarkdown(normaliseText(text)).children.filter((node) => node.type === 'heading');
+  const titles = headings.map((heading) => plainText(heading));
+  const parts = titles.map((title) => readTitle(title));
+  const distinct = new Set(parts.filter(({ key }) => DISTINCTIVE.has(key)).map(({ key }) => key)).size;
+  const numbered = new Set(
+    parts
+      .filter(({ number, key }) => !DISTINCTIVE.has(key) && number !== null && sectionId(number, key) === number)
+      .map(({ number }) => number),
+  ).size;
+  const review = new Set(titles.flatMap((title) => REVIEW_HEADING.exec(title)?.[0].toLowerCase() ?? [])).size;
+  const score = distinct + numbered * 0.75 + (/^\W*(?:LLD\W*)?#?\d+\s*[-–—:]/i.test(titles[0] ?? '') ? 1 : 0);
+  return score >= 3 && score > review;
 }

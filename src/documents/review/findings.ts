@@ -3,8 +3,8 @@ import { plainText } from '../markdown.ts';
 import { knownArea } from './headings.ts';
 import { isNoFinding, saysSettled } from './no-finding.ts';
 import type { Part } from './outline.ts';
+import { rulingsIn } from './parts.ts';
 import { type Finding, GUARD_AREA, isGuardFinding, type Tier, type Verdict } from './review.ts';
-import { rulingsIn } from './rulings.ts';
 import { blockText, inlineText, unwrapLines } from './text.ts';
 import { standsAlone, verdictWord } from './verdict-word.ts';
 
@@ -12,6 +12,8 @@ interface Item extends Finding {
   ticked: boolean;
   /** A paragraph or a finding's title, to which the paragraphs after it belong. */
   grows: boolean;
+  /** False where neither a heading nor a tag says how grave it is. */
+  isRanked: boolean;
 }
 
 const CONTINUATION =
@@ -31,7 +33,7 @@ const GUARD_LEAD = /^guards?(?:\W+(?:scenarios?\W+)?\d{3}[a-z]?(?:(?:\W|and)+\d{
  * own is a finding; a ticked one is settled – unless the review asks for a revision and has nothing else to revise: then
  * the reviewer ticked what is wrong.
  */
-export function findingsOf(parts: Part[], verdict: Verdict | null): Finding[] {
+export function findingsOf(parts: Part[], verdict: Verdict | null): { findings: Finding[]; unranked: string[] } {
   const items = parts.filter((part) => part.kind === 'tier').flatMap(itemsOf);
   const relevant = items.filter(
     // What a guard says of its scenario sounds like praise.
@@ -39,9 +41,15 @@ export function findingsOf(parts: Part[], verdict: Verdict | null): Finding[] {
   );
   const holdsBack = relevant.some((item) => !item.ticked && item.tier < 3);
   const tickMeansOpen = !holdsBack && verdict !== 'APPROVED';
-  return relevant
-    .filter((item) => !item.ticked || tickMeansOpen)
-    .map(({ tier, area, text }) => ({ tier, area: area === '' && tier === 3 ? 'Suggestions' : area, text }));
+  const open = relevant.filter((item) => !item.ticked || tickMeansOpen);
+  return {
+    findings: open.map(({ tier, area, text }) => ({
+      tier,
+      area: area === '' && tier === 3 ? 'Suggestions' : area,
+      text,
+    })),
+    unranked: open.filter(({ isRanked }) => !isRanked).map(({ text }) => text),
+  };
 }
 
 /** The boxes of a verdict that lost its heading, below the last tier. */
@@ -179,5 +187,5 @@ function newItem(text: string, part: Part, ticked: boolean): Item {
     rest = rest.slice(lead[0].length);
   }
   if (isGuardFinding({ area, text: rest })) tier = 3;
-  return { tier, area, text: rest.trim(), ticked, grows: false };
+  return { tier, area, text: rest.trim(), ticked, grows: false, isRanked: part.tier !== 0 || tag !== null };
 }

@@ -1,8 +1,8 @@
 import type { Heading, Paragraph, Root, RootContent } from 'mdast';
 import { plainText } from '../markdown.ts';
 import { bareTitle, knownArea, meaningOfHeading, type SectionKind } from './headings.ts';
-import { linesOf } from './lines.ts';
 import type { Tier } from './review.ts';
+import { linesOf } from './text.ts';
 import { labelledVerdict } from './verdict-word.ts';
 
 /** What stands under one heading, and what that heading means where it stands. */

@@ -1,24 +1,24 @@
 import type { Root, RootContent } from 'mdast';
-import { normaliseText } from '../markdown.ts';
-import { isErrorBanner, isErrorObject, startsWithError } from './banner.ts';
-import { coverageOf } from './coverage.ts';
+import { normaliseText, parseMarkdown } from '../markdown.ts';
+import { doubtsOf } from './doubts.ts';
 import { parseFenced } from './fences.ts';
 import { findingsOf } from './findings.ts';
 import { knownArea } from './headings.ts';
-import { findJson, type JsonReview, readJsonReview } from './json-review.ts';
-import { linesOf } from './lines.ts';
-import { repairMojibake } from './mojibake.ts';
+import { findJson, isErrorObject, type JsonReview, readJsonReview } from './json.ts';
 import { hasReviewSections, outlineOf, type Part } from './outline.ts';
-import { gateFindings, preFlightOf } from './pre-flight.ts';
-import { approvalProblems, problem, verdictProblems } from './problems.ts';
-import { openQuestionsOf, questionsOf } from './questions.ts';
-import type { Finding, Review, ReviewProblem, Verdict } from './review.ts';
-import { rulingsIn } from './rulings.ts';
-import { blockText } from './text.ts';
+import { coverageOf, gateFindings, openQuestionsOf, preFlightOf, questionsOf, rulingsIn } from './parts.ts';
+import type { Finding, Review, ReviewProblem, ReviewProblemCode, Verdict } from './review.ts';
+import { blockText, linesOf, repairMojibake } from './text.ts';
 import { readVerdict, type VerdictReading } from './verdict.ts';
 
-export { isReview } from './is-review.ts';
 export { isTrustworthy, type Review } from './review.ts';
+
+/** What a provider or a command-line agent prints when there is no answer; looked for where no verdict is stated. */
+const ERROR_FIRST =
+  /^\W*(?:api error|error\b|fatal\b|exception\b|traceback\b|[45]\d\d\b|(?:i['’]m|i am) sorry\b)|^\s*<(?:!doctype|html|\?xml)/i;
+const ERROR =
+  /\b(?:overloaded|too many requests|internal server error|bad gateway|service unavailable|unauthori[sz]ed|fetch failed)\b|\b(?:usage|rate|quota|token)[\s-]?limit|\b(?:quota|credit|context length|prompt is too long)\b|\b(?:i can(?:['’]?t|not)|i am unable to) (?:help|assist|review|provide|complete)\b|\b(?:request|connection) (?:timed out|refused|failed)\b|\bE(?:CONN\w+|TIMEDOUT|NOTFOUND)\b/i;
+const LONGEST_ERROR = 4000;
 
 const NOTHING: Review = {
   verdict: null,
@@ -78,25 +78,71 @@ function readUnstructured(text: string, root: Root, parts: Part[]): Review | nul
     return { ...NOTHING, problems: [problem('damaged-json', 'error', 'The JSON in the reply can’t be parsed.')] };
   const review = json ? readJsonReview(json.value, json.source) : null;
   const around = readVerdict(parts);
-  if (review) return fromJson(review, around);
-  const saysNothing = around.verdicts.size === 0 && !around.untickedOnly && !around.conditional;
+  if (review && json) {
+    const at = text.indexOf(json.source);
+    const [before, after] = [text.slice(0, at), text.slice(at + json.source.length)].map(outlineOfText);
+    return fromJson(review, readVerdict([...(before ?? []), ...(after ?? [])]), after ?? []);
+  }
   const isTitled = parts.some(({ kind }) => kind === 'title' || kind === 'identity');
+  const isSilent = !saysVerdict(around) && !isTitled && text.length <= LONGEST_ERROR;
   const isError =
-    (json && isErrorObject(json.value)) || startsWithError(text) || (saysNothing && !isTitled && isErrorBanner(text));
+    (json && isErrorObject(json.value)) || ERROR_FIRST.test(text) || (isSilent && ERROR.test(text.slice(0, 500)));
   if (!isError) return null;
   return { ...NOTHING, problems: [problem('error-banner', 'error', 'An error message stands in place of a review.')] };
 }
 
-function fromJson(json: JsonReview, around: VerdictReading): Review {
-  const { verdicts, conditional, ...rest } = json;
-  const reading = {
-    ...around,
-    verdicts: new Set([...verdicts, ...around.verdicts]),
-    conditional: conditional || around.conditional,
+function saysVerdict({ verdicts, untickedOnly, qualified }: VerdictReading): boolean {
+  return verdicts.size > 0 || untickedOnly || qualified;
+}
+
+/** The verdict's words, and what is said around the object, are read as in any other review. */
+function fromJson({ verdicts, words, ...json }: JsonReview, around: VerdictReading, behind: Part[]): Review {
+  const stated = new Set([...verdicts, ...around.verdicts]);
+  const verdict = soleVerdict({ ...around, verdicts: stated });
+  const part: Part = { ...emptyPart('verdict'), blocks: [paragraph(words)] };
+  const approval = { part, line: 0 };
+  const doubts = () =>
+    doubtsOf(
+      [summaryPart(json.summary), part, ...behind],
+      { ...around, approval },
+      {
+        ...json,
+        unranked: [],
+        unanswered: json.questionsForOrchestrator,
+      },
+    );
+  return {
+    ...json,
+    verdict,
+    problems: problemsOf({ ...around, verdicts: stated }, { ...json, verdict }, doubts),
   };
-  const verdict = soleVerdict(reading);
-  const review: Review = { ...NOTHING, ...rest, verdict };
-  return { ...review, problems: [...verdictProblems(reading, verdict, false), ...approvalProblems(review)] };
+}
+
+function outlineOfText(text: string): Part[] {
+  const bare = text.replace(/^\s*`{3,}\w*\s*$/gm, '');
+  return outlineOf(parseMarkdown(bare), bare);
+}
+
+function emptyPart(kind: Part['kind']): Part {
+  return {
+    kind,
+    title: '',
+    depth: 2,
+    sectionDepth: 2,
+    tier: 0,
+    area: '',
+    areaDepth: 0,
+    findingTitle: null,
+    blocks: [],
+  };
+}
+
+function summaryPart(summary: string | null): Part {
+  return { ...emptyPart('summary'), blocks: summary === null ? [] : [paragraph(summary)] };
+}
+
+function paragraph(text: string): RootContent {
+  return { type: 'paragraph', children: [{ type: 'text', value: text }] };
 }
 
 function readParts(parts: Part[], reading: VerdictReading, stated: Verdict | null): Review {
@@ -104,12 +150,12 @@ function readParts(parts: Part[], reading: VerdictReading, stated: Verdict | nul
   const gateDecides =
     preFlight === 'FAILED' &&
     reading.verdicts.size === 0 &&
-    !reading.conditional &&
+    !reading.qualified &&
     !parts.some(({ kind }) => kind === 'tier');
   const verdict = gateDecides ? 'REVISE' : stated;
   const { coverage, contradictsTable } = coverageOf(parts);
-  const { resolved, forAPerson } = openQuestionsOf(parts);
-  const findings = findingsOf(parts, verdict);
+  const { resolved, forAPerson, unanswered } = openQuestionsOf(parts);
+  const { findings, unranked } = findingsOf(parts, verdict);
   if (preFlight === 'FAILED' && verdict !== 'APPROVED') findings.unshift(...gateFindings(parts));
   if (verdict === 'REVISE' && findings.length === 0) findings.push(...statedReason(parts, reading));
   const title = parts.find(({ kind }) => kind === 'title') ?? parts.find(({ depth }) => depth === 1);
@@ -127,7 +173,9 @@ function readParts(parts: Part[], reading: VerdictReading, stated: Verdict | nul
       parts.filter(({ kind }) => kind !== 'coverage').flatMap((part) => part.blocks.flatMap((node) => linesOf(node))),
     ),
   };
-  const problems = [...(gateDecides ? [] : verdictProblems(reading, verdict, true)), ...approvalProblems(review)];
+  const asked = [...review.questionsForOrchestrator, ...unanswered];
+  const doubts = () => doubtsOf(parts, reading, { ...review, unranked, unanswered: asked });
+  const problems = problemsOf(gateDecides ? null : reading, review, doubts);
   if (contradictsTable)
     problems.push(problem('coverage-mismatch', 'warning', 'The coverage line and its table count differently.'));
   if (startsInTheMiddle(parts)) {
@@ -172,4 +220,71 @@ function startsInTheMiddle(parts: Part[]): boolean {
   const opening = blockText(preamble.blocks);
   if (opening !== '') return /^(?:[\p{Ll}|,.;:)\]}]|\W{0,2}-\s)/u.test(opening) || preamble.blocks[0]?.type === 'list';
   return first.kind === 'questions' || (first.kind === 'tier' && (first.tier > 1 || first.depth > 2));
+}
+
+function problem(code: ReviewProblemCode, severity: ReviewProblem['severity'], message: string): ReviewProblem {
+  return { code, severity, message };
+}
+
+/** Why there is no verdict, or why the one that is stated can't be relied on; null: the gate has decided. */
+function problemsOf(
+  reading: VerdictReading | null,
+  { verdict, findings, preFlight }: Pick<Review, 'verdict' | 'findings' | 'preFlight'>,
+  doubts: () => string[],
+): ReviewProblem[] {
+  const problems: ReviewProblem[] = [];
+  if (reading && reading.verdicts.size > 1) {
+    const message = `It states more than one verdict: ${[...reading.verdicts].join(', ')}.`;
+    problems.push(problem('two-verdicts', 'error', message));
+  } else if (reading?.qualified && (verdict === null || verdict === 'APPROVED')) {
+    problems.push(problem('conditional-approval', 'error', 'It approves in a sentence that goes on: tick one box.'));
+  } else if (verdict === null) {
+    const why = reading?.untickedOnly ? 'No verdict box is ticked.' : 'It states no verdict.';
+    problems.push(problem('no-verdict', 'error', why));
+  }
+  if (verdict === 'APPROVED') {
+    problems.push(...doubts().map((doubt) => problem('approval-in-doubt', 'error', doubt)));
+    if (preFlight === 'FAILED')
+      problems.push(
+        problem('approved-with-failed-gate', 'error', 'It is APPROVED although the Pre-Flight gate FAILED.'),
+      );
+  }
+  if (verdict === 'REVISE' && !findings.some(({ tier }) => tier < 3)) {
+    const message = 'It asks for a revision without a Tier 1 or Tier 2 finding.';
+    problems.push(problem('revise-without-findings', 'warning', message));
+  }
+  return problems;
+}
+
+const LLD_SECTION =
+  /^(?:context (?:&|and) goal|proposed changes|requirements|alternatives considered|data & fixtures|diagram|security & safety considerations|performance & cost considerations|legal & compliance|verification & testing|risks & mitigations|definition of done)$/i;
+
+/** Whether a text is a review, a damaged one included. An LLD, any other document, an error or an empty file is none. */
+export function isReview(source: string): boolean {
+  const { text } = repairMojibake(normaliseText(source));
+  if (text.trim() === '') return false;
+  const document = parseFenced(text);
+  const { root, text: readable } = document.recovered ?? document;
+  const parts = outlineOf(root, readable);
+  const isTitled = parts.some(({ kind }) => kind === 'title');
+  if (parts.filter(isLldSection).length >= 3) return false;
+
+  if (saysVerdict(readVerdict(parts))) return hasReviewSections(parts) || !ERROR_FIRST.test(text);
+  const telling = new Set(parts.filter(isTelling).map(({ kind, tier }) => `${kind} ${tier}`));
+  if (telling.size > 1 || (telling.size === 1 && (isTitled || telling.has('pre-flight 0')))) return true;
+  if (isTitled && parts.some(({ kind }) => kind === 'verdict' || kind === 'summary' || kind === 'coverage'))
+    return true;
+
+  const json = findJson(document.text, document.root);
+  if (json === 'damaged') return /"(?:verdict|decision)"\s*:/.test(document.text);
+  return json !== null && readJsonReview(json.value, json.source) !== null;
+}
+
+function isLldSection({ title }: Part): boolean {
+  return LLD_SECTION.test(title.replace(/^[\d.\s]+/, '').trim());
+}
+
+/** Headings that hardly any other document has. */
+function isTelling({ kind, tier, title }: Part): boolean {
+  return kind === 'identity' || kind === 'pre-flight' || (kind === 'tier' && /\btier\b/i.test(title) && tier > 0);
 }

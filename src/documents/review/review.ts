@@ -28,6 +28,10 @@ export interface Coverage {
   percent: number;
 }
 
+export function percentOf(covered: number, total: number): number {
+  return Math.round((covered / total) * 1000) / 10;
+}
+
 export type PreFlight = 'PASSED' | 'FAILED';
 
 /** What a review says about a finding that it names by its id in the ledger. No review has to. */
@@ -43,7 +47,7 @@ export type ReviewProblemCode =
   | 'no-verdict'
   | 'two-verdicts'
   | 'conditional-approval'
-  | 'approved-with-blocking'
+  | 'approval-in-doubt'
   | 'approved-with-failed-gate'
   | 'revise-without-findings'
   | 'unbalanced-fence'

@@ -1,6 +1,119 @@
-import type { BlockContent, DefinitionContent, ListItem, PhrasingContent, RootContent } from 'mdast';
+import type { BlockContent, DefinitionContent, ListItem, PhrasingContent, RootContent, Table } from 'mdast';
 
 type Block = RootContent | BlockContent | DefinitionContent;
+
+/**
+ * A line of a review as a statement: what is struck out, commented out, quoted or in a code block does not count, and
+ * a checkbox is read whatever it is written with.
+ */
+export interface Line {
+  text: string;
+  /** crossed: a cross that is a tick in some hands and its opposite in others; the lines beside it decide. */
+  box: 'ticked' | 'unticked' | 'crossed' | null;
+  nested: boolean;
+}
+
+const BOX = /[[［][\s\u200B]*([xX✓✔✅☑√vV*●•■█]?)\uFE0F?[\s\u200B]*[\]］]|([☐☑☒✅❌✖✔⬜🔲])\uFE0F?/gu;
+/** The only box of a line may stand at its end. */
+const TRAILING = /^(.*\S)\s*(\[\s*[xX✓✔]?\s*\])$/u;
+/** A radio button is a box too, where a line begins with it. */
+const RADIO = /^([-*+•\s]*)\(\s*([xX✓✔●•*]?)\s*\)(?=\s)/u;
+
+/** Only such words make inline code part of a statement (`**Verdict:** \`REVISE\``); any other code is a quotation. */
+const PLAIN_WORDS = /^\W*[A-Za-z]+(?: [A-Za-z]+){0,2}\W*$/;
+
+export function linesOf(node: Block, nested = false): Line[] {
+  if (node.type === 'paragraph' || node.type === 'heading') return splitLines(statementText(node.children), nested);
+  if (node.type === 'list') return node.children.flatMap((item) => linesOfItem(item, nested));
+  return node.type === 'table' ? linesOfTable(node, nested) : [];
+}
+
+/** A row is a line; a column that holds nothing but boxes ticks or unticks it. */
+function linesOfTable(table: Table, nested: boolean): Line[] {
+  const rows = table.children.map((row) =>
+    row.children.map((cell) => statementText(cell.children).replace(/\n/g, ' ').trim()),
+  );
+  const marks = rows.map((cells) => cells.map((cell) => boxAlone(cell)));
+  const column = (rows[0] ?? []).findIndex(
+    (_, at) => marks.some((row) => row[at]) && rows.slice(1).every((cells, row) => marks[row + 1]?.[at] || !cells[at]),
+  );
+  return rows.flatMap((cells, row) => {
+    if (column === -1 || row === 0) return splitLines(cells.join(' | '), nested);
+    const text = cells.filter((cell, at) => at !== column && cell !== '').join(' | ');
+    return text === '' ? [] : [{ text, box: marks[row]?.[column] ?? 'unticked', nested }];
+  });
+}
+
+function boxAlone(cell: string): Line['box'] {
+  const [box, ...more] = cell.matchAll(BOX);
+  return box && more.length === 0 && box[0] === cell ? meaningOf(box[1], box[2]) : null;
+}
+
+function linesOfItem(item: ListItem, nested: boolean): Line[] {
+  const [first, ...rest] = item.children;
+  if (!first) return [];
+  const [head, ...tail] = linesOf(first, nested);
+  if (!head) return [];
+  const isTask = typeof item.checked === 'boolean' && head.box === null;
+  const own: Line = isTask ? { ...head, box: item.checked ? 'ticked' : 'unticked' } : head;
+  return [own, ...tail, ...rest.flatMap((child) => linesOf(child, true))];
+}
+
+function statementText(nodes: PhrasingContent[]): string {
+  let struck = 0;
+  let text = '';
+  for (const node of nodes) {
+    if (node.type === 'html') {
+      if (/^<(?:del|s|strike)\b/i.test(node.value)) struck += 1;
+      else if (/^<\/(?:del|s|strike)\b/i.test(node.value)) struck -= 1;
+      else if (/^<br\b/i.test(node.value)) text += '\n';
+      else if (/^<input\b[^>]*checkbox/i.test(node.value)) text += /\bchecked\b/i.test(node.value) ? '[x] ' : '[ ] ';
+    } else if (struck <= 0) {
+      text += statementNode(node);
+    }
+  }
+  return text;
+}
+
+function statementNode(node: PhrasingContent): string {
+  if (node.type === 'text') return node.value;
+  if (node.type === 'break') return '\n';
+  if (node.type === 'inlineCode') return PLAIN_WORDS.test(node.value) ? node.value : '\uFFFC';
+  return 'children' in node && node.type !== 'delete' ? statementText(node.children) : '';
+}
+
+function splitLines(text: string, nested: boolean): Line[] {
+  return text.split('\n').flatMap((line) => splitBoxes(line.trim(), nested));
+}
+
+function boxFirst(line: string): string {
+  const [, text, box] = (line.endsWith(']') && TRAILING.exec(line)) || [];
+  return text !== undefined && text.search(BOX) === -1 ? `${box} ${text}` : line;
+}
+
+/** Several boxes may share a line. A box in the middle of a sentence is talk about a box. */
+function splitBoxes(given: string, nested: boolean): Line[] {
+  if (given === '') return [];
+  const line = boxFirst(given.replace(RADIO, '$1[$2]'));
+  const boxes = [...line.matchAll(BOX)];
+  const first = boxes[0];
+  const before = first ? line.slice(0, first.index).trim() : line;
+  if (!first || !/^(?:[-*+•>\s\d.)]*|.*\b(?:verdict|decision|recommendation)\b[^.]{0,20}[:=–—-]\s*)$/i.test(before)) {
+    return [{ text: line, box: null, nested }];
+  }
+  const lines: Line[] = before === '' ? [] : [{ text: before, box: null, nested }];
+  for (const [index, box] of boxes.entries()) {
+    const text = line.slice(box.index + box[0].length, boxes[index + 1]?.index ?? line.length).trim();
+    lines.push({ text, box: meaningOf(box[1], box[2]), nested });
+  }
+  return lines;
+}
+
+function meaningOf(inBrackets: string | undefined, symbol: string | undefined): Line['box'] {
+  if (symbol === undefined) return inBrackets ? 'ticked' : 'unticked';
+  if (symbol === '☑' || symbol === '✅' || symbol === '✔') return 'ticked';
+  return symbol === '☐' || symbol === '⬜' || symbol === '🔲' ? 'unticked' : 'crossed';
+}
 
 /** Inline content as readable text: emphasis dropped, code and strikethrough marked, line breaks kept. */
 export function inlineText(nodes: PhrasingContent[]): string {
@@ -44,4 +157,31 @@ function blockNodeText(node: Block): string {
 
 function itemLines(item: ListItem, marker: string): string {
   return `${marker}${blockText(item.children).replace(/\n/g, '\n  ')}`;
+}
+
+/** Windows-1252 as the reader that damaged the text had it: each character and its byte. */
+const BYTES = new Map(
+  Array.from({ length: 128 }, (_, at) => [new TextDecoder('windows-1252').decode(Uint8Array.of(at + 128)), at + 128]),
+);
+const RUN = new RegExp(`[${[...BYTES.keys()].join('')}]{2,}`, 'g');
+const LEFT_OVER = /â€|Ã[©¨¼¶¤]|ï»¿|\uFFFD/;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * UTF-8 that was read as Windows-1252 (`â€™`, `âœ…`, `Ã©`, a `ï»¿` in front), turned back where its bytes are
+ * valid UTF-8. Ordinary accents and quotation marks aren't, so they stay as they are.
+ */
+export function repairMojibake(text: string): { text: string; damaged: boolean } {
+  let repaired = false;
+  const result = text.replace(RUN, (run) => {
+    try {
+      const decoded = utf8.decode(Uint8Array.from(run, (character) => BYTES.get(character) ?? 0));
+      repaired = true;
+      return decoded;
+    } catch {
+      return run;
+    }
+  });
+  return { text: result.replace(/^\uFEFF/, ''), damaged: repaired || LEFT_OVER.test(result) };
 }

@@ -174,7 +174,7 @@ describe('what contradicts a verdict', () => {
       `${HEAD}## Tier 1: BLOCKING Issues\n### Safety\n- [ ] **Scope:** writes to home\n\n${legend('x', ' ', ' ')}`,
     );
     expect(review.verdict).toBe('APPROVED');
-    expect(review.problems.map(({ code }) => code)).toEqual(['approved-with-blocking']);
+    expect(review.problems.map(({ code }) => code)).toEqual(['approval-in-doubt']);
     expect(isTrustworthy(review)).toBe(false);
   });
 
@@ -243,7 +243,7 @@ describe('damage', () => {
   test('a fence that swallows a tier up to a later block hides no finding', () => {
     const review = readReview(`${HEAD}\`\`\`\n${tierOne}\`\`\`json\n{}\n\`\`\`\n\n${legend('x', ' ', ' ')}`);
     expect(review.findings.map(({ area }) => area)).toEqual(['Safety']);
-    expect(review.problems.map(({ code }) => code)).toContain('approved-with-blocking');
+    expect(review.problems.map(({ code }) => code)).toContain('approval-in-doubt');
   });
 
   test('a stray fence behind the verdict is only noted', () => {

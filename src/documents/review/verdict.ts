@@ -1,100 +1,129 @@
-import type { RootContent } from 'mdast';
+import type { RootContent, Table } from 'mdast';
 import { plainText } from '../markdown.ts';
 import { bareTitle } from './headings.ts';
-import { parseJson, readJsonReview } from './json-review.ts';
-import { type Line, linesOf } from './lines.ts';
+import { jsonVerdicts, parseJson } from './json.ts';
 import type { Part } from './outline.ts';
 import type { Verdict } from './review.ts';
+import { type Line, linesOf } from './text.ts';
 import {
+  FOREIGN_LABEL,
   labelledVerdict,
   offersChoice,
-  rejectsInProse,
-  shoutsRejection,
   standsAlone,
   type VerdictWord,
-  verdictsInProse,
   verdictWord,
 } from './verdict-word.ts';
+
+const HEADING_LABEL =
+  /\b(?:verdict|decision|recommendation|outcome|determination|disposition|conclusion)\b\s*[:=–—(-]+\s*(.*)$/i;
 
 /** What the document says about its verdict, before anything is concluded from it. */
 export interface VerdictReading {
   verdicts: Set<Verdict>;
   /** Verdict boxes are there, and none of them is ticked. */
   untickedOnly: boolean;
-  conditional: boolean;
+  /** An approval that goes on as a sentence: "APPROVED once the loop is bounded". */
+  qualified: boolean;
   /** Where prose is all there is: the paragraph that rejects, which is then the finding too. */
   rejection: string | null;
+  /** The part that approves, and the number of the line in it. */
+  approval: { part: Part; line: number } | null;
+  /** Ids that a JSON block beside the verdict calls blocking. */
+  blocking: string[];
 }
-
-const HEADING_LABEL =
-  /\b(?:verdict|decision|recommendation|outcome|determination|disposition|conclusion)\b\s*[:=–—(-]+\s*(.*)$/i;
 
 /**
  * Statements count where a reviewer puts a verdict: in the boxes and plain lines of a verdict section, in a heading
- * ("Governance Verdict: BLOCK"), in a labelled line ("**Verdict:** REVISE") and in a set of verdict boxes that lost its
- * heading. The coverage section has a verdict of its own, and earlier reviews are history: neither counts.
+ * ("Governance Verdict: BLOCK"), in a labelled line or a table's cell, as the very first line, and in a set of verdict
+ * boxes that lost its heading. The coverage section has a verdict of its own, and earlier reviews are history.
  */
 export function readVerdict(parts: Part[]): VerdictReading {
-  const reading: VerdictReading = { verdicts: new Set(), untickedOnly: false, conditional: false, rejection: null };
-  const boxes: { verdict: Verdict; ticked: boolean }[] = [];
-  const state = (word: VerdictWord | null): void => {
-    if (!word || offersChoice(word)) return;
-    if (word.conditional) reading.conditional = true;
-    else reading.verdicts.add(word.verdict);
+  const reading: VerdictReading = {
+    verdicts: new Set(),
+    untickedOnly: false,
+    qualified: false,
+    rejection: null,
+    approval: null,
+    blocking: [],
   };
-  for (const part of parts) {
+  const boxes: { verdict: Verdict; ticked: boolean }[] = [];
+  const state = (word: VerdictWord | null, part: Part, line: number): void => {
+    if (!word || offersChoice(word)) return;
+    if (word.verdict === 'APPROVED' && !standsAlone(word)) reading.qualified = true;
+    else reading.verdicts.add(word.verdict);
+    if (word.verdict === 'APPROVED') reading.approval ??= { part, line };
+  };
+  for (const [at, part] of parts.entries()) {
     if (part.kind === 'coverage' || part.kind === 'previous' || part.kind === 'open-questions') continue;
-    state(wordInHeading(part));
+    state(wordInHeading(part), part, -1);
+    let number = 0;
+    const isQuiet = part.kind === 'tier' || part.kind === 'questions';
     for (const [index, node] of part.blocks.entries()) {
-      if (part.kind === 'verdict') stateJson(node, reading);
+      if (part.kind === 'verdict') stateJson(node, reading, part);
       const lines = linesOf(node);
       const found = verdictBoxes(lines);
-      if (
-        part.kind === 'verdict' ||
-        new Set(found.map((box) => box.word.verdict)).size > 1 ||
-        (found.length > 0 && allowsSingleBox(part))
-      ) {
-        for (const { word, ticked } of found) {
+      const isLegend = part.kind === 'verdict' || new Set(found.map(({ word }) => word.verdict)).size > 1;
+      if (isLegend || (found.length > 0 && allowsSingleBox(part))) {
+        for (const { word, ticked, line } of found) {
           boxes.push({ verdict: word.verdict, ticked });
-          if (ticked && word.conditional) reading.conditional = true;
+          if (ticked && word.verdict === 'APPROVED') reading.approval ??= { part, line: number + line };
         }
       }
-      if (isCoverageTalk(part, index)) continue;
-      const isQuiet = part.kind === 'tier' || part.kind === 'questions';
-      for (const line of lines) {
-        if (isLoneCross(line, lines) && part.kind === 'verdict') state(exceptApproval(verdictWord(line.text)));
-        if (line.box !== null || (isQuiet && node.type !== 'paragraph') || line.nested) continue;
-        state(labelledVerdict(line.text) ?? (part.kind === 'verdict' ? plainStatement(line.text) : null));
+      if (!isCoverageTalk(part, index)) {
+        if (node.type === 'table' && !isQuiet) state(wordInTable(node), part, number + 1);
+        for (const [offset, line] of lines.entries()) {
+          const isFirst = at === 0 && index === 0 && offset === 0;
+          if (isLoneCross(line, lines) && part.kind === 'verdict')
+            state(exceptApproval(line.text), part, number + offset);
+          if (line.box !== null || (isQuiet && node.type !== 'paragraph') || line.nested) continue;
+          const isPlace = part.kind === 'verdict' || isFirst || (part.kind === 'other' && isBareWord(line.text));
+          state(labelledVerdict(line.text) ?? (isPlace ? plainStatement(line.text) : null), part, number + offset);
+        }
       }
+      number += lines.length;
     }
   }
   for (const box of boxes) if (box.ticked) reading.verdicts.add(box.verdict);
   reading.untickedOnly = boxes.length > 0 && boxes.every((box) => !box.ticked);
-  if (reading.verdicts.size === 0 && !reading.untickedOnly && !reading.conditional) readProse(parts, reading);
+  if (reading.verdicts.size === 0 && !reading.untickedOnly && !reading.qualified) readProse(parts, reading);
   return contradictedByProse(parts, reading);
 }
 
 /** A JSON object in the verdict's own section is no quotation, although it stands in a code block. */
-function stateJson(node: RootContent, reading: VerdictReading): void {
+function stateJson(node: RootContent, reading: VerdictReading, part: Part): void {
   if (node.type !== 'code' || !/^json/i.test(node.lang ?? '')) return;
   const value = parseJson(node.value);
-  const review = value ? readJsonReview(value, node.value) : null;
-  for (const verdict of review?.verdicts ?? []) reading.verdicts.add(verdict);
-  if (review?.conditional) reading.conditional = true;
+  const { verdicts, blocking } = value === null ? { verdicts: [], blocking: [] } : jsonVerdicts(value, node.value);
+  for (const verdict of verdicts) reading.verdicts.add(verdict);
+  if (verdicts.includes('APPROVED')) reading.approval ??= { part, line: 0 };
+  reading.blocking.push(...blocking);
 }
 
 function wordInHeading(part: Part): VerdictWord | null {
   const title = bareTitle(part.title);
   if (part.kind === 'title' || part.kind === 'tier' || title === '') return null;
+  if (part.kind === 'other' && FOREIGN_LABEL.test(title)) return labelledVerdict(title);
   const word = verdictWord((part.kind === 'verdict' ? HEADING_LABEL.exec(title)?.[1] : undefined) ?? title);
-  return word && (standsAlone(word) || word.conditional) && (part.kind === 'verdict' || /^\W*$/.test(word.rest))
-    ? word
-    : null;
+  return word && (part.kind === 'verdict' || /^\W*$/.test(word.rest)) ? word : null;
+}
+
+/** A column called Verdict with one row. */
+function wordInTable({ children: [head, row, ...more] }: Table): VerdictWord | null {
+  const column = head?.children.findIndex((cell) =>
+    /^\W*(?:final |overall )?(?:verdict|decision)\W*$/i.test(plainText(cell)),
+  );
+  if (column === undefined || column < 0 || !row || more.length > 0) return null;
+  return plainStatement(plainText(row.children[column]));
 }
 
 function plainStatement(text: string): VerdictWord | null {
   const word = verdictWord(text);
-  return word && standsAlone(word) ? word : null;
+  return word && (standsAlone(word) || word.verdict === 'APPROVED') ? word : null;
+}
+
+/** In a section of unknown title, in whatever language, the word alone is enough. */
+function isBareWord(text: string): boolean {
+  return /^\W*(?:APPROVED|REVISE|DISCUSS|BLOCKED|REJECTED)\W*$/.test(text);
 }
 
 /** "❌ REVISE" with no other box beside it: the cross is a sign of the verdict, not a box. */
@@ -102,27 +131,23 @@ function isLoneCross(line: Line, lines: Line[]): boolean {
   return line.box === 'crossed' && lines.filter(({ box }) => box !== null).length === 1;
 }
 
-function exceptApproval(word: VerdictWord | null): VerdictWord | null {
+function exceptApproval(text: string): VerdictWord | null {
+  const word = verdictWord(text);
   return word?.verdict === 'APPROVED' ? null : word;
 }
 
 /** A lone ticked verdict word may stand outside of a verdict section, but not where boxes have another meaning. */
-function allowsSingleBox(part: Part): boolean {
-  return (
-    part.kind === 'preamble' ||
-    part.kind === 'title' ||
-    part.kind === 'summary' ||
-    part.kind === 'other' ||
-    part.kind === 'identity'
-  );
+function allowsSingleBox({ kind }: Part): boolean {
+  return ['preamble', 'title', 'summary', 'other', 'identity'].includes(kind);
 }
 
-function verdictBoxes(lines: Line[]): { word: VerdictWord; ticked: boolean }[] {
+function verdictBoxes(lines: Line[]): { word: VerdictWord; ticked: boolean; line: number }[] {
   const crossTicks = lines.some((line) => line.box === 'unticked') && !lines.some((line) => line.box === 'ticked');
-  return lines.flatMap(({ text, box }) => {
+  return lines.flatMap((own, line) => {
+    const { text, box } = own;
     const word = box === null ? null : (verdictWord(text) ?? labelledVerdict(text));
-    if (word && word.verdict !== 'APPROVED' && isLoneCross({ text, box, nested: false }, lines)) return [];
-    return word ? [{ word, ticked: box === 'ticked' || (box === 'crossed' && crossTicks) }] : [];
+    if (word && word.verdict !== 'APPROVED' && isLoneCross(own, lines)) return [];
+    return word ? [{ word, line, ticked: box === 'ticked' || (box === 'crossed' && crossTicks) }] : [];
   });
 }
 
@@ -145,14 +170,31 @@ function paragraphsOf(part: Part): string[] {
     );
 }
 
+const REJECTION =
+  /\b(?:[Tt]his|[Tt]he) (?:\w+ )?(?:LLD|design|document|draft|proposal|submission|plan|issue)(?: #?\w+)? (?:is|must be|has to be|is hereby) (?:hereby )?(?:rejected|REJECTED|BLOCKED)\b|^\W*(?:REJECTED|I (?:am rejecting|reject) this)\b/;
+const SHOUTED = /\b(?:is|was|be|been|am|are)(?: \w+){0,2} REJECTED\b/;
+const UNSURE = /\b(?:previously|earlier|not|never|would|if|option|alternative)\b[^.]*\bREJECTED\b/i;
+const SENT_BACK =
+  /\b(?:cannot|can't|not|never)(?: \w+){0,2} approved?\b|\b(?:must|needs? to|should) be revised\b|\b(?:is|are|be|hereby|must) (?:\w+ )?(?:rejected|blocked)\b|\bREVISE\b|\bREJECT\b/i;
+
+/** Prose can send a draft back or ask for a person; it can't approve. */
 function readProse(parts: Part[], reading: VerdictReading): void {
-  for (const part of parts.filter(({ kind }) => kind === 'verdict')) {
-    for (const verdict of verdictsInProse(paragraphsOf(part).join('\n'))) reading.verdicts.add(verdict);
+  const sentences = parts
+    .filter(({ kind }) => kind === 'verdict')
+    .flatMap((part) => paragraphsOf(part).flatMap((text) => text.split(/(?<=[.!?;])\s+|\n/)))
+    .filter((sentence) => new Set(sentence.match(/\b(?:APPROVED?|REVISE|DISCUSS)\b/g)).size < 2);
+  for (const sentence of sentences) {
+    if (/\b(?:would|could|might)\b/i.test(sentence)) continue;
+    if (SENT_BACK.test(sentence)) reading.verdicts.add('REVISE');
+    else if (/\bDISCUSS\b|\bescalat\w+\b|\bneeds? (?:an? )?(?:orchestrator|human|person)\b/i.test(sentence))
+      reading.verdicts.add('DISCUSS');
+    else if (/\bapproved?\b/i.test(sentence)) reading.qualified = true;
   }
-  if (reading.verdicts.size > 0) return;
+  if (reading.verdicts.size > 0 || reading.qualified) return;
   for (const part of parts) {
     if (part.kind === 'previous' || part.kind === 'coverage') continue;
-    reading.rejection ??= paragraphsOf(part).find((text) => rejectsInProse(text) || shoutsRejection(text)) ?? null;
+    const rejects = (text: string): boolean => (REJECTION.test(text) || SHOUTED.test(text)) && !UNSURE.test(text);
+    reading.rejection ??= paragraphsOf(part).find(rejects) ?? null;
   }
   if (reading.rejection !== null) reading.verdicts.add('REVISE');
 }
@@ -162,7 +204,7 @@ function contradictedByProse(parts: Part[], reading: VerdictReading): VerdictRea
   const outspoken = parts
     .filter(({ kind }) => kind === 'preamble' || kind === 'title' || kind === 'summary' || kind === 'verdict')
     .flatMap(paragraphsOf)
-    .some((paragraph) => rejectsInProse(paragraph) && /\b(?:REJECTED|BLOCKED)\b/.test(paragraph));
+    .some((text) => REJECTION.test(text) && !UNSURE.test(text) && /\b(?:REJECTED|BLOCKED)\b/.test(text));
   if (outspoken && reading.verdicts.has('APPROVED')) reading.verdicts.add('REVISE');
   return reading;
 }

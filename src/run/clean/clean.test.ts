@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { gitIn, ofTheUser, type WorktreeBench, worktreeBench } from '../../../test/support/worktree.ts';
 import { parseItemId } from '../../core/ids.ts';
 import { type Paths, pathsOf } from '../../core/paths.ts';
-import { bodyHash, writeFrontMatter } from '../../documents/lld/front-matter.ts';
+import { bodyHash, writeFrontMatter } from '../../documents/header.ts';
 import type { Worktree } from '../../git/worktree/worktree.ts';
 import { acquireLock } from '../../process/lock.ts';
 import { clean } from './clean.ts';

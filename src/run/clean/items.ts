@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { codeOf } from '../../core/errors.ts';
 import { type ItemId, isItemId } from '../../core/ids.ts';
 import { type Paths, WORKFLOWS, type WorkflowName } from '../../core/paths.ts';
-import { readReportStatus } from '../../documents/implementation/report-status.ts';
-import { bodyHash, readFrontMatter } from '../../documents/lld/front-matter.ts';
+import { isApproved, readHeader, readReportStatus } from '../../documents/header.ts';
 import { readAt } from '../../git/branch-files.ts';
 import type { Git } from '../../git/git.ts';
 import { litterPatterns } from '../../git/ignore-patterns.ts';
@@ -42,13 +41,12 @@ export function workedOnBy(paths: Paths, { workflow, id }: NamedItem): number | 
 export async function isDone(options: CleanOptions, { workflow, id }: NamedItem): Promise<boolean> {
   const { paths, git, isIssueHash } = options;
   if (workflow === 'issue') return options.isBriefDone(id);
-  const lld = await readFile(paths.lld(id), 'utf8').catch(() => null);
-  if (lld === null) return false;
-  const { fields, body } = readFrontMatter(lld);
-  if (fields['status'] !== 'approved' || fields['bodyHash'] !== bodyHash(body)) return false;
-  if (workflow === 'lld') return isIssueHash(id, fields['issueHash']);
+  const text = await readFile(paths.lld(id), 'utf8').catch(() => null);
+  const lld = text === null ? null : readHeader(text);
+  if (lld === null || !isApproved(lld)) return false;
+  if (workflow === 'lld') return isIssueHash(id, lld.header.issueHash);
   const reports = (await implementationsOf(git, paths, [id])).get(id) ?? [];
-  return reports.some(({ lldHash }) => lldHash === fields['bodyHash']);
+  return reports.some(({ lldHash }) => lldHash === lld.header.bodyHash);
 }
 
 /** Whether this very branch ends in an implementation: the last commit of one brings the report. */

@@ -1,0 +1,144 @@
+import { type DocumentFinding, error, warning } from '../finding.ts';
+import type { LldDocument } from './document.ts';
+import type { LldFile } from './files-table.ts';
+
+/** The repository at the base commit. Paths are relative to its root, with `/` between names. */
+export interface BaseTree {
+  kindOf(path: string): 'file' | 'directory' | null;
+}
+
+/** First folders that a repository may well get with this very change. */
+const CONVENTIONAL = new Set(
+  (
+    'src lib libs test tests spec specs __tests__ e2e docs doc bin scripts script examples example packages package apps app ' +
+    'tools tool config configs cmd internal pkg include assets public static resources fixtures benchmarks benches bench api ' +
+    'server client frontend backend web ui components migrations db sql schemas schema proto data templates styles types ' +
+    'typings vendor infra deploy deployment docker k8s helm terraform ci build etc contrib plugins modules crates services ' +
+    'tasks locales i18n man samples demo demos integration features adr cli core'
+  ).split(' '),
+);
+
+/** `path-outside`, `path-missing`, `path-exists`, `path-parent`. */
+export function checkPaths(lld: LldDocument, tree: BaseTree | null): DocumentFinding[] {
+  const outside = [...lld.files, ...lld.unreadFiles].flatMap(({ path, line }) => {
+    const reason = outsideReason(path);
+    return reason === null
+      ? []
+      : [error('path-outside', line, `${path} ${reason}: use a path from the root of the repository.`)];
+  });
+  if (!tree) return outside;
+  const readable = lld.files.filter(({ path }) => path !== '' && !path.includes('*') && outsideReason(path) === null);
+  return [...outside, ...readable.flatMap((file) => atBase(file, tree, readable))];
+}
+
+/** Why a path is none of the repository's, or null. */
+function outsideReason(path: string): string | null {
+  const seen = decoded(path).normalize('NFKC');
+  const names = seen.split(/[/\\]/);
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(seen) || seen.startsWith('//'))
+    return 'is an address, not a path in the repository';
+  if (/^[/\\]/.test(seen)) return 'is an absolute path';
+  if (/^[a-z]:/i.test(seen)) return 'names a drive';
+  if (names[0]?.startsWith('~') || /^(?:\$\{?[A-Z_]{2,}\}?|%[A-Z_]+%)(?:[/\\]|$)/.test(seen))
+    return 'leads to a folder outside the repository';
+  if (names.includes('..')) return 'leaves the repository with ".."';
+  if (seen.includes('\\')) return 'has backslashes';
+  // oxlint-disable-next-line no-control-regex -- exactly these characters are looked for
+  if (/[\u0000-\u001f\u007f]/.test(seen)) return 'has control characters';
+  if (names.some((name) => /^(?:\.git[. ]*|git~\d+)$/i.test(name))) return "is inside git's own folder";
+  if (/^\.agentos$/i.test(names[0] ?? '')) return "is inside the program's own state folder";
+  return null;
+}
+
+function decoded(path: string): string {
+  return path.replace(/%(2e|2f|5c)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+}
+
+function atBase(file: LldFile, tree: BaseTree, all: LldFile[]): DocumentFinding[] {
+  const { path, change, line } = file;
+  const kind = tree.kindOf(path);
+  if (change !== 'Add') {
+    if (kind !== null) return [];
+    const advice =
+      change === 'Modify' ? 'correct the path, or make it an Add' : 'correct the path, or leave the row out';
+    return [
+      error(
+        'path-missing',
+        line,
+        `${path} is to be ${change === 'Modify' ? 'modified' : 'deleted'} but is not in the repository at the base commit: ${advice}.`,
+      ),
+    ];
+  }
+  if (kind === 'file') {
+    return [
+      error(
+        'path-exists',
+        line,
+        `${path} is to be added but is already in the repository at the base commit: make it a Modify, or choose another path.`,
+      ),
+    ];
+  }
+  if (kind === 'directory') {
+    return [
+      error(
+        'path-exists',
+        line,
+        `${path} is to be added but is a folder at the base commit: list the files inside it.`,
+      ),
+    ];
+  }
+  return parentOf(file, tree, all);
+}
+
+function parentOf({ path, line }: LldFile, tree: BaseTree, all: LldFile[]): DocumentFinding[] {
+  const folders = ancestors(path);
+  const blocking = folders.find((folder) => tree.kindOf(folder) === 'file');
+  if (blocking !== undefined) {
+    return [
+      error(
+        'path-parent',
+        line,
+        `${path} cannot be added: ${blocking} is a file at the base commit. Choose another folder.`,
+      ),
+    ];
+  }
+  const isNew = folders.filter((folder) => tree.kindOf(folder) === null);
+  const first = folders[0];
+  if (first === undefined || isNew.length === 0) return [];
+  if (isNew.includes(first)) {
+    if (CONVENTIONAL.has(first.toLowerCase()) || first.startsWith('.')) return deepBelow(path, line, isNew.length - 1);
+    // A file directly in the new folder shows that the folder itself is meant, not mistyped.
+    const isMeant = all.some(
+      (other) => other.change === 'Add' && other.path !== path && ancestors(other.path).join() === first,
+    );
+    if (isNew.length >= 2 && !isMeant) {
+      return [
+        error(
+          'path-parent',
+          line,
+          `${path} is to be added, but neither ${folders.join(' nor ')} is in the repository: use an existing folder, or correct the path.`,
+        ),
+      ];
+    }
+    return [
+      warning(
+        'path-parent',
+        line,
+        `${path} begins a new folder ${first} at the root of the repository: make sure that is meant.`,
+      ),
+    ];
+  }
+  return deepBelow(path, line, isNew.length);
+}
+
+function deepBelow(path: string, line: number, newFolders: number): DocumentFinding[] {
+  return newFolders >= 3
+    ? [warning('path-parent', line, `${path} lies ${newFolders} new folders deep: make sure that is meant.`)]
+    : [];
+}
+
+/** The folders above a path, outermost first: `a`, `a/b` for `a/b/c`. */
+function ancestors(path: string): string[] {
+  const names = path.split('/').slice(0, -1);
+  return names.map((_, index) => names.slice(0, index + 1).join('/'));
+}

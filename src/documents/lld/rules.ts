@@ -1,0 +1,249 @@
+import type { RootContent } from 'mdast';
+import { type DocumentFinding, error, quote, warning } from '../finding.ts';
+import { markedText } from '../markdown.ts';
+import type { LldDocument } from './document.ts';
+import { requirementName } from './requirements.ts';
+import { isGuard, type LldScenario, testNumber } from './scenarios.ts';
+import { isNotApplicable, LLD_SECTIONS } from './sections.ts';
+
+const ORDER = LLD_SECTIONS.map((section) => section.id);
+const FILES_FORM = 'a table with the columns File, Change Type (Add, Modify or Delete) and Description';
+const SCENARIO_COLUMNS = 'ID, Scenario, Type, Input, Expected Output, Pass Criteria, Requirements';
+const FAIL_MODE =
+  /\bfail(?:s|ed|ing|ure|ures)?[\s-]*(?:modes?|open|closed|safe|secure|fast|soft|hard|stop)\b|\b(?:failure|error) handling\b/i;
+/** A usual change has about 200 lines. */
+const MOST_LINES = 400;
+
+/** Whether a node of a section says anything. */
+export function isContent(node: RootContent): boolean {
+  if (node.type === 'heading' || node.type === 'thematicBreak' || node.type === 'definition') return false;
+  if (node.type === 'html') return node.value.replace(/<!--[\s\S]*?(?:-->|$)/g, '').trim() !== '';
+  if (node.type === 'code') return node.value.trim() !== '';
+  return node.type !== 'table' || node.children.length > 1;
+}
+
+/** `section-missing`, `section-empty`, `section-repeated`, `section-order`, `second-document`, `lld-size`, `fail-mode`. */
+export function checkSections(lld: LldDocument): DocumentFinding[] {
+  return [...missing(lld), ...empty(lld), ...repeated(lld), ...misplaced(lld), ...whole(lld), ...failMode(lld)];
+}
+
+function missing(lld: LldDocument): DocumentFinding[] {
+  const found = new Set(lld.sections.map((section) => section.id));
+  return LLD_SECTIONS.filter(({ id }) => !found.has(id)).flatMap(({ id, title }) => {
+    if (id.startsWith('2.') && !found.has('2')) return [];
+    const before = new Set(ORDER.slice(0, ORDER.indexOf(id)));
+    const line = lld.sections.filter((section) => before.has(section.id)).at(-1)?.line ?? lld.titleLine;
+    if (id === 'log') {
+      const message = 'The appendix is missing: end the document with "## Appendix: Review Log".';
+      return [warning('section-missing', line, message)];
+    }
+    const heading = id.includes('.') ? `### ${id}` : `## ${id}.`;
+    return [error('section-missing', line, `Section ${id} is missing: add "${heading} ${title}" with its content.`)];
+  });
+}
+
+function empty(lld: LldDocument): DocumentFinding[] {
+  return lld.sections
+    .filter((section) => section.id !== 'log' && !section.nodes.some(isContent))
+    .filter((section) => section.id !== '2' || !lld.sections.some((other) => other.id.startsWith('2.')))
+    .map(({ line, title }) =>
+      error('section-empty', line, `${quote(title)} is empty: fill it in, or say "None" and why nothing applies.`),
+    );
+}
+
+function repeated(lld: LldDocument): DocumentFinding[] {
+  return lld.repeatedSections.map(({ line, title }) => {
+    const message = `${quote(title)} stands here for the second time, and only the first is read: merge the two.`;
+    return warning('section-repeated', line, message);
+  });
+}
+
+function misplaced(lld: LldDocument): DocumentFinding[] {
+  let last = -1;
+  return lld.sections.flatMap(({ id, line, number, title }) => {
+    const place = ORDER.indexOf(id);
+    const isBefore = place < last;
+    last = Math.max(last, place);
+    if (isBefore)
+      return [warning('section-order', line, `${quote(title)} stands out of order: the sections go from 1 to 12.`)];
+    return number === null || id === 'log' || number === id
+      ? []
+      : [warning('section-order', line, `${quote(title)} is section ${id} of the template: correct its number.`)];
+  });
+}
+
+/** One document of a readable size: the issue's own text does not belong below it. */
+function whole({ text, sections, secondTitleLine, titleLine }: LldDocument): DocumentFinding[] {
+  const lines = text.trimEnd().split('\n').length;
+  const long = sections.toSorted((a, b) => b.lines - a.lines)[0];
+  return [
+    ...(secondTitleLine === null
+      ? []
+      : [
+          error(
+            'second-document',
+            secondTitleLine,
+            'A second document begins here: keep the LLD alone, and delete the rest.',
+          ),
+        ]),
+    ...(lines <= MOST_LINES || long === undefined
+      ? []
+      : [
+          warning(
+            'lld-size',
+            titleLine,
+            `The LLD has ${lines} lines, and about 200 are usual: shorten it (most stand under ${quote(long.title)}), or split the issue.`,
+          ),
+        ]),
+  ];
+}
+
+function failMode(lld: LldDocument): DocumentFinding[] {
+  const section = lld.sections.find(({ id }) => id === '7');
+  if (!section || section.nodes.length === 0 || isNotApplicable(section)) return [];
+  if (section.nodes.some((node) => FAIL_MODE.test(markedText(node)))) return [];
+  const message = 'Section 7 names no fail mode: say "Fail mode: fail closed" or "fail open", and what happens then.';
+  return [warning('fail-mode', section.line, message)];
+}
+
+/** `files-table`: every row has a path of its own and a change type. */
+export function checkFilesTable(lld: LldDocument): DocumentFinding[] {
+  const finding = (line: number, message: string): DocumentFinding => error('files-table', line, message);
+  const section = lld.sections.find(({ id }) => id === '2.1') ?? lld.sections.find(({ id }) => id === '2');
+  if (!section || section.nodes.length === 0) return [];
+  if (lld.filesLine === null)
+    return [finding(section.line, `No table of files can be read in section 2.1: list every file in ${FILES_FORM}.`)];
+  if (lld.files.length + lld.unreadFiles.length === 0)
+    return [
+      finding(lld.filesLine, 'The table of files has no rows: list every file that is added, modified or deleted.'),
+    ];
+  const unread = lld.unreadFiles.map(({ path, change, line }) => {
+    const what = change === '' ? 'has no change type' : `has the change type ${quote(change)}`;
+    return finding(line, `${path || 'A row'} ${what}: use Add, Modify or Delete (a move is a Delete and an Add).`);
+  });
+  const wrong = [...lld.files, ...lld.unreadFiles].flatMap(({ path, line }) => {
+    if (/^[.–—-]?$/.test(path))
+      return [
+        finding(line, 'A row of the table of files names no path: give the path from the root of the repository.'),
+      ];
+    return path.includes('*') ? [finding(line, `${path} is a pattern: list each file by its own path.`)] : [];
+  });
+  const twice = lld.files.flatMap(({ path, line }, index) => {
+    const before = lld.files.slice(0, index).find((file) => file.path === path && path !== '');
+    return before ? [finding(line, `${path} is already listed in line ${before.line}: give each file one row.`)] : [];
+  });
+  return [...unread, ...wrong, ...twice];
+}
+
+/** `requirement-none`, `requirement-duplicate`, `requirement-uncovered`. */
+export function checkRequirements(lld: LldDocument): DocumentFinding[] {
+  const section = lld.sections.find(({ id }) => id === '3');
+  if (!section || section.nodes.length === 0) return [];
+  if (lld.requirements.length === 0) {
+    const message = 'Section 3 has no numbered requirement: write them as a list "1. …", each one testable.';
+    return [error('requirement-none', section.line, message)];
+  }
+  return [...duplicates(lld), ...uncovered(lld)];
+}
+
+/** Numbers that begin again under each heading are one mistake. */
+function duplicates({ requirements }: LldDocument): DocumentFinding[] {
+  const again = requirements.filter(({ id }, index) => requirements.findIndex((other) => other.id === id) < index);
+  const [first] = again;
+  if (!first) return [];
+  const ids = [...new Set(again.map(({ id }) => id))].join(', ');
+  const message = `Requirement ${ids} is there more than once: number all requirements in one sequence.`;
+  return [error('requirement-duplicate', first.line, message)];
+}
+
+function uncovered({ requirements, scenarios }: LldDocument): DocumentFinding[] {
+  const covered = new Set(scenarios.flatMap((scenario) => scenario.requirements));
+  // Where no scenario names any, that is said once, of the scenarios.
+  if (covered.size === 0) return [];
+  return requirements
+    .filter(({ id }) => !covered.has(id))
+    .map(({ id, text, line }) =>
+      error(
+        'requirement-uncovered',
+        line,
+        `No scenario in section 10 covers requirement ${id}, ${quote(text)}: add one that names ${requirementName(id)}.`,
+      ),
+    );
+}
+
+/**
+ * `scenario-none`, `scenario-id`, `scenario-tables`, `scenario-manual`, `scenario-guards`, `scenario-no-requirement`,
+ * `scenario-unknown-requirement`.
+ */
+export function checkScenarios(lld: LldDocument): DocumentFinding[] {
+  const section = lld.sections.find(({ id }) => id === '10');
+  if (!section || section.nodes.length === 0) return [];
+  const line = lld.scenariosLine ?? section.line;
+  if (lld.scenarios.length === 0) {
+    const message = `Section 10 has no table of scenarios with rows: add one with the columns ${SCENARIO_COLUMNS}.`;
+    return [error('scenario-none', line, message)];
+  }
+  const { oneSided, scenarios } = lld;
+  const differing = `Two tables of section 10 list different scenarios (${oneSided.join(', ')} in one of them only): list the same ids in both, or keep one table.`;
+  const guards =
+    'Every scenario is a guard, so that no test shows that the change is made: unless nothing changes for its users, add a scenario of type Auto.';
+  return [
+    ...ids(scenarios),
+    ...(oneSided.length === 0 ? [] : [error('scenario-tables', line, differing)]),
+    ...scenarios.flatMap(type),
+    // A refactoring may be so: nothing changes that a test could see.
+    ...(scenarios.every(isGuard) ? [warning('scenario-guards', line, guards)] : []),
+    ...references(lld, line),
+  ];
+}
+
+function ids(scenarios: LldScenario[]): DocumentFinding[] {
+  const seen = new Map<string, number>();
+  return scenarios.flatMap(({ id, line }) => {
+    if (id === '') return [warning('scenario-id', line, 'A scenario has no id: number them 010, 020, 030 and so on.')];
+    const before = seen.get(testNumber(id));
+    if (before !== undefined)
+      return [error('scenario-id', line, `Scenario ${id} is already in line ${before}: give each one its own id.`)];
+    seen.set(testNumber(id), line);
+    return /^\d{2,3}0$/.test(id)
+      ? []
+      : [warning('scenario-id', line, `Scenario id ${quote(id)}: use three digits in steps of ten (010, 020, 030).`)];
+  });
+}
+
+function type({ id, type: said, line }: LldScenario): DocumentFinding[] {
+  if (said === '' || /^\W*(?:auto|guard)/i.test(said)) return [];
+  const message = `Scenario ${id} has the type ${quote(said)}: let a program check it, and set the type to Auto or Guard.`;
+  return [error('scenario-manual', line, message)];
+}
+
+function references({ requirements, scenarios }: LldDocument, tableLine: number): DocumentFinding[] {
+  if (requirements.length === 0) return [];
+  const rule = 'scenario-no-requirement';
+  const known = new Set(requirements.map(({ id }) => id));
+  const covered = new Set(scenarios.flatMap((scenario) => scenario.requirements));
+  if (covered.size === 0) {
+    const message = 'No scenario names a requirement: add a column "Requirements", with ids such as REQ-1 in each row.';
+    return [error(rule, tableLine, message)];
+  }
+  // With everything covered, one more scenario does no harm.
+  const report = [...known].every((id) => covered.has(id)) ? warning : error;
+  return scenarios.flatMap(({ id, requirements: named, line }) => {
+    const name = id === '' ? 'A scenario' : `Scenario ${id}`;
+    if (named.length === 0)
+      return [report(rule, line, `${name} names no requirement: say which one of section 3 it covers, such as REQ-1.`)];
+    const unknown = named.filter((requirement) => !known.has(requirement)).map(requirementName);
+    if (unknown.length === 0) return [];
+    const message = `${name} names ${unknown.join(', ')}, which section 3 does not have: correct the number, or add the requirement.`;
+    return [error('scenario-unknown-requirement', line, message)];
+  });
+}
+
+/** `open-question`: for the reviewer to resolve, so it only warns. */
+export function checkOpenQuestions({ openQuestions }: Pick<LldDocument, 'openQuestions'>): DocumentFinding[] {
+  return openQuestions
+    .filter(({ isOpen }) => isOpen)
+    .map(({ line, question }) =>
+      warning('open-question', line, `Open question, for the reviewer to resolve: ${quote(question)}.`),
+    );
+}

@@ -1,0 +1,175 @@
+import type { RootContent } from 'mdast';
+import { parseJson } from './json.ts';
+import { isNoFinding } from './no-finding.ts';
+import type { Part } from './outline.ts';
+import type { Review } from './review.ts';
+import { blockText, type Line, linesOf } from './text.ts';
+import type { VerdictReading } from './verdict.ts';
+import { labelledVerdict, verdictWord } from './verdict-word.ts';
+
+/*
+ * An approval is trusted by its form, never by a guess at its meaning: one box ticked, or the verdict as the only statement
+ * of its section, and nothing behind it that speaks. A reader that tries to understand "except for …" will always miss one
+ * way to say it; one that asks again whenever there is a further sentence never does. Only sentences that everybody knows
+ * (CLOSING) may follow, and none of them with a word that could take something back (TURN).
+ */
+const TURN =
+  /\b(?:except|but|however|though|although|yet|only|if|once|unless|until|till|provided|subject|condition\w*|contingent|pending|assuming|after|before|must|should|shall|needs?|not|never|cannot|withdraw\w*|retract\w*|partial\w*|with (?:the )?(?:\w+ )?(?:changes?|fix(?:es)?|revisions?|exceptions?|conditions?))\b|n['’]t\b|\?/i;
+const CLOSING = new RegExp(
+  `^(?:${[
+    'ready (?:for|to) [\\w /-]{1,40}',
+    'good to go|lgtm|looks good(?: to me)?|ship it|(?:great|nice|excellent|good) (?:work|job)|well done|thank(?:s| you)[\\w ,]{0,30}',
+    'approved?|proceed(?: (?:with|to) (?:the )?\\w+)?|go ahead',
+    '(?:this|the) (?:lld|design|issue|draft|document|change|code|review) (?:is|has been) (?:hereby |now )?(?:approved|ready|complete)(?: (?:for|to) [\\w ]{1,40})?',
+    'no (?:[\\w-]+,? ){0,4}(?:issues?|findings?|concerns?|blockers?|changes|questions?)(?: (?:were |are |have been )?(?:found|identified|remain(?:ing)?|open|needed|required|necessary|raised))?',
+    'all (?:[\\w-]+ ){0,4}(?:findings|issues|concerns|requirements|checks|questions|points|scenarios|of them) (?:are|were|have been) (?:now )?(?:resolved|addressed|settled|fixed|covered|met|answered|closed|guards)',
+    '(?:reviewed|signed|approved) (?:by|on)\\b.{0,80}|(?:reviewer|date|model|round|confidence|signature)\\s*:.{0,60}|-* ?end of (?:the )?review',
+  ].join('|')})[\\s.!]*$`,
+  'i',
+);
+const COURTESY =
+  /^(?:let me know|tell me|feel free|(?:i['’]?m |i am )?happy to (?:help|answer|look|discuss|clarify))\b[^.]{0,80}[.!]?$/i;
+const MOST_WORDS = 14;
+
+/** In a summary, conditions and denials count where they are about the verdict itself. */
+const VERDICT_TALK =
+  /\bapprov\w*|\bready\b|\bproceed\w*|\bgo ahead\b|\bacceptable\b|\bholds\b|\b(?:be|start(?:ed)?) (?:implement|merg|buil)\w+/i;
+const FIX_TALK =
+  /\bsection \d|\btier [12]\b|\b(?:is|are|be|been|gets?) (?:fixed|addressed|resolved|clarified|corrected|bounded|closed|added)\b/i;
+const STRONG =
+  /\b(?:except|unless|only (?:if|when|once|after)|provided|subject to|contingent|conditional(?:ly)?|on condition|until|once)\b/i;
+const WEAK = /\b(?:if|assuming|as long as|not|cannot|never|no longer|withdraw\w*|retract\w*|however)\b|n['’]t\b/i;
+const COMMAND =
+  /\b(?:do not|don['’]t|must not) (?:start|implement|merge|build|proceed|begin)\b|\bhowever\b.*\b(?:must|cannot|blocking|critical)\b/i;
+/** What a reviewer calls a blocker who does not keep to the tiers. */
+const BLOCKER = /^[\s\W]*(?:\[?(?:P0|SEV-?[01]|BLOCKER|BLOCKING|CRITICAL|MUST[- ]FIX)\b|[🔴⛔🛑🚫])/u;
+
+const SPEAKING = new Set<Part['kind']>(['verdict', 'other', 'title', 'preamble', 'previous']);
+const JUDGED = new Set<Part['kind']>(['summary', 'preamble', 'title', 'other', 'tier', 'pre-flight', 'identity']);
+
+/** Why an approval can't be taken as it stands, one sentence each. */
+export function doubtsOf(
+  parts: Part[],
+  reading: VerdictReading,
+  { findings, unranked, unanswered, coverage }: Pick<Review, 'findings' | 'coverage'> & Facts,
+): string[] {
+  const blocking = findings.filter(({ tier }) => tier === 1);
+  const [first] = blocking;
+  const said = JSON.stringify;
+  return [
+    ...(first ? [`It is APPROVED with ${blocking.length} open Tier 1 finding(s): ${headline(first.text)}`] : []),
+    ...reading.blocking.map((id) => `It is APPROVED, and calls ${id} blocking.`),
+    ...unranked.map((text) => `It is APPROVED beside a concern that stands in no tier: ${headline(text)}`),
+    ...unanswered.map((question) => `It is APPROVED with a question that nobody answered: ${headline(question)}`),
+    ...(coverage !== null && coverage.percent < 95
+      ? [`It is APPROVED with ${coverage.percent} % of the requirements covered, and 95 % are needed.`]
+      : []),
+    ...(coverageBlocks(parts) ? ['It is APPROVED although its coverage verdict is BLOCK.'] : []),
+    ...blockersIn(parts).map((text) => `It is APPROVED beside something marked as a blocker: ${headline(text)}`),
+    ...talkIn(parts).map((text) => `It is APPROVED, but also says: ${said(headline(text))}`),
+    ...sentencesBehind(parts, reading).map((text) => `The approval is not its last word: ${said(headline(text))}`),
+  ];
+}
+
+interface Facts {
+  unranked: string[];
+  unanswered: string[];
+}
+
+function headline(text: string): string {
+  const line = text.split('\n', 1)[0] ?? '';
+  return line.length > 100 ? `${line.slice(0, 99)}…` : line;
+}
+
+/** What speaks in the verdict's section, or behind it, and is no closing phrase. */
+function sentencesBehind(parts: Part[], { approval }: VerdictReading): string[] {
+  if (approval === null) return [];
+  const from = parts.indexOf(approval.part);
+  return parts.slice(from).flatMap((part, index) => {
+    if (!SPEAKING.has(part.kind) && index > 0) return [];
+    const isWhole = index > 0 || part.kind === 'verdict';
+    const lines = part.blocks.flatMap((node) =>
+      linesOf(node).map((line, row) => ({ ...line, isHeader: node.type === 'table' && row === 0 })),
+    );
+    const spoken = lines.flatMap((line, number) => {
+      if (index === 0 && number === approval.line) return inLine(line);
+      if (line.isHeader) return [];
+      return isWhole || number > approval.line ? inLine(line) : [];
+    });
+    const heading = index === 0 && approval.line === -1 ? glossIn(part.title) : [];
+    return [...heading, ...spoken, ...part.blocks.flatMap(quoted)];
+  });
+}
+
+function glossIn(title: string): string[] {
+  const [, rest = ''] = /\bapproved?\b(.*)$/i.exec(title) ?? [];
+  return speech(rest, true);
+}
+
+function inLine({ text, box }: Line): string[] {
+  const word = verdictWord(text);
+  // The other boxes of the legend say what they would mean.
+  if (box !== null && word) return box === 'ticked' && word.verdict === 'APPROVED' ? speech(word.rest, true) : [];
+  if (/^\W*(?:[\w ]+:\s*)?F\d+\b/.test(text)) return [];
+  const approved = word ?? labelledVerdict(text);
+  return approved?.verdict === 'APPROVED' ? speech(approved.rest, true) : speech(text, false);
+}
+
+/** Sentences that are no closing phrase. The gloss on the verdict's own line may be any short clause that turns nothing. */
+function speech(text: string, isGloss: boolean): string[] {
+  // Behind a full stop begins another statement.
+  const hasGloss = isGloss && !/^[\s"'*_)\]]*[.!?;]/.test(text);
+  return text.split('|').flatMap((cell) =>
+    cell
+      .split(/(?<=[.!?;])\s+/)
+      .map((sentence) => sentence.replace(/^[\s\W]+/, '').trim())
+      .filter((sentence) => sentence !== '')
+      .filter((sentence, index) => {
+        if (COURTESY.test(sentence)) return false;
+        if (TURN.test(sentence)) return true;
+        const isShort = sentence.split(/\s+/).length <= MOST_WORDS;
+        return !CLOSING.test(sentence) && !(hasGloss && index === 0 && isShort);
+      }),
+  );
+}
+
+function quoted(node: RootContent): string[] {
+  if (node.type === 'blockquote') return [blockText([node])];
+  if (node.type !== 'code' || node.value.trim() === '') return [];
+  return parseJson(node.value) === null ? [node.value.trim()] : [];
+}
+
+function coverageBlocks(parts: Part[]): boolean {
+  return parts
+    .filter(({ kind }) => kind === 'coverage')
+    .flatMap((part) => part.blocks.flatMap((node) => linesOf(node)))
+    .some(
+      ({ text }) =>
+        /^\W*(?:coverage )?verdict\W+(?:block|fail|reject)/i.test(text) || /^\W*BLOCK(?:ED)?\W*$/.test(text),
+    );
+}
+
+function blockersIn(parts: Part[]): string[] {
+  return parts
+    .filter(({ kind }) => kind !== 'coverage' && kind !== 'previous' && kind !== 'verdict')
+    .filter(({ kind, tier }) => kind !== 'tier' || tier !== 1)
+    .flatMap((part) => part.blocks.flatMap((node) => linesOf(node)))
+    .filter(
+      ({ text, box }) =>
+        box !== 'ticked' && BLOCKER.test(text) && !isNoFinding(text.replace(BLOCKER, '').replace(/^\W+/, '')),
+    )
+    .map(({ text }) => text);
+}
+
+/** Conditions and denials in the sentences of a summary, or beside a tier's findings. */
+function talkIn(parts: Part[]): string[] {
+  return parts
+    .filter(({ kind }) => JUDGED.has(kind))
+    .flatMap((part) => part.blocks.filter(({ type }) => type === 'paragraph' || part.kind === 'summary'))
+    .flatMap((node) => blockText([node]).split(/(?<=[.!?;])\s+|\n/))
+    .filter((sentence) => {
+      if (COMMAND.test(sentence) || /\b(?:I|we) (?:withdraw|retract)\b/i.test(sentence)) return true;
+      if (STRONG.test(sentence)) return VERDICT_TALK.test(sentence) || FIX_TALK.test(sentence);
+      return WEAK.test(sentence) && VERDICT_TALK.test(sentence);
+    });
+}

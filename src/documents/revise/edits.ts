@@ -1,0 +1,148 @@
+import { normaliseText } from '../markdown.ts';
+import { type DocumentForm, LLD_FORM } from './form.ts';
+import { withoutThinking } from './reply.ts';
+
+/**
+ * One change to a draft. The revision prompt asks for this form, any number of times, with any prose around it:
+ *
+ *     <<<<<<< SEARCH
+ *     exact lines of the draft
+ *     =======
+ *     the lines that replace them
+ *     >>>>>>> REPLACE
+ *
+ * There is no second form for whole sections: quoting a section's lines does the same and says which text is given up.
+ */
+export interface Edit {
+  search: string;
+  replace: string;
+  /** Set for a block that began and is not complete: it spoils the whole reply, because the rest may be missing too. */
+  problem?: string;
+}
+
+export type Applied = { ok: true; text: string } | { ok: false; reason: string };
+
+const START = /^(\s*)(<{5,9})\s*(?:search|original|old|before|draft|current|find|head)?\s*:?\s*$/i;
+const DIVIDER = /^\s*(={5,9})\s*$/;
+const END = /^\s*>{5,9}\s*(?:replace(?:ment|d)?|updated?|new|after|revised|modified|changed?|end)?\s*:?\s*$/i;
+
+/** The edit blocks of a reply, or null when it has none and is to be read as a whole document. */
+export function readEdits(reply: string, form: DocumentForm = LLD_FORM): Edit[] | null {
+  const lines = withoutThinking(normaliseText(reply), form).split('\n');
+  const edits: Edit[] = [];
+  for (let at = 0; at < lines.length; at++) {
+    const start = START.exec(lines[at] ?? '');
+    if (!start) continue;
+    const end = lines.findIndex((line, index) => index > at && (END.test(line) || START.test(line)));
+    const block = lines.slice(at + 1, end === -1 ? lines.length : end);
+    const divider = dividerOf(block, start[2]?.length ?? 7);
+    if (end === -1 || divider === -1 || !END.test(lines[end] ?? '')) {
+      // A lone line of angle brackets is no edit block; with a divider below it, it was meant to be one.
+      if (divider !== -1 || /\w/.test(start[0])) {
+        edits.push({ search: block.join('\n'), replace: '', problem: 'the edit block is not complete' });
+      }
+      continue;
+    }
+    const indent = start[1] ?? '';
+    const search = outdented(block.slice(0, divider), indent);
+    const replace = outdented(block.slice(divider + 1), indent);
+    // Some models show an edit while they explain it and again in the end; it is one edit.
+    if (!edits.some((edit) => edit.search === search && edit.replace === replace)) edits.push({ search, replace });
+    at = end;
+  }
+  return edits.length === 0 ? null : edits;
+}
+
+/** The draft may hold an underlined heading (`=====`): a divider as long as the opening marker is meant first. */
+function dividerOf(block: string[], length: number): number {
+  const exact = block.findIndex((line) => DIVIDER.exec(line)?.[1]?.length === length);
+  return exact === -1 ? block.findIndex((line) => DIVIDER.test(line)) : exact;
+}
+
+function outdented(lines: string[], indent: string): string {
+  return lines.map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line)).join('\n');
+}
+
+/** All edits in order, each on the result of the one before, or none of them. */
+export function applyEdits(draft: string, edits: Edit[]): Applied {
+  let text = draft;
+  for (const [index, edit] of edits.entries()) {
+    const applied = applyEdit(text, edit);
+    if (!applied.ok) return { ok: false, reason: `edit ${index + 1} of ${edits.length}: ${applied.reason}` };
+    text = applied.text;
+  }
+  return { ok: true, text };
+}
+
+function applyEdit(text: string, edit: Edit): Applied {
+  const quoted = `"${shortened(edit.search.split('\n').find((line) => line.trim() !== '') ?? '')}"`;
+  if (edit.problem !== undefined) return { ok: false, reason: `${edit.problem}: ${quoted}` };
+  if (edit.search.trim() === '') {
+    return { ok: false, reason: 'the search text is empty; quote the lines of the draft that stand next to the place' };
+  }
+  const lines = text.split('\n');
+  const search = edit.search.split('\n');
+  const replace = edit.replace === '' ? [] : edit.replace.split('\n');
+
+  const whole = exactLines(lines, search);
+  if (whole.length > 1) return ambiguous(quoted, whole.length);
+  if (whole[0] !== undefined) {
+    return { ok: true, text: lines.toSpliced(whole[0], search.length, ...replace).join('\n') };
+  }
+
+  const parts = text.split(edit.search);
+  if (parts.length > 2) return ambiguous(quoted, parts.length - 1);
+  if (parts.length === 2) return { ok: true, text: parts.join(edit.replace) };
+
+  const loose = looseLines(lines, search);
+  if (loose.length > 1) return ambiguous(quoted, loose.length);
+  const match = loose[0];
+  if (!match) return { ok: false, reason: `the draft has no such text: ${quoted}` };
+  const shift = indentOf(lines[match.first]).slice(indentOf(search.find((line) => line.trim() !== '')).length);
+  const shifted = trimmedOfBlankEnds(replace).map((line) => (line === '' ? line : shift + line));
+  return { ok: true, text: lines.toSpliced(match.first, match.last - match.first + 1, ...shifted).join('\n') };
+}
+
+function ambiguous(quoted: string, count: number): Applied {
+  return { ok: false, reason: `the draft has this text ${count} times; quote more lines around it: ${quoted}` };
+}
+
+function exactLines(lines: string[], search: string[]): number[] {
+  return [...lines.keys()].filter((at) => search.every((line, offset) => lines[at + offset] === line));
+}
+
+/** Places where the lines are the same but for white space, blank lines and typographic quotes and dashes. */
+function looseLines(lines: string[], search: string[]): { first: number; last: number }[] {
+  const wanted = search.map(looseForm).filter((line) => line !== '');
+  const present = lines.map((line, index) => ({ form: looseForm(line), index })).filter((entry) => entry.form !== '');
+  return present.flatMap((entry, at) => {
+    if (!wanted.every((line, offset) => present[at + offset]?.form === line)) return [];
+    return [{ first: entry.index, last: present[at + wanted.length - 1]?.index ?? entry.index }];
+  });
+}
+
+function looseForm(line: string): string {
+  return line
+    .replace(/[“”„]/g, '"')
+    .replace(/[‘’]/g, "'")
+    .replace(/[–—‑]/g, '-')
+    .replace(/-{3,}/g, '---')
+    .replace(/\s*\|\s*/g, '|')
+    .replace(/\s+/g, ' ')
+    .trim();
+}
+
+/** Blank lines at a loose match's ends were ignored in the search, so the draft's own stay and these would double them. */
+function trimmedOfBlankEnds(lines: string[]): string[] {
+  const first = lines.findIndex((line) => line.trim() !== '');
+  return first === -1 ? [] : lines.slice(first, lines.findLastIndex((line) => line.trim() !== '') + 1);
+}
+
+function indentOf(line: string | undefined): string {
+  return /^\s*/.exec(line ?? '')?.[0] ?? '';
+}
+
+function shortened(line: string): string {
+  const trimmed = line.trim();
+  return trimmed.length > 100 ? `${trimmed.slice(0, 99)}…` : trimmed;
+}

@@ -1,0 +1,53 @@
+import { LLD_SECTIONS } from '../lld/sections.ts';
+import { readTitle } from '../titles.ts';
+
+/** How a kind of document is recognised in a reply, and what of it a revision may not lose. */
+export interface DocumentForm {
+  /** With its article, for messages: `an LLD`. */
+  name: string;
+  /** The section that the document begins with, below its title. */
+  firstKey: string;
+  /** Its sections; none of them may be dropped. Keys are those of `readTitle`. */
+  keys: ReadonlySet<string>;
+  /** Sections whose list items or table rows are each agreed text: one missing is a loss however long the section is. */
+  entryKeys: ReadonlySet<string>;
+  /** The highest number that one of its sections has: a heading with a higher one is an addition, and belongs to it too. */
+  lastNumber: number;
+  isTitle: (heading: { level: number; text: string }) => boolean;
+}
+
+const keyOf = (title: string): string => readTitle(title).key;
+
+const FEATURE_TITLE = /^\W*(?:issue\s+)?#?[\w-]+\]?\s*[-–—:]+\s*feature\b/i;
+const LLD_TITLE = new RegExp(`${FEATURE_TITLE.source}|^\\W*(?:LLD|low[- ]level design)\\b(?!\\s+review)`, 'i');
+
+export const LLD_FORM: DocumentForm = {
+  name: 'an LLD',
+  firstKey: keyOf('Context & Goal'),
+  keys: new Set([...LLD_SECTIONS.map(({ title }) => title), 'Open Questions'].map(keyOf)),
+  entryKeys: new Set(['Requirements', 'Verification & Testing'].map(keyOf)),
+  lastNumber: 12,
+  isTitle: ({ level, text }) => (level === 1 && LLD_TITLE.test(text)) || (level === 2 && FEATURE_TITLE.test(text)),
+};
+
+const ISSUE_TITLES = [
+  'User Story',
+  'Objective',
+  'Scenarios of Use',
+  'Requirements',
+  'Acceptance Criteria',
+  'Out of Scope',
+  'Definition of Done',
+  'Open Questions',
+  'Review Log',
+];
+
+/** Any heading may be the title of an issue: only the place above the sections tells. */
+export const ISSUE_FORM: DocumentForm = {
+  name: 'an issue',
+  firstKey: keyOf('User Story'),
+  keys: new Set(ISSUE_TITLES.map(keyOf)),
+  entryKeys: new Set(['Scenarios of Use', 'Requirements', 'Acceptance Criteria'].map(keyOf)),
+  lastNumber: 8,
+  isTitle: () => false,
+};

@@ -1,0 +1,103 @@
+import { disputesIn } from '../ledger.ts';
+import { flattenSections, normaliseText, parseMarkdown, sectionsOf } from '../markdown.ts';
+import { keepAnswers } from '../questions.ts';
+import { REVIEW_LOG_KEY, readTitle } from '../titles.ts';
+import { applyEdits, readEdits } from './edits.ts';
+import { type DocumentForm, LLD_FORM } from './form.ts';
+import { sectionLosses } from './losses.ts';
+import { documentFromReply } from './reply.ts';
+
+export interface RevisionOptions {
+  named: string[] | null;
+  form?: DocumentForm;
+}
+
+export type Revision = { ok: true; text: string; changed: boolean } | { ok: false; reason: string };
+
+const NO_CHANGE = new RegExp(
+  [
+    '\\bno (?:further |additional |more )?(?:changes?|edits?|revisions?|modifications?)\\b[^.\\n]{0,60}' +
+      '\\b(?:needed|required|necessary|warranted|called for|made|to make)\\b',
+    '\\bnothing (?:needs to|has to|to|left to) (?:be )?(?:chang|revis|edit|fix)',
+    '\\b(?:draft|lld|document) (?:is|remains|stays|stands|should remain) (?:unchanged|as (?:it )?is)\\b',
+    '\\b(?:draft|lld|document) already (?:address|cover|satisf|meet|handl)',
+    '^\\W*no[ _-]?changes?\\W*$',
+  ].join('|'),
+  'im',
+);
+const UNABLE = /\b(?:can(?:no|['’])t|cannot|unable to|error|not able to|won['’]t|sorry)\b/i;
+
+/**
+ * The draft after a drafter's reply: edit blocks, or the whole document in any form that `documentFromReply` knows.
+ * `named` are the texts of the open findings; in a whole document, what they don't name must survive. With null any section
+ * may be rewritten, but still none of the form's be left out. A reply that says in so many words that nothing is to be changed leaves
+ * the draft as it is; any other prose is no revision.
+ */
+export function reviseDraft(draft: string, reply: string, { named, form = LLD_FORM }: RevisionOptions): Revision {
+  const current = finished(draft);
+  const limits = { findings: named, form };
+  const edits = readEdits(reply, form);
+  if (edits) {
+    const applied = applyEdits(current, edits);
+    // An edit names the text that it gives up, so it may shorten any section; it may not take one away.
+    if (applied.ok) return judged(current, applied.text, { ...limits, findings: null });
+    // A whole document may hold such markers as its own text.
+    const whole = wholeDocument(current, reply, limits);
+    return whole.ok ? whole : applied;
+  }
+  if (saysNoChange(reply)) return { ok: true, text: current, changed: false };
+  return wholeDocument(current, reply, limits);
+}
+
+interface Limits {
+  findings: string[] | null;
+  form: DocumentForm;
+}
+
+function wholeDocument(current: string, reply: string, limits: Limits): Revision {
+  const document = documentFromReply(reply, limits.form);
+  return document.ok ? judged(current, withLogOf(current, document.text), limits) : document;
+}
+
+function judged(current: string, revised: string, limits: Limits): Revision {
+  const text = finished(keepAnswers(current, revised));
+  if (sameWords(current, text)) return { ok: true, text: current, changed: false };
+  const losses = sectionLosses(current, text, limits);
+  if (losses.length > 0) return { ok: false, reason: `the revision loses text of the draft: ${losses.join('; ')}` };
+  return { ok: true, text, changed: true };
+}
+
+/** A reply that says in so many words that the draft stays as it is, or only disputes findings. */
+export function saysNoChange(reply: string): boolean {
+  const text = normaliseText(reply).trim();
+  if (/^ {0,3}#/m.test(text)) return false;
+  return disputesIn(text).length > 0 || (text.length <= 600 && NO_CHANGE.test(text) && !UNABLE.test(text));
+}
+
+/** The program keeps the review log; a drafter that leaves it out of the document has lost nothing of its own. */
+function withLogOf(draft: string, revised: string): string {
+  if (/^ {0,3}#.*review log/im.test(revised)) return revised;
+  const log = reviewLogIn(draft);
+  return log === null ? revised : `${revised.trimEnd()}\n\n${log}`;
+}
+
+function reviewLogIn(text: string): string | null {
+  const section = flattenSections(sectionsOf(parseMarkdown(text))).findLast(
+    (candidate) => readTitle(candidate.title).key === REVIEW_LOG_KEY,
+  );
+  return section ? text.slice(section.start, section.end) : null;
+}
+
+/** Padding of tables, blank lines and wrapping are no change that a reviewer could see. */
+function sameWords(left: string, right: string): boolean {
+  const bare = (text: string) =>
+    text
+      .replace(/-{3,}/g, '---')
+      .replace(/\s*\|\s*/g, '|')
+      .replace(/\s+/g, ' ');
+  return bare(left) === bare(right);
+}
+
+function finished(text: string): string {
+  return `${normaliseText(text).trimEnd()}\n`;
+}
