@@ -1,20 +1,11 @@
 import type { TestSettings } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
-import { detectedByFiles, packageManager, scriptFor } from './detect-by-files.ts';
 import { withScriptsExpanded } from './npm-scripts.ts';
-import { type PackageJson, readPackageJson } from './package-json.ts';
+import { type PackageJson, packageManager, withPackagePrograms } from './package-json.ts';
 import type { RunnerName, TestSuite } from './port.ts';
-import { folderFiles, type ProjectFiles } from './project-files.ts';
-import type { Runner } from './runner.ts';
-import { type KnownRunner, runnerCalls } from './runner-calls.ts';
-import { cargo } from './runners/cargo.ts';
-import { go } from './runners/go.ts';
-import { jest } from './runners/jest.ts';
-import { node } from './runners/node.ts';
-import { pytest } from './runners/pytest.ts';
-import { vitest } from './runners/vitest.ts';
-import { junit, tap } from './runners/written-report.ts';
-import { withPackagePrograms } from './search-path.ts';
+import { dependsOn, folderFiles, hasFile, type Project, type ProjectFiles, readProject } from './project.ts';
+import type { Runner, RunnerSign } from './runner.ts';
+import { RUNNERS, runnerNamed, testScript } from './runners.ts';
 import { createSuite } from './suite.ts';
 
 export interface DetectOptions {
@@ -30,8 +21,6 @@ export interface DetectOptions {
   onGroup: (leader: number, ended: boolean) => void;
 }
 
-const RUNNERS: Readonly<Record<RunnerName, Runner>> = { vitest, jest, node, pytest, go, cargo, junit, tap };
-
 /** How the tests of a project are run, as far as its files tell. */
 export interface FoundTests {
   name: RunnerName;
@@ -45,21 +34,21 @@ export async function detectTests(options: DetectOptions): Promise<TestSuite> {
   const env = withPackagePrograms(options.env, directory);
   const files = folderFiles(directory);
   const { name, written } = await findTests(files, settings, directory);
+  const runner = runnerNamed(name);
   const usual = async (): Promise<string> =>
-    name === 'junit' || name === 'tap' ? '' : await scriptFor(name, files, directory, env);
+    (await runner.usualCommand?.(directory, await readProject(files), env)) ?? '';
   const command = written?.command ?? (await usual());
-  const script = written?.script ?? command;
-  return createSuite({ ...options, name, command, script, env, runner: RUNNERS[name] });
+  return createSuite({ ...options, env, runner, command, script: written?.script ?? command });
 }
 
 /**
  * In this order: what is configured; the script `test` of package.json; where there is none, what the files say (see
- * `detectedByFiles`). A script that starts no runner that is known is never passed over: what it would have run is not known
- * then, and a guess would be wrong in silence. `directory` is for the error.
+ * `runnerOf`). A script that starts no runner that is known is never passed over: what it would have run is not known then,
+ * and a guess would be wrong in silence. `directory` is for the error.
  */
 export async function findTests(files: ProjectFiles, settings: TestSettings, directory: string): Promise<FoundTests> {
-  const found = readPackageJson(await files.read('package.json'));
-  const scripts = found?.scripts ?? {};
+  const project = await readProject(files);
+  const scripts = project.packageJson?.scripts ?? {};
   const isAny = settings.runner === 'junit' || settings.runner === 'tap';
   const undetected = (script: string | null, runner: string | null): AgentosError =>
     new AgentosError({ code: 'tests-undetected', directory, script, runner });
@@ -67,7 +56,9 @@ export async function findTests(files: ProjectFiles, settings: TestSettings, dir
   if (settings.command !== null) {
     const { command } = settings;
     const script = withScriptsExpanded(command, scripts);
-    const name = settings.runner ?? runnerIn(script) ?? runnerOfReport(settings.report) ?? (await seenThrough());
+    const found = runnerOf(project);
+    const hidden = found !== null && typeof found !== 'string' && found.worksHidden === true ? found.name : null;
+    const name = settings.runner ?? runnerIn(script) ?? runnerOfReport(settings.report) ?? hidden;
     if (name === null) throw undetected(command, null);
     return { name, written: { command, script } };
   }
@@ -76,25 +67,18 @@ export async function findTests(files: ProjectFiles, settings: TestSettings, dir
     const inScript = runnerIn(script) ?? runnerOfReport(settings.report);
     const name =
       isAny || settings.runner === null || settings.runner === inScript ? (settings.runner ?? inScript) : null;
-    if (name !== null) return { name, written: { command: `${await packageManager(files)} test`, script } };
+    if (name !== null) return { name, written: { command: `${packageManager(project.top)} test`, script } };
     if (settings.runner === null) throw undetected(scripts.test ?? '', null);
   }
   if (isAny) throw undetected(null, null);
   if (settings.runner !== null) return { name: settings.runner, written: null };
-  const byFiles = await detectedByFiles(files, found);
-  if (byFiles === null || 'other' in byFiles) throw undetected(null, byFiles?.other ?? null);
-  return { name: byFiles.runner, written: null };
-
-  /** Runners whose report comes out even of a command that hides them, such as `make test`. */
-  async function seenThrough(): Promise<RunnerName | null> {
-    const seen = await detectedByFiles(files, found);
-    const runner = seen !== null && 'runner' in seen ? seen.runner : null;
-    return runner === 'pytest' || runner === 'go' || runner === 'cargo' ? runner : null;
-  }
+  const found = runnerOf(project);
+  if (found === null || typeof found === 'string') throw undetected(null, found);
+  return { name: found.name, written: null };
 }
 
-function runnerIn(script: string): KnownRunner | null {
-  return runnerCalls(script)[0]?.runner ?? null;
+function runnerIn(script: string): RunnerName | null {
+  return testScript(script).calls[0]?.runner ?? null;
 }
 
 function runnerOfReport(report: string | null): RunnerName | null {
@@ -105,4 +89,33 @@ function runnerOfReport(report: string | null): RunnerName | null {
 /** `npm init` writes a script that only says that there is none. */
 function hasTestScript(scripts: PackageJson['scripts']): boolean {
   return (scripts.test ?? '').trim() !== '' && !scripts.test?.includes('no test specified');
+}
+
+/** Runners whose reports can't be read without a word of configuration, by their packages and configuration files. */
+const OTHER_RUNNERS: readonly (readonly [runner: string, packages: readonly string[], configuration?: RegExp])[] = [
+  ['mocha', ['mocha'], /^\.mocharc\./],
+  ['ava', ['ava'], /^ava\.config\./],
+  ['tap', ['tap', '@tapjs/core'], /^\.taprc$/],
+  ['tape', ['tape']],
+  ['uvu', ['uvu']],
+  ['jasmine', ['jasmine', 'jasmine-core'], /^jasmine\.(json|mjs)$/],
+  ['qunit', ['qunit', 'qunitjs']],
+  ['bun test', ['@types/bun', 'bun-types'], /^bunfig\.toml$/],
+  ['borp', ['borp']],
+  ['lab', ['@hapi/lab']],
+  ['karma', ['karma'], /^karma\.conf\./],
+  ['web-test-runner', ['@web/test-runner'], /^web-test-runner\.config\./],
+  ['Playwright', ['@playwright/test'], /^playwright\.config\./],
+  ['Cypress', ['cypress'], /^cypress\.config\./],
+];
+
+/** The runner that a project's files speak for, or the name of one that is not known; the surest sign wins. */
+function runnerOf(project: Project): Runner | string | null {
+  const signs = RUNNERS.map((runner) => ({ runner, sign: runner.sign?.(project) ?? null }));
+  const first = (sign: RunnerSign): Runner | undefined => signs.find((found) => found.sign === sign)?.runner;
+  const other = OTHER_RUNNERS.find(
+    ([, packages, configuration]) =>
+      dependsOn(project, packages) || (configuration !== undefined && hasFile(project, configuration)),
+  );
+  return first('named') ?? first('language') ?? other?.[0] ?? first('fallback') ?? null;
 }

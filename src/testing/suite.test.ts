@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TestSettings } from '../core/config.ts';
 import { isProcessAlive } from '../process/process-state.ts';
 import { detectTests } from './detect.ts';
-import { isNotThereYet } from './not-there-yet.ts';
 import type { TestRun, TestRunOptions } from './port.ts';
+import { isMissingCode } from './runners.ts';
 
 /*
  * Real runners in real folders. What is not installed is skipped, and the name of the test says so.
@@ -75,7 +75,7 @@ function isThere(program: string, ...args: string[]): boolean {
 function notThere(found: TestRun, file: string, added: string[], modified: string[] = []): boolean {
   const failures = found.loadFailures.filter((failure) => failure.file === file);
   expect(failures, `load failures of ${file}`).toHaveLength(1);
-  return failures.every((failure) => isNotThereYet(failure, { added, modified }, directory));
+  return failures.every((failure) => isMissingCode(failure, { added, modified }, directory));
 }
 
 describe('node:test', () => {

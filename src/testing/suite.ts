@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { TestSettings } from '../core/config.ts';
 import { type ProgramEnd, runProgram } from '../process/program.ts';
-import type { RunnerName, TestOutcome, TestRun, TestRunOptions, TestSuite } from './port.ts';
-import { parseLcov } from './reports/lcov.ts';
+import type { TestOutcome, TestRun, TestRunOptions, TestSuite } from './port.ts';
+import { parseLcov } from './reports/coverage.ts';
 import type { Ask, Report, Runner, RunPlace } from './runner.ts';
+import { withCallsChanged } from './runner-call.ts';
+import { testScript } from './runners.ts';
 import { createIsTestFile } from './test-files.ts';
 import { createPathInWorktree } from './worktree-path.ts';
 import { type WrittenFiles, watchWritten } from './written-files.ts';
@@ -17,7 +19,6 @@ export interface SuiteOptions {
   /** With the search path for the run in it. */
   env: Readonly<Record<string, string>>;
   scratch: string;
-  name: RunnerName;
   runner: Runner;
   /** As a person would type it. */
   command: string;
@@ -35,9 +36,9 @@ const ASK_TIMEOUT_MS = 120_000;
 const KEEP_STDERR_CHARS = 4_000_000;
 
 export function createSuite(options: SuiteOptions): TestSuite {
-  const { settings, name, command } = options;
+  const { settings, runner, command } = options;
   return {
-    runner: name,
+    runner: runner.name,
     command,
     isTestFile: createIsTestFile(settings.files),
     async run(wish) {
@@ -80,22 +81,23 @@ async function runOnce(
   const { report, lcov } = watched;
   const place: RunPlace = {
     worktree: directory,
-    pathInWorktree: await createPathInWorktree(directory),
+    pathInWorktree: createPathInWorktree(directory),
     env: options.env,
     folder,
     caches: join(options.scratch, 'caches'),
     report: report === null ? null : async () => await report.texts(),
   };
-  const selected = wish.files === undefined ? script : runner.select(script, wish.files.map(withoutDot));
+  const selected = testScript(selectedScript(runner, script, wish.files));
   const measures = wish.coverage === true && lcov === null;
   const asking = (env: Readonly<Record<string, string>>) => createAsk(options, env, wish.signal);
   const prepared = await runner.instrument(selected, place, measures, asking(options.env));
   const env = { ...options.env, ...prepared.env };
+  const changed = withCallsChanged(selected.text, prepared.changes ?? new Map());
 
   const tail: string[] = [];
   let stderr = '';
   const ended = await runProgram({
-    command: prepared.script,
+    command: prepared.mergesStreams === true ? `{ ${changed}\n} 2>&1` : changed,
     cwd: directory,
     env,
     timeoutMs: settings.timeoutMs,
@@ -116,7 +118,7 @@ async function runOnce(
   const coverage =
     wish.coverage !== true ? null : lcov === null ? (found?.coverage ?? null) : await configuredCoverage();
   return {
-    command: selected === script ? options.command : selected,
+    command: selected.text === script ? options.command : selected.text,
     outcome: outcomeOf(ended, found),
     exitCode: ended.exitCode,
     durationMs: ended.durationMs,
@@ -145,8 +147,15 @@ function createAsk(options: SuiteOptions, env: Readonly<Record<string, string>>,
   };
 }
 
-function withoutDot(path: string): string {
-  return path.replace(/^\.\//, '');
+/** Restricted to some test files; unchanged where the runner or the script does not allow it. */
+export function selectedScript(runner: Runner, script: string, files: readonly string[] | undefined): string {
+  const [call, ...others] = testScript(script).calls.filter(({ runner: name }) => name === runner.name);
+  if (files === undefined || call === undefined || others.length > 0) return script;
+  const change = runner.select?.(
+    call,
+    files.map((file) => file.replace(/^\.\//, '')),
+  );
+  return change === undefined || change === null ? script : withCallsChanged(script, new Map([[call, change]]));
 }
 
 /** Tests that are all skipped are as good as none: nothing was run. */
@@ -169,4 +178,24 @@ function isKilled({ signal, exitCode }: ProgramEnd, report: Report | null): bool
   // Some runners end with the number of tests that failed.
   const failed = report?.cases.filter(({ outcome }) => outcome === 'failed').length;
   return SENT_CODES.has(exitCode) && failed !== exitCode;
+}
+
+/** Stand-in where no runner is detected and the policy is off: it knows which files are tests, and can't run them. */
+export function noSuite(patterns: readonly string[]): TestSuite {
+  return {
+    runner: 'tap',
+    command: 'the tests of this repository',
+    isTestFile: createIsTestFile(patterns),
+    run: () =>
+      Promise.resolve({
+        command: 'none',
+        outcome: 'could-not-run',
+        exitCode: null,
+        durationMs: 0,
+        cases: [],
+        loadFailures: [],
+        coverage: null,
+        tail: '',
+      }),
+  };
 }

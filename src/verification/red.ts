@@ -1,7 +1,7 @@
 import type { GateEvidence } from '../core/gate.ts';
 import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
-import { isNotThereYet } from '../testing/not-there-yet.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
+import { isMissingCode } from '../testing/runners.ts';
 import type { Baseline } from './baseline.ts';
 import { isForGuards, wronglySkipped } from './scenario-tests.ts';
 import { tellingLine, tellingMessage } from './telling-line.ts';
@@ -54,7 +54,7 @@ export function redGate({ run, tests, baseline, scenarios, guards, changes, work
   const failures = run.loadFailures.filter(({ file }) => !baseline.notLoaded.includes(file ?? ''));
   for (const failure of failures) {
     const where = failure.file ?? 'a test file';
-    const isExcused = (message: string): boolean => isNotThereYet({ ...failure, message }, changes, worktree);
+    const isExcused = (message: string): boolean => isMissingCode({ ...failure, message }, changes, worktree);
     if (isExcused(failure.message)) {
       details.push(`${where} can't be loaded yet: ${tellingLine(failure.message)}`);
     } else {

@@ -13,7 +13,7 @@ import { requireIdentity } from '../git/worktree/worktree.ts';
 import { prepareWorkFolder } from '../process/work-folder.ts';
 import { tracedTests, tracedWriter } from '../telemetry/traced.ts';
 import { detectTests } from '../testing/detect.ts';
-import { noSuite } from '../testing/no-suite.ts';
+import { noSuite } from '../testing/suite.ts';
 import { runImplement } from '../workflow/implement.ts';
 import { createAdapters } from './adapters.ts';
 import type { Task } from './task.ts';

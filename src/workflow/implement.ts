@@ -6,7 +6,7 @@ import { lookOutside } from '../git/checkout-watch.ts';
 import { openCommit } from '../git/repository.ts';
 import { writeFileAtomic } from '../process/atomic-file.ts';
 import { againTask, codeTask, testsTask, type WritingTask } from '../prompts/writing-tasks.ts';
-import { folderFiles } from '../testing/project-files.ts';
+import { folderFiles } from '../testing/project.ts';
 import { mayHoldTests } from '../testing/test-files.ts';
 import { type Baseline, baselineOf, NO_BASELINE, whyNoBaseline } from '../verification/baseline.ts';
 import { type CheckoutGuard, createCheckoutGuard } from './checkout-guard.ts';

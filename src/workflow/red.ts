@@ -5,6 +5,7 @@ import { readReview, unusableReview } from '../documents/review/reader.ts';
 import { isGuardFinding } from '../documents/review/review.ts';
 import { guardsParts } from '../prompts/writing-tasks.ts';
 import { isRead, type TestCase, type TestRun } from '../testing/port.ts';
+import { isRunnableTest } from '../testing/test-files.ts';
 import type { Baseline } from '../verification/baseline.ts';
 import { newTests } from '../verification/new-tests.ts';
 import { redGate } from '../verification/red.ts';
@@ -139,14 +140,7 @@ export async function seeRed(
 
 /** The files to run, if each can be given to a runner by name: a fixture or a helper can't. */
 export function selection(files: readonly string[]): { files?: readonly string[] } {
-  return files.every(isPlainTest) ? { files } : {};
-}
-
-function isPlainTest(path: string): boolean {
-  const name = path.slice(path.lastIndexOf('/') + 1);
-  return (
-    /[.](test|spec)[.][cm]?[jt]sx?$|^test_.*[.]py$|_test[.](py|go)$/.test(name) || /^tests\/[^/]+[.]rs$/.test(path)
-  );
+  return files.every(isRunnableTest) ? { files } : {};
 }
 
 function isLoadedIn({ cases }: TestRun, file: string): boolean {

@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseCobertura } from './cobertura.ts';
-import { parseGoProfile } from './go-profile.ts';
-import { parseLcov } from './lcov.ts';
+import { parseCobertura, parseGoProfile, parseLcov } from './coverage.ts';
 
 const pathInWorktree = (path: string): string | null =>
   path.startsWith('/w/') ? path.slice(3) : path.startsWith('/') ? null : path;

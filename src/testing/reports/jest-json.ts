@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { caseMessage, loadMessage } from '../message.ts';
-import type { LoadFailure, TestCase } from '../port.ts';
+import type { TestCase } from '../port.ts';
 import type { PathInWorktree } from '../worktree-path.ts';
+import { caseMessage, jsonIn, loadMessage, type Reading } from './report.ts';
 
 /** The report that Jest made up and Vitest writes too. */
 const reportSchema = z.object({
@@ -23,16 +23,11 @@ const reportSchema = z.object({
   ),
 });
 
-export interface JestReading {
-  cases: TestCase[];
-  loadFailures: LoadFailure[];
-}
-
 /** Null where the text is no such report. */
-export function parseJestJson(text: string, pathInWorktree: PathInWorktree): JestReading | null {
-  const parsed = reportSchema.safeParse(fromJson(text));
+export function parseJestJson(text: string, pathInWorktree: PathInWorktree): Reading | null {
+  const parsed = reportSchema.safeParse(jsonIn(text));
   if (!parsed.success) return null;
-  const reading: JestReading = { cases: [], loadFailures: [] };
+  const reading: Reading = { cases: [], loadFailures: [] };
   for (const result of parsed.data.testResults) {
     const file = pathInWorktree(result.name);
     const message = result.message ?? '';
@@ -58,12 +53,4 @@ export function parseJestJson(text: string, pathInWorktree: PathInWorktree): Jes
 function outcomeOf(status: string, isExpectedToFail: boolean): TestCase['outcome'] {
   if (status === 'failed') return 'failed';
   return status === 'passed' && !isExpectedToFail ? 'passed' : 'skipped';
-}
-
-function fromJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

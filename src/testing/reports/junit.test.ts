@@ -1,16 +1,17 @@
 import { expect, test } from 'vitest';
-import { type JunitReading, parseJunit } from './junit.ts';
+import { parseJunit } from './junit.ts';
+import type { Reading } from './report.ts';
 
 const FILES = new Set(['tests/test_ok.py', 'tests/test_missing.py', 'test/ok.test.js', 'src/FooTest.java']);
 
-function read(xml: string): JunitReading | null {
+function read(xml: string): Reading | null {
   return parseJunit(xml, {
     pathInWorktree: (path) => (path.startsWith('/w/') ? path.slice(3) : path.startsWith('/') ? null : path),
     isFile: (path) => FILES.has(path),
   });
 }
 
-const brief = (reading: JunitReading | null): unknown =>
+const brief = (reading: Reading | null): unknown =>
   reading?.cases.map(({ file, name, outcome }) => [file, name, outcome]);
 
 test("pytest's report: classes become suites, and a failed collection is no case", () => {

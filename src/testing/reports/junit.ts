@@ -1,12 +1,7 @@
-import { caseMessage, loadMessage } from '../message.ts';
-import type { LoadFailure, TestCase } from '../port.ts';
+import type { TestCase } from '../port.ts';
 import type { PathInWorktree } from '../worktree-path.ts';
+import { caseMessage, loadMessage, type Reading } from './report.ts';
 import { parseXml, type XmlElement } from './xml.ts';
-
-export interface JunitReading {
-  cases: TestCase[];
-  loadFailures: LoadFailure[];
-}
 
 export interface JunitHints {
   pathInWorktree: PathInWorktree;
@@ -15,10 +10,10 @@ export interface JunitHints {
 }
 
 /** Null where the text is no JUnit report. */
-export function parseJunit(xml: string, hints: JunitHints): JunitReading | null {
+export function parseJunit(xml: string, hints: JunitHints): Reading | null {
   const root = parseXml(xml);
   if (root === null || (root.name !== 'testsuites' && root.name !== 'testsuite')) return null;
-  const reading: JunitReading = { cases: [], loadFailures: [] };
+  const reading: Reading = { cases: [], loadFailures: [] };
   readSuite(root, { names: [], file: null }, hints, reading);
   return { cases: merged(reading.cases), loadFailures: reading.loadFailures };
 }
@@ -31,7 +26,7 @@ interface Surroundings {
 /** Names that tools give to the whole run. */
 const NO_NAMES = new Set(['', 'pytest', 'Root Suite', 'jest tests', 'Mocha Tests', 'vitest tests']);
 
-function readSuite(suite: XmlElement, around: Surroundings, hints: JunitHints, reading: JunitReading): void {
+function readSuite(suite: XmlElement, around: Surroundings, hints: JunitHints, reading: Reading): void {
   const name = suite.name === 'testsuite' ? (suite.attributes.name ?? '') : '';
   const file = fileOf(suite.attributes.file ?? suite.attributes.filepath ?? '', hints) ?? fileOf(name, hints);
   const isName = !NO_NAMES.has(name) && fileOf(name, hints) === null;
@@ -44,7 +39,7 @@ function readSuite(suite: XmlElement, around: Surroundings, hints: JunitHints, r
   }
 }
 
-function readCase(element: XmlElement, around: Surroundings, hints: JunitHints, reading: JunitReading): void {
+function readCase(element: XmlElement, around: Surroundings, hints: JunitHints, reading: Reading): void {
   const { name = '', classname = '' } = element.attributes;
   const file = fileOf(element.attributes.file ?? '', hints) ?? fileOf(classname, hints) ?? around.file;
   const problem = element.children.find((child) => child.name === 'failure' || child.name === 'error');

@@ -1,10 +1,4 @@
-import { caseMessage, loadMessage } from '../message.ts';
-import type { LoadFailure, TestCase } from '../port.ts';
-
-export interface TapReading {
-  cases: TestCase[];
-  loadFailures: LoadFailure[];
-}
+import { caseMessage, loadMessage, type Reading } from './report.ts';
 
 /** A test point, or a whole subtest. */
 interface Point {
@@ -33,10 +27,10 @@ const INDENT = 4;
  * tools put the tests of a file into a subtest with the file's name; `fileNamed` knows. Null where there is neither a plan
  * nor a point.
  */
-export function parseTap(text: string, fileNamed: (name: string) => string | null): TapReading | null {
+export function parseTap(text: string, fileNamed: (name: string) => string | null): Reading | null {
   const top = readLevel(text.split(/\r?\n/));
   if (top.points.length === 0 && top.planned === null && top.bail === null) return null;
-  const reading: TapReading = { cases: [], loadFailures: [] };
+  const reading: Reading = { cases: [], loadFailures: [] };
   flatten(top, { names: [], file: null }, fileNamed, reading);
   return reading;
 }
@@ -119,7 +113,7 @@ function flatten(
   level: Level,
   around: Surroundings,
   fileNamed: (name: string) => string | null,
-  reading: TapReading,
+  reading: Reading,
 ): void {
   for (const point of level.points) {
     const isOutermost = around.names.length === 0 && around.file === null;
@@ -157,6 +151,6 @@ function fileAtLocation({ name, diagnostics }: Point, fileNamed: (name: string) 
   return path?.endsWith(`/${name.replace(/^\.\//, '')}`) === true ? fileNamed(path) : null;
 }
 
-function failures(reading: TapReading): number {
+function failures(reading: Reading): number {
   return reading.loadFailures.length + reading.cases.filter((test) => test.outcome === 'failed').length;
 }

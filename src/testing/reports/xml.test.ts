@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { elementsNamed, parseXml } from './xml.ts';
 
@@ -13,26 +12,12 @@ test('elements, attributes in both quotes, text, CDATA and entities are read', (
   ]);
 });
 
-test('a > in an attribute does not end the tag', () => {
-  expect(parseXml('<a m="x -> y"/>')?.attributes).toEqual({ m: 'x -> y' });
-});
-
 test('what is cut off, crossed or no XML at all is null', () => {
   for (const text of ['', 'plain', '<a>', '<a><b></a></b>', '<a><![CDATA[x</a>', '<a x=1/>', '</a>', '<a', '<!-- '])
     expect(parseXml(text), text).toBeNull();
 });
 
-test('an entity that nobody knows stays as it is', () => {
-  expect(parseXml('<a>&nbsp;&#1114112;</a>')?.text).toBe('&nbsp;&#1114112;');
-});
-
-test('any text survives being written and read', () => {
-  const escape = (text: string): string =>
-    text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
-  fc.assert(
-    fc.property(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' }), (attribute, text) => {
-      const root = parseXml(`<a b="${escape(attribute)}"><c>${escape(text)}</c></a>`);
-      expect([root?.attributes.b, root?.children[0]?.text]).toEqual([attribute, text]);
-    }),
-  );
+test('numbers, blanks and a > in an attribute stay the text that they are', () => {
+  const root = parseXml('<a m="x -> y" n="007"><b> 1e3 </b></a>');
+  expect([root?.attributes, root?.children[0]?.text]).toEqual([{ m: 'x -> y', n: '007' }, ' 1e3 ']);
 });

@@ -1,7 +1,5 @@
-/*
- * The part of XML that test tools write: elements, attributes, text, CDATA and entities. Comments, processing
- * instructions and a document type are passed over. There is no validation beyond what it takes to read on.
- */
+import { XMLParser, XMLValidator } from 'fast-xml-parser';
+import { z } from 'zod';
 
 export interface XmlElement {
   name: string;
@@ -11,75 +9,38 @@ export interface XmlElement {
   text: string;
 }
 
-const NAMED: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
-const TAG = /<(\/?)([^\s/>]+)((?:\s+[^\s=/>]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(\/?)>/y;
-const ATTRIBUTE = /([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g;
+const parser = new XMLParser({
+  preserveOrder: true,
+  ignoreAttributes: false,
+  attributeNamePrefix: '',
+  parseTagValue: false,
+  parseAttributeValue: false,
+  trimValues: false,
+  // The only way to have references by number resolved.
+  htmlEntities: true,
+});
 
-/** Null where it is not XML, or ends in the middle. */
+/** A node is `{'#text': …}`, or `{<name>: [nodes], ':@': {attributes}}`. */
+const nodeSchema = z.object({ '#text': z.string().optional(), ':@': z.record(z.string(), z.string()).optional() });
+const nodesSchema = z.array(nodeSchema.catchall(z.unknown())).catch([]);
+
+/** Null where it is not XML, or is cut off. */
 export function parseXml(source: string): XmlElement | null {
-  const root: XmlElement = { name: '', attributes: {}, children: [], text: '' };
-  const open = [root];
-  const text = source.replace(/^\uFEFF/, '');
-  let at = 0;
-  while (at < text.length) {
-    const current = open.at(-1);
-    if (current === undefined) return null;
-    const next = text.indexOf('<', at);
-    current.text += withEntities(text.slice(at, next < 0 ? text.length : next));
-    if (next < 0) break;
-    const passed = endOfMarkup(text, next);
-    if (passed !== null) {
-      if (passed < 0) return null;
-      if (text.startsWith('<![CDATA[', next)) current.text += text.slice(next + 9, passed - 3);
-      at = passed;
-      continue;
-    }
-    TAG.lastIndex = next;
-    const tag = TAG.exec(text);
-    if (tag === null) return null;
-    const [, slash, name = '', attributes = '', closed] = tag;
-    at = TAG.lastIndex;
-    if (slash !== '') {
-      if (current.name !== name || open.length === 1) return null;
-      open.pop();
-      continue;
-    }
-    const element: XmlElement = { name, attributes: attributesOf(attributes), children: [], text: '' };
-    current.children.push(element);
-    if (closed === '') open.push(element);
+  const xml = source.replace(/^\uFEFF/, '');
+  try {
+    if (XMLValidator.validate(xml) !== true) return null;
+    return elementsIn(parser.parse(xml)).find(({ name }) => !name.startsWith('?')) ?? null;
+  } catch {
+    return null;
   }
-  return open.length === 1 ? (root.children[0] ?? null) : null;
 }
 
-/** The end of a comment, CDATA section, instruction or document type; -1 where it has none; null for an element. */
-function endOfMarkup(text: string, at: number): number | null {
-  const closing = text.startsWith('<!--', at)
-    ? '-->'
-    : text.startsWith('<![CDATA[', at)
-      ? ']]>'
-      : text.startsWith('<?', at)
-        ? '?>'
-        : text.startsWith('<!', at)
-          ? '>'
-          : null;
-  if (closing === null) return null;
-  const found = text.indexOf(closing, at + (closing === '-->' ? 4 : 2));
-  return found < 0 ? -1 : found + closing.length;
-}
-
-function attributesOf(text: string): Record<string, string> {
-  const found: Record<string, string> = {};
-  for (const [, name = '', double, single] of text.matchAll(ATTRIBUTE))
-    found[name] = withEntities(double ?? single ?? '');
-  return found;
-}
-
-function withEntities(text: string): string {
-  if (!text.includes('&')) return text;
-  return text.replace(/&(?:#x([\da-f]+)|#(\d+)|(\w+));/gi, (whole, hex?: string, decimal?: string, name?: string) => {
-    if (name !== undefined) return NAMED[name] ?? whole;
-    const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
-    return code <= 0x10ffff ? String.fromCodePoint(code) : whole;
+function elementsIn(content: unknown): XmlElement[] {
+  return nodesSchema.parse(content).flatMap((node) => {
+    const name = Object.keys(node).find((key) => key !== '#text' && key !== ':@');
+    if (name === undefined) return [];
+    const text = nodesSchema.parse(node[name]).map((inner) => inner['#text'] ?? '');
+    return [{ name, attributes: node[':@'] ?? {}, children: elementsIn(node[name]), text: text.join('') }];
   });
 }
 

@@ -1,37 +1,52 @@
-import { join } from 'node:path';
-import type { LoadFailure } from '../port.ts';
-import { type CompileFailure, parseCompileErrors, parseLibtest } from '../reports/libtest.ts';
-import type { Ask, Runner } from '../runner.ts';
-import { optionsMatching, plainArguments, type RunnerCall, runnerCalls, withCallsChanged } from '../runner-calls.ts';
+import { readdir } from 'node:fs/promises';
+import { join, posix } from 'node:path';
+import type { LoadFailure, TestCase } from '../port.ts';
+import { hasFile } from '../project.ts';
+import { caseMessage, loadMessage } from '../reports/report.ts';
+import { type Ask, type Changes, changedCalls, type Runner } from '../runner.ts';
+import { hasOption, optionsMatching, plainArguments, type TestScript } from '../runner-call.ts';
 import { shellQuoted } from '../shell-script.ts';
-import { createRustSources } from './rust-sources.ts';
 
 const TAKES_VALUE = new Set(
   `-p --package --exclude --test --bin --example --bench -F --features --target --target-dir --manifest-path
   --profile -j --jobs --color --message-format --config -Z`.split(/\s+/),
 );
+/** The target of `tests/a.rs` and `tests/a/main.rs` is `a`. */
 const INTEGRATION = /(?:^|\/)tests\/([^/]+?)(?:\.rs|\/main\.rs)$/;
 
 export const cargo: Runner = {
+  name: 'cargo',
+  worksHidden: true,
   leaves: ['Cargo.lock'],
+  isMissingCode: isRustMissing,
+  sign: (project) => (hasFile(project, /^Cargo\.toml$/) ? 'named' : null),
+  usualCommand: async (_, { texts }) =>
+    /^\[workspace\]/m.test(texts['Cargo.toml']) ? 'cargo test --workspace' : 'cargo test',
 
-  select(script, files) {
-    const [call, ...others] = cargoCalls(script);
+  headAt(names, at) {
+    if (names[at] !== 'cargo') return null;
+    const verb = names[at + 1]?.startsWith('+') ? at + 2 : at + 1;
+    return /^(test|t)$/.test(names[verb] ?? '') ? verb : null;
+  },
+
+  select(call, files) {
     const sources = files.filter((file) => file.endsWith('.rs'));
-    const names = sources.flatMap((file) => INTEGRATION.exec(file)?.[1] ?? []);
+    const targets = sources.flatMap((file) => INTEGRATION.exec(file)?.[1] ?? []);
     // Tests inside of the library have no target of their own to choose.
-    const isAllIntegration = sources.every((file) => /(?:^|\/)tests\//.test(file));
-    if (call === undefined || others.length > 0 || names.length === 0 || !isAllIntegration) return script;
-    const remove = optionsMatching(call, /^--(lib|bins|bin|tests|test|doc|examples|all-targets)(=|$)/, TAKES_VALUE);
-    return withCallsChanged(script, new Map([[call, { remove, last: names.flatMap((name) => ['--test', name]) }]]));
+    if (targets.length === 0 || !sources.every(isInTests)) return null;
+    return {
+      remove: optionsMatching(call, /^--(lib|bins|bin|tests|test|doc|examples|all-targets)(=|$)/, TAKES_VALUE),
+      last: targets.flatMap((target) => ['--test', target]),
+    };
   },
 
   async instrument(script, place) {
-    const calls = cargoCalls(script).filter((call) => !call.words.some(({ text }) => text === '--no-fail-fast'));
-    const changed = withCallsChanged(script, new Map(calls.map((call) => [call, { first: ['--no-fail-fast'] }])));
     return {
+      changes: await changedCalls(script, 'cargo', (call) => ({
+        first: hasOption(call, /^--no-fail-fast$/) ? [] : ['--no-fail-fast'],
+      })),
       // What is run is told on standard error, the results on standard output: only together they make sense.
-      script: `{ ${changed}\n} 2>&1`,
+      mergesStreams: true,
       env: {
         CARGO_TERM_COLOR: 'never',
         CARGO_TARGET_DIR: place.env.CARGO_TARGET_DIR ?? join(place.caches, 'cargo-target'),
@@ -59,17 +74,17 @@ export const cargo: Runner = {
   },
 };
 
-function cargoCalls(script: string): RunnerCall[] {
-  return runnerCalls(script).filter(({ runner }) => runner === 'cargo');
+function isInTests(path: string): boolean {
+  return /(?:^|\/)tests\//.test(path);
 }
 
 /** `cargo test` gives up at the first target that doesn't compile; `cargo check` can be told to look at all of them. */
 async function allCompileFailures(
-  known: readonly CompileFailure[],
-  script: string,
+  known: readonly LoadFailure[],
+  { calls }: TestScript,
   ask: Ask,
-): Promise<readonly CompileFailure[]> {
-  const [call, ...others] = cargoCalls(script);
+): Promise<readonly LoadFailure[]> {
+  const [call, ...others] = calls.filter(({ runner }) => runner === 'cargo');
   if (known.length === 0 || call === undefined || others.length > 0) return known;
   const dashes = call.words.findIndex(({ text }) => text === '--');
   const dropped = new Set([
@@ -90,4 +105,181 @@ async function allCompileFailures(
   const found = parseCompileErrors(stderr.split(/\r?\n/));
   const files = new Set(found.map(({ file }) => file));
   return [...known.filter(({ file }) => !files.has(file)), ...found];
+}
+
+/** One test binary, as cargo runs it. */
+interface TestTarget {
+  /** Relative to its package: `tests/x.rs`, `src/lib.rs`; null for the examples in the documentation. */
+  source: string | null;
+  /** The crate, with underscores; empty where it isn't told. */
+  crate: string;
+  cases: { name: string; outcome: TestCase['outcome']; message: string | null }[];
+  /** Why it ended before it was done; null where it didn't. */
+  crash: string | null;
+}
+
+interface LibtestReading {
+  targets: TestTarget[];
+  compileFailures: LoadFailure[];
+}
+
+const TARGET = /^\s+(?:Running (?:unittests )?(\S.*?) \((.+?)(?:-[\da-f]+)?(?:\.exe)?\)|Doc-tests (\S+))$/;
+
+/** What `cargo test` prints, both streams in one. Null where it got neither to a compiler's error nor to a test. */
+export function parseLibtest(output: string): LibtestReading | null {
+  const lines = output.split(/\r?\n/);
+  const starts = lines.flatMap((line, at) => (TARGET.test(line) ? [at] : []));
+  const compileFailures = parseCompileErrors(lines.slice(0, starts[0]));
+  const targets = starts.map((start, at) => {
+    const [, source, binary, documented] = TARGET.exec(lines[start] ?? '') ?? [];
+    return parseTarget(
+      source?.replaceAll('\\', '/') ?? null,
+      documented ?? binary?.split(/[/\\]/).at(-1) ?? '',
+      lines.slice(start + 1, starts[at + 1]),
+    );
+  });
+  return targets.length === 0 && compileFailures.length === 0 ? null : { targets, compileFailures };
+}
+
+/** Only of a build that was given up: a message of cargo itself is no error of the code. */
+export function parseCompileErrors(lines: readonly string[]): LoadFailure[] {
+  if (!lines.some((line) => line.startsWith('error: could not compile'))) return [];
+  const errors: { file: string | null; lines: string[] }[] = [];
+  let current: (typeof errors)[number] | null = null;
+  for (const line of lines) {
+    if (/^error(\[E\d+\])?: (?!could not compile|aborting due to)/.test(line)) {
+      current = { file: null, lines: [] };
+      errors.push(current);
+    } else if (/^(\s*$|error|warning)/.test(line)) current = null;
+    if (current === null) continue;
+    current.lines.push(line);
+    current.file ??= /^\s+--> (.+?):\d+:\d+$/.exec(line)?.[1]?.replaceAll('\\', '/') ?? null;
+  }
+  if (errors.length === 0) return [{ file: null, message: loadMessage(lines.join('\n')) }];
+  return [...Map.groupBy(errors, ({ file }) => file)].map(([file, found]) => ({
+    file,
+    message: loadMessage(found.map((error) => error.lines.join('\n')).join('\n\n')),
+  }));
+}
+
+function parseTarget(source: string | null, crate: string, lines: readonly string[]): TestTarget {
+  const target: TestTarget = { source, crate, cases: [], crash: null };
+  /** A test that prints without being captured: its result comes on a later line. */
+  let begun: string | null = null;
+  for (const line of lines) {
+    const [, name, rest = ''] = /^test (.+?)(?: - should panic)? \.\.\. ?(.*)$/.exec(line) ?? [];
+    const verdict = (begun === null || name !== undefined ? /^(ok|FAILED|ignored)\b/ : /(ok|FAILED|ignored)$/).exec(
+      name === undefined ? line : rest,
+    )?.[1];
+    const owner = name ?? begun;
+    if (owner !== null && owner !== undefined && verdict !== undefined) {
+      target.cases.push({ name: owner, outcome: OUTCOMES[verdict] ?? 'failed', message: null });
+      begun = null;
+    } else if (name !== undefined) begun = name;
+  }
+  const messages = failureMessages(lines);
+  for (const test of target.cases) if (test.outcome === 'failed') test.message = messages.get(test.name) ?? '';
+  const isDone = lines.some((line) => line.startsWith('test result: '));
+  if (!isDone && lines.some((line) => line.startsWith('error: test failed')))
+    target.crash = loadMessage(lines.filter((line) => line.trim() !== '').join('\n'));
+  return target;
+}
+
+const OUTCOMES: Readonly<Record<string, TestCase['outcome']>> = { ok: 'passed', FAILED: 'failed', ignored: 'skipped' };
+
+/** What each failed test printed, by its name. */
+function failureMessages(lines: readonly string[]): Map<string, string> {
+  const found = new Map<string, string[]>();
+  let section: string[] | null = null;
+  for (const line of lines) {
+    const name = /^---- (.+?)(?: - should panic)? stdout ----$/.exec(line)?.[1];
+    if (name !== undefined) {
+      section = [];
+      found.set(name, section);
+    } else if (line === 'failures:') section = null;
+    else section?.push(line);
+  }
+  return new Map([...found].map(([name, said]) => [name, caseMessage(said.join('\n'))]));
+}
+
+type Target = Pick<TestTarget, 'source' | 'crate'>;
+
+interface RustSources {
+  /** Null where several crates of a workspace have a file of that name. */
+  fileOf(target: Target): string | null;
+  /** Where a test is, by the modules in its name. */
+  testOf(target: Target, name: string): { file: string | null; name: string };
+}
+
+async function createRustSources(worktree: string): Promise<RustSources> {
+  const sources = new Set(await rustFiles(worktree, ''));
+  const fileNamed = (path: string): string | null => {
+    const found = [...sources].filter((file) => file === path || file.endsWith(`/${path}`));
+    return found.length === 1 ? (found[0] ?? null) : null;
+  };
+  const fileOf = ({ source }: Target): string | null => (source === null ? null : fileNamed(source));
+  return {
+    fileOf,
+    testOf(target, name) {
+      const [, documented, rest] = /^(\S+\.rs) - (.*)$/.exec(name) ?? [];
+      const parts = documented === undefined ? name.split('::') : [rest ?? ''];
+      const root = documented === undefined ? fileOf(target) : fileNamed(documented);
+      if (root === null) return { file: null, name: [target.crate, ...parts].join(' > ') };
+      return { file: moduleFile(root, parts.slice(0, -1)), name: parts.join(' > ') };
+    },
+  };
+
+  /** The deepest file that the modules lead to: `a::b::tests` is in `src/a/b.rs`. */
+  function moduleFile(root: string, modules: readonly string[]): string {
+    for (let depth = modules.length; depth > 0; depth -= 1) {
+      const place = posix.join(posix.dirname(root), ...modules.slice(0, depth));
+      const file = [`${place}.rs`, `${place}/mod.rs`].find((path) => sources.has(path));
+      if (file !== undefined) return file;
+    }
+    return root;
+  }
+}
+
+const PASSED_OVER = new Set(['target', 'node_modules', '.git', '.agentos']);
+
+async function rustFiles(worktree: string, folder: string): Promise<string[]> {
+  const entries = await readdir(posix.join(worktree, folder), { withFileTypes: true });
+  const found = await Promise.all(
+    entries.map(async (entry) => {
+      const path = posix.join(folder, entry.name);
+      if (entry.isDirectory()) return PASSED_OVER.has(entry.name) ? [] : await rustFiles(worktree, path);
+      return entry.name.endsWith('.rs') ? [path] : [];
+    }),
+  );
+  return found.flat();
+}
+
+/** Names that can't be resolved: imports, modules, functions, methods, types, traits, structs, fields. */
+const NOT_FOUND = new Set(['E0432', 'E0433', 'E0425', 'E0583', 'E0599', 'E0412', 'E0405', 'E0422', 'E0560', 'E0609']);
+
+function isRustMissing({ message }: LoadFailure, changes: Changes): boolean | null {
+  if (!/^error(\[E\d+\])?: .*\n(?:.*\n)?\s*--> .+\.rs:\d+/m.test(message)) return null;
+  const isProduct = (path: string): boolean => path.endsWith('.rs') && !isInTests(path);
+  if (![...changes.added, ...changes.modified].some(isProduct)) return false;
+  const errors = message
+    .split(/^(?=error(?:\[E\d+\])?: )/m)
+    .filter((text) => text.startsWith('error') && !/^error: (?:could not compile|aborting due to)/.test(text));
+  return errors.length > 0 && errors.every((error) => isNotFound(error, changes.added));
+}
+
+function isNotFound(error: string, added: readonly string[]): boolean {
+  const code = /^error\[(E\d+)\]/.exec(error)?.[1];
+  if (code === undefined || !NOT_FOUND.has(code)) return false;
+  // A module or a crate: a crate that is not among the dependencies has to be told from a module that will be added.
+  const root =
+    /file not found for module `(\w+)`/.exec(error)?.[1] ??
+    /(?:undeclared crate or module|unresolved module or unlinked crate|undeclared module|maybe a missing crate) `(\w+)`/.exec(
+      error,
+    )?.[1];
+  return root === undefined || added.some((path) => isModule(path, root));
+}
+
+function isModule(path: string, name: string): boolean {
+  const file = posix.basename(path);
+  return file === `${name}.rs` || (file === 'mod.rs' && posix.basename(posix.dirname(path)) === name);
 }

@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { loadMessage } from '../message.ts';
-import { goEvent, parseGoEvents } from '../reports/go-events.ts';
-import { parseGoProfile } from '../reports/go-profile.ts';
-import type { Runner } from '../runner.ts';
-import { plainArguments, runnerCalls, withCallsChanged } from '../runner-calls.ts';
-import { createFindGoTest } from './go-tests.ts';
-import { textsIn } from './report-files.ts';
+import { dirname, join, posix } from 'node:path';
+import { z } from 'zod';
+import type { LoadFailure, TestCase } from '../port.ts';
+import { hasFile } from '../project.ts';
+import { parseGoProfile } from '../reports/coverage.ts';
+import { caseMessage, jsonIn, loadMessage, textsIn } from '../reports/report.ts';
+import { type Changes, changedCalls, type Runner } from '../runner.ts';
+import { hasOption, plainArguments } from '../runner-call.ts';
+import { isTestOf } from '../test-files.ts';
+import { createPathInWorktree } from '../worktree-path.ts';
+import { createGoModule } from './go-module.ts';
 
 const TAKES_VALUE = new Set(
   `-run -skip -bench -count -timeout -parallel -p -tags -cpu -coverpkg -coverprofile -covermode -ldflags
@@ -15,51 +17,52 @@ const TAKES_VALUE = new Set(
 );
 
 export const go: Runner = {
-  select(script, files) {
-    const [call, ...others] = runnerCalls(script).filter(({ runner }) => runner === 'go');
-    const tests = files.filter((file) => file.endsWith('_test.go') && !/(^|\/)testdata\//.test(file));
-    if (call === undefined || others.length > 0 || tests.length === 0) return script;
-    const folders = new Set(tests.map((file) => (dirname(file) === '.' ? '.' : `./${dirname(file)}`)));
-    const remove = plainArguments(call, TAKES_VALUE);
-    return withCallsChanged(script, new Map([[call, { remove, last: [...folders] }]]));
+  name: 'go',
+  worksHidden: true,
+  isMissingCode: isGoMissing,
+  sign: (project) => (hasFile(project, /^go\.mod$/) ? 'named' : null),
+  usualCommand: async () => 'go test ./...',
+  headAt: (names, at) => (names[at] === 'go' && names[at + 1] === 'test' ? at + 1 : null),
+
+  select(call, files) {
+    const folders = files.filter((file) => isTestOf('go', file)).map(dirname);
+    if (folders.length === 0) return null;
+    const last = [...new Set(folders.map((folder) => (folder === '.' ? '.' : `./${folder}`)))];
+    return { remove: plainArguments(call, TAKES_VALUE), last };
   },
 
   async instrument(script, place, coverage) {
-    const calls = runnerCalls(script).filter(({ runner }) => runner === 'go');
     // A workspace file of a folder above is not about this worktree.
     const isOutside = place.env.GOWORK === undefined && !existsSync(join(place.worktree, 'go.work'));
     const env: Record<string, string> = isOutside ? { GOWORK: 'off' } : {};
+    const changes = await changedCalls(script, 'go', (call, index) => ({
+      first: [
+        ...(hasOption(call, /^--?json$/) ? [] : ['-json']),
+        ...(coverage && !hasOption(call, /^--?coverprofile/)
+          ? [`-coverprofile=${join(place.folder, `profile-${index}.out`)}`]
+          : []),
+        ...(coverage && !hasOption(call, /^--?coverpkg/) ? ['-coverpkg=./...'] : []),
+      ],
+    }));
     // A script that hides the command still passes on the variable.
-    if (calls.length === 0) return { script, env: { ...env, GOFLAGS: `${place.env.GOFLAGS ?? ''} -json`.trim() } };
-    const changes = calls.map((call, index) => {
-      const hasOption = (name: RegExp): boolean => call.words.some(({ text }) => name.test(text));
-      const profile = join(place.folder, `profile-${index}.out`);
-      const first = [
-        ...(hasOption(/^--?json$/) ? [] : ['-json']),
-        ...(coverage && !hasOption(/^--?coverprofile/) ? [`-coverprofile=${profile}`] : []),
-        ...(coverage && !hasOption(/^--?coverpkg/) ? ['-coverpkg=./...'] : []),
-      ];
-      return [call, { first }] as const;
-    });
-    return { script: withCallsChanged(script, new Map(changes)), env };
+    if (changes.size === 0) env.GOFLAGS = `${place.env.GOFLAGS ?? ''} -json`.trim();
+    return { changes, env };
   },
 
   async read(place, output) {
     const reading = parseGoEvents(output.stdout, output.stderr);
     if (reading === null) return null;
-    const modulePath = await modulePathOf(place.worktree);
-    const findTest = createFindGoTest(place.worktree);
+    const module = createGoModule(place.worktree);
     const folderOf = (name: string): string | null => {
-      const folder =
-        name === modulePath ? '.' : name.startsWith(`${modulePath}/`) ? name.slice(modulePath.length + 1) : '';
-      return folder !== '' && existsSync(join(place.worktree, folder)) ? folder : null;
+      const folder = module.folderOf(name);
+      return folder !== null && existsSync(join(place.worktree, folder)) ? folder : null;
     };
     const profiles = await textsIn(place.folder, /^profile-.*\.out$/);
     return {
       cases: reading.cases.map((found) => {
         const folder = folderOf(found.package);
         const parts = found.test.split('/');
-        const file = folder === null ? null : findTest(folder, parts[0] ?? '');
+        const file = folder === null ? null : module.fileOfTest(folder, parts[0] ?? '');
         const name = [...(file === null ? [found.package] : []), ...parts].join(' > ');
         return { file, name, outcome: found.outcome, message: found.message };
       }),
@@ -67,7 +70,7 @@ export const go: Runner = {
         file: folderOf(failure.package),
         message: loadMessage(failure.message),
       })),
-      coverage: profiles.length === 0 ? null : parseGoProfile(profiles.join('\n'), modulePath),
+      coverage: profiles.length === 0 ? null : parseGoProfile(profiles.join('\n'), module.path ?? ''),
     };
   },
 
@@ -78,7 +81,159 @@ export const go: Runner = {
   },
 };
 
-async function modulePathOf(worktree: string): Promise<string> {
-  const text = await readFile(join(worktree, 'go.mod'), 'utf8').catch(() => '');
-  return /^module\s+"?([^\s"]+)/m.exec(text)?.[1] ?? '';
+const eventSchema = z.object({
+  Action: z.string(),
+  Package: z.string().optional(),
+  /** Of a build, which has no package. */
+  ImportPath: z.string().optional(),
+  Test: z.string().optional(),
+  Output: z.string().optional(),
+  FailedBuild: z.string().optional(),
+});
+
+type GoEvent = z.infer<typeof eventSchema>;
+
+interface GoCase {
+  package: string;
+  /** With its subtests: `TestAdd/two`. */
+  test: string;
+  outcome: TestCase['outcome'];
+  message: string | null;
+}
+
+/** A package that failed other than by one of its tests. */
+interface GoFailure {
+  package: string;
+  message: string;
+}
+
+interface GoReading {
+  cases: GoCase[];
+  failures: GoFailure[];
+}
+
+function goEvent(line: string): GoEvent | null {
+  return line.startsWith('{') ? (eventSchema.safeParse(jsonIn(line)).data ?? null) : null;
+}
+
+/**
+ * The events of `go test -json`. Up to Go 1.23 a build that fails is told of in plain text only: a line on standard output,
+ * and the compiler's words on standard error. Null where the command never got as far as a package.
+ */
+export function parseGoEvents(stdout: string, stderr: string): GoReading | null {
+  const cases = new Map<string, GoCase>();
+  const output = new Map<string, string>();
+  const builds = buildBlocks(stderr);
+  const failures = new Map<string, GoFailure>();
+  let isAnything = /no packages to test|matched no packages/.test(`${stdout}\n${stderr}`);
+  for (const line of stdout.split('\n')) {
+    const broken = /^FAIL\s+(\S+) \[(?:build|setup) failed\]/.exec(line)?.[1];
+    if (broken !== undefined) {
+      isAnything = true;
+      const said = builds.get(broken) ?? [...builds.values()].join('\n');
+      failures.set(broken, { package: broken, message: said || stderr });
+    }
+    const event = goEvent(line);
+    if (event === null) continue;
+    isAnything = true;
+    const { Action: action, Package: name = event.ImportPath ?? '', Test: test = '', Output: text } = event;
+    const key = JSON.stringify([name, test]);
+    if (text !== undefined) output.set(key, (output.get(key) ?? '') + text);
+    else if (test !== '') takeTest(cases, key, event, output.get(key) ?? '');
+    else if (action === 'fail' && event.FailedBuild !== undefined) {
+      const said = output.get(JSON.stringify([event.FailedBuild, ''])) ?? output.get(key) ?? '';
+      failures.set(name, { package: name, message: said });
+    } else if (action === 'fail' && !failures.has(name)) {
+      const own = [...cases.values()].filter((found) => found.package === name);
+      // A test that was begun and never ended took its package down.
+      for (const found of own) if (found.message === UNFINISHED) found.outcome = 'failed';
+      const isBroken = /\[(?:build|setup) failed\]/.test(output.get(key) ?? '');
+      if (isBroken || !own.some((found) => found.outcome === 'failed'))
+        failures.set(name, {
+          package: name,
+          message: isBroken ? (builds.get(name) ?? stderr) : (output.get(key) ?? ''),
+        });
+    }
+  }
+  return isAnything ? { cases: [...cases.values()], failures: [...failures.values()] } : null;
+}
+
+const UNFINISHED = 'it did not finish';
+const OUTCOMES: Readonly<Record<string, TestCase['outcome']>> = { pass: 'passed', fail: 'failed', skip: 'skipped' };
+
+function takeTest(cases: Map<string, GoCase>, key: string, event: GoEvent, output: string): void {
+  const { Package: name = '', Test: test = '', Action: action } = event;
+  const outcome = OUTCOMES[action];
+  if (action === 'run') cases.set(key, { package: name, test, outcome: 'failed', message: UNFINISHED });
+  else if (outcome !== undefined)
+    cases.set(key, { package: name, test, outcome, message: outcome === 'failed' ? words(output) : null });
+}
+
+function words(output: string): string {
+  return caseMessage(output.replace(/^\s*(?:=== (?:RUN|PAUSE|CONT|NAME)|--- (?:FAIL|PASS|SKIP):).*\n?/gm, ''));
+}
+
+/** What the compiler said, by package: `# example.com/m/a [example.com/m/a.test]`, then the errors. */
+function buildBlocks(stderr: string): Map<string, string> {
+  const found = new Map<string, string>();
+  let current: string | null = null;
+  for (const line of stderr.split('\n')) {
+    const header = /^# (\S+)(?: \[(\S+)\.test\])?$/.exec(line);
+    if (header !== null) {
+      current = header[2] ?? header[1] ?? null;
+      if (current !== null && !found.has(current)) found.set(current, '');
+    } else if (current !== null) found.set(current, `${found.get(current) ?? ''}${line}\n`);
+  }
+  return found;
+}
+
+const ERROR = /^(?:vet: )?(\S+\.go):\d+(?::\d+)?: (.+)$/gm;
+/** Without a file to blame: `go build example.com/m/a: no non-test Go files in /m/a`. */
+const NO_FILES = /^.*\bno non-test Go files in (.+)$/gm;
+const MISSING_PACKAGE: readonly RegExp[] = [
+  /^no required module provides package (\S+?);/,
+  /^package (\S+) is not in (?:GOROOT|std)/,
+  /^cannot find (?:package "(\S+)"|module providing package (\S+))/,
+  /^could not import (\S+) \(/,
+  /^module \S+ (?:provides|does not contain) package (\S+)/,
+];
+const MISSING_NAME: readonly RegExp[] = [
+  /^undefined: (?:(\w+)\.)?\w+$/,
+  /\bundefined \(type \**(?:(\w+)\.)?\w+(?:\[.*\])? has no field or method \w+/,
+  /^unknown field '?\w+'? in struct literal(?: of type (?:(\w+)\.)?\w+)?/,
+];
+
+/** Every error has to be one of a name or a package that a changed file could bring. */
+function isGoMissing({ message }: LoadFailure, changes: Changes, worktree: string): boolean | null {
+  if (!/^(?:vet: )?\S+\.go:\d+|\bno non-test Go files in /m.test(message)) return null;
+  const isProduct = (path: string): boolean => path.endsWith('.go') && !path.endsWith('_test.go');
+  const added = new Set(changes.added.filter(isProduct).map((path) => posix.dirname(path)));
+  const changed = new Set([...added, ...changes.modified.filter(isProduct).map((path) => posix.dirname(path))]);
+  const module = createGoModule(worktree);
+  const pathInWorktree = createPathInWorktree(worktree);
+  // The compiler stops after ten errors of a package, and says so.
+  const errors = [...message.replace(NO_FILES, '').matchAll(ERROR)].filter(([, , text]) => text !== 'too many errors');
+  const empty = [...message.matchAll(NO_FILES)].map(([, path = '']) => pathInWorktree(path.trim()));
+  return (
+    errors.length + empty.length > 0 &&
+    errors.every(([, file = '', text = '']) => isAddedPackage(text) || isName(posix.normalize(file), text)) &&
+    empty.every((folder) => added.has(folder ?? ''))
+  );
+
+  function isAddedPackage(text: string): boolean {
+    const found = MISSING_PACKAGE.map((pattern) => pattern.exec(text)).find((match) => match !== null);
+    const path = found?.[1] ?? found?.[2];
+    return path !== undefined && added.has(module.folderOf(path) ?? '');
+  }
+
+  function isName(file: string, text: string): boolean {
+    const found = MISSING_NAME.map((pattern) => pattern.exec(text)).find((match) => match !== null);
+    if (found === undefined) return false;
+    const [, qualifier] = found;
+    if (qualifier === undefined) return changed.has(posix.dirname(file));
+    const meant = module.importsOf(file).find(({ path, alias }) => (alias ?? module.packageName(path)) === qualifier);
+    if (meant !== undefined) return changed.has(module.folderOf(meant.path) ?? '');
+    // The package of a type need not be imported by the file that uses it.
+    return [...changed].some((folder) => module.packageName(module.importPath(folder)) === qualifier);
+  }
 }

@@ -1,10 +1,12 @@
 import { join } from 'node:path';
+import { dependsOn, hasFile } from '../project.ts';
+import { lcovIn } from '../reports/coverage.ts';
 import { parseJestJson } from '../reports/jest-json.ts';
-import { typescriptFailures } from '../reports/typescript.ts';
-import type { Runner } from '../runner.ts';
-import { optionsMatching, plainArguments, runnerCalls, withCallsChanged } from '../runner-calls.ts';
-import { isJavaScriptTest } from './javascript-files.ts';
-import { lcovCoverage, textsIn } from './report-files.ts';
+import { textsIn, together } from '../reports/report.ts';
+import { changedCalls, type Runner } from '../runner.ts';
+import { optionsMatching, plainArguments } from '../runner-call.ts';
+import { isTestOf } from '../test-files.ts';
+import { isJavaScriptMissing, typescriptFailures } from './javascript.ts';
 
 const TAKES_VALUE = new Set(
   `-c --config --rootDir --roots -t --testNamePattern --testPathPattern --testPathPatterns -w --maxWorkers
@@ -18,46 +20,47 @@ const OURS =
   /^(--json$|--outputFile|--watch|--cacheDirectory|--no-cache$|--onlyChanged$|-o$|--coverageDirectory|--coverageReporters|--passWithNoTests)/;
 
 export const jest: Runner = {
-  select(script, files) {
-    const [call, ...others] = runnerCalls(script).filter(({ runner }) => runner === 'jest');
-    const chosen = files.filter(isJavaScriptTest);
-    if (call === undefined || others.length > 0 || chosen.length === 0) return script;
-    const remove = plainArguments(call, TAKES_VALUE);
-    return withCallsChanged(script, new Map([[call, { remove, last: ['--runTestsByPath', ...chosen] }]]));
+  name: 'jest',
+  isMissingCode: isJavaScriptMissing,
+  sign: (project) =>
+    dependsOn(project, ['jest']) || hasFile(project, /^jest\.config\.([cm]?[jt]s|json)$/) ? 'named' : null,
+  usualCommand: async () => 'jest',
+
+  headAt(names, at) {
+    if (names[at] === 'react-scripts') return names[at + 1] === 'test' ? at + 1 : null;
+    return names[at] === 'jest' || names[at] === 'jest.js' ? at : null;
+  },
+
+  select(call, files) {
+    const chosen = files.filter((file) => isTestOf('javascript', file));
+    if (chosen.length === 0) return null;
+    return { remove: plainArguments(call, TAKES_VALUE), last: ['--runTestsByPath', ...chosen] };
   },
 
   async instrument(script, place, coverage) {
-    const calls = runnerCalls(script).filter(({ runner }) => runner === 'jest');
-    const changes = calls.map((call, index) => {
-      const change = {
-        remove: optionsMatching(call, OURS, TAKES_VALUE),
-        // Options that take a list would swallow the files that come after them: the last one takes none.
-        first: [
-          ...(coverage
-            ? ['--coverageReporters=lcovonly', `--coverageDirectory=${join(place.folder, `coverage-${index}`)}`]
-            : []),
-          ...(coverage ? ['--coverage'] : []),
-          `--outputFile=${join(place.folder, `report-${index}.json`)}`,
-          `--cacheDirectory=${join(place.caches, 'jest')}`,
-          // Without it, there is no report where there is no test yet.
-          '--passWithNoTests',
-          '--json',
-          '--ci',
-        ],
-      };
-      return [call, change] as const;
-    });
-    return { script: withCallsChanged(script, new Map(changes)), env: { CI: '1' } };
+    const changes = await changedCalls(script, 'jest', (call, index) => ({
+      remove: optionsMatching(call, OURS, TAKES_VALUE),
+      // Options that take a list would swallow the files that come after them: the last one takes none.
+      first: [
+        ...(coverage
+          ? ['--coverageReporters=lcovonly', `--coverageDirectory=${join(place.folder, `coverage-${index}`)}`]
+          : []),
+        ...(coverage ? ['--coverage'] : []),
+        `--outputFile=${join(place.folder, `report-${index}.json`)}`,
+        `--cacheDirectory=${join(place.caches, 'jest')}`,
+        // Without it, there is no report where there is no test yet.
+        '--passWithNoTests',
+        '--json',
+        '--ci',
+      ],
+    }));
+    return { changes, env: { CI: '1' } };
   },
 
-  async read(place, output) {
-    const reports = await textsIn(place.folder, /^report-.*\.json$/);
-    const readings = reports.map((text) => parseJestJson(text, place.pathInWorktree)).filter((found) => found !== null);
-    if (readings.length === 0) return typescriptFailures(output, place.pathInWorktree);
-    return {
-      cases: readings.flatMap(({ cases }) => cases),
-      loadFailures: readings.flatMap(({ loadFailures }) => loadFailures),
-      coverage: await lcovCoverage(place),
-    };
+  async read({ folder, pathInWorktree }, output) {
+    const reports = await textsIn(folder, /^report-.*\.json$/);
+    const readings = reports.map((text) => parseJestJson(text, pathInWorktree)).filter((found) => found !== null);
+    if (readings.length === 0) return typescriptFailures(output, pathInWorktree);
+    return { ...together(readings), coverage: await lcovIn(folder, pathInWorktree) };
   },
 };

@@ -1,31 +1,46 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { loadMessage } from '../message.ts';
-import { parseCobertura } from '../reports/cobertura.ts';
+import { access, constants } from 'node:fs/promises';
+import { delimiter, join, posix } from 'node:path';
+import { runProgram } from '../../process/program.ts';
+import type { LoadFailure } from '../port.ts';
+import { hasFile, type Project } from '../project.ts';
+import { parseCobertura } from '../reports/coverage.ts';
 import { parseJunit } from '../reports/junit.ts';
-import type { Report, Runner, RunOutput, RunPlace } from '../runner.ts';
-import { plainArguments, runnerCalls, withCallsChanged } from '../runner-calls.ts';
+import { loadMessage, textsIn } from '../reports/report.ts';
+import type { Ask, Changes, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
+import { plainArguments, type TestScript } from '../runner-call.ts';
 import { shellQuoted } from '../shell-script.ts';
-import { textsIn } from './report-files.ts';
+import { isTestOf } from '../test-files.ts';
 
 const TAKES_VALUE = new Set(
   `-k -m -c -p -o -n -W -r --rootdir --confcutdir --ignore --ignore-glob --deselect --maxfail --tb
   --durations --junitxml --junit-xml --basetemp --import-mode --cov-report --cov-config --timeout
   --numprocesses --dist --log-level --capture --color`.split(/\s+/),
 );
-const TEST_NAME = /(?:^|\/)(?:test_[^/]*|[^/]*_test)\.py$/;
 
 /**
  * The options go in by PYTEST_ADDOPTS, so that they arrive even through `make test`. Files that can't be collected don't
  * keep the others from running.
  */
 export const pytest: Runner = {
-  select(script, files) {
-    const [call, ...others] = runnerCalls(script).filter(({ runner }) => runner === 'pytest');
-    const chosen = files.filter((file) => TEST_NAME.test(file));
-    if (call === undefined || others.length > 0 || chosen.length === 0) return script;
-    const remove = plainArguments(call, TAKES_VALUE);
-    return withCallsChanged(script, new Map([[call, { remove, last: chosen }]]));
+  name: 'pytest',
+  worksHidden: true,
+  isMissingCode: isPythonMissing,
+  usualCommand: pytestCommand,
+  headAt: (names, at) => (names[at] === 'pytest' || names[at] === 'py.test' ? at : null),
+
+  sign(project) {
+    const isTest = (name: string): boolean => name === 'conftest.py' || isTestOf('python', name);
+    if (project.names.some(isTest) || hasFile(project, /^\.?pytest\.(ini|toml)$/)) return 'named';
+    const { texts } = project;
+    if (texts['pyproject.toml'].includes('pytest') || texts['setup.cfg'].includes('[tool:pytest]')) return 'named';
+    if (texts['tox.ini'].includes('[pytest]')) return 'named';
+    return hasFile(project, /^(pyproject\.toml|setup\.cfg|setup\.py)$/) ? 'language' : null;
+  },
+
+  select(call, files) {
+    const chosen = files.filter((file) => isTestOf('python', file));
+    return chosen.length === 0 ? null : { remove: plainArguments(call, TAKES_VALUE), last: chosen };
   },
 
   async instrument(script, place, coverage, ask) {
@@ -39,7 +54,6 @@ export const pytest: Runner = {
       options.push('--cov=.', `--cov-report=xml:${join(place.folder, 'coverage.xml')}`);
     const given = place.env.PYTEST_ADDOPTS ?? '';
     return {
-      script,
       env: {
         PYTEST_ADDOPTS: `${given} ${options.map(shellQuoted).join(' ')}`.trim(),
         PYTHONDONTWRITEBYTECODE: '1',
@@ -74,11 +88,95 @@ function conftestFailure(output: RunOutput, place: RunPlace): Report | null {
   };
 }
 
-async function knowsCoverage(script: string, ask: (script: string) => Promise<RunOutput>): Promise<boolean> {
-  const call = runnerCalls(script).find(({ runner }) => runner === 'pytest');
+async function knowsCoverage({ text, calls }: TestScript, ask: Ask): Promise<boolean> {
+  const call = calls.find(({ runner }) => runner === 'pytest');
   const [first] = call?.words ?? [];
   const head = call?.words[call.head];
   if (first === undefined || head === undefined) return false;
-  const { stdout } = await ask(`${script.slice(first.start, head.end)} --help`);
+  const { stdout } = await ask(`${text.slice(first.start, head.end)} --help`);
   return stdout.includes('--cov-report');
+}
+
+const PROBE_TIMEOUT_MS = 30_000;
+const ENVIRONMENTS = ['.venv/bin/python', 'venv/bin/python', '.venv/Scripts/python.exe', 'venv/Scripts/python.exe'];
+
+type Environment = Readonly<Record<string, string>>;
+
+/**
+ * How pytest is started: by the worktree's own virtual environment, by the tool that keeps its lock file, by a Python that
+ * has it, or by its name.
+ */
+async function pytestCommand(directory: string, _: Project, env: Environment): Promise<string> {
+  for (const python of ENVIRONMENTS) {
+    if (existsSync(join(directory, python)) && (await hasPytest(join(directory, python), directory, env)))
+      return `${shellQuoted(python)} -m pytest`;
+  }
+  for (const tool of ['uv', 'poetry']) {
+    if (existsSync(join(directory, `${tool}.lock`)) && (await isProgram(tool, env))) return `${tool} run pytest`;
+  }
+  for (const python of ['python3', 'python']) {
+    if ((await isProgram(python, env)) && (await hasPytest(python, directory, env))) return `${python} -m pytest`;
+  }
+  return 'pytest';
+}
+
+async function isProgram(name: string, env: Environment): Promise<boolean> {
+  for (const folder of (env.PATH ?? '').split(delimiter).filter((part) => part !== '')) {
+    const found = await access(join(folder, name), constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (found) return true;
+  }
+  return false;
+}
+
+async function hasPytest(python: string, cwd: string, env: Environment): Promise<boolean> {
+  const command = [python, '-c', 'import pytest'];
+  const { signal } = new AbortController();
+  const ended = await runProgram({ command, cwd, env, signal, timeoutMs: PROBE_TIMEOUT_MS });
+  return ended.exitCode === 0;
+}
+
+/** The errors that a traceback ends with. A heading such as `ImportError while importing` has no colon. */
+const ERROR = /^(?:E\s+)?((?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Failed)): (.*)$/gm;
+
+function isPythonMissing(failure: LoadFailure, changes: Changes, worktree: string): boolean | null {
+  if (!failure.file?.endsWith('.py') && !/^(E\s+)?(ModuleNotFoundError|ImportError): /m.test(failure.message))
+    return null;
+  const errors = [...failure.message.matchAll(ERROR)];
+  return (
+    errors.length > 0 &&
+    errors.every(([, kind = '', text = '']) => {
+      const module = kind === 'ModuleNotFoundError' ? /^No module named '([^']+)'$/.exec(text.trim())?.[1] : undefined;
+      if (module !== undefined) return isModuleAdded(module);
+      const name = /^cannot import name '([^']+)' from '([^']+)'/.exec(text);
+      if (kind !== 'ImportError' || name === null) return false;
+      return isModuleAdded(`${name[2]}.${name[1]}`) || isChanged(name[2] ?? '');
+    })
+  );
+
+  function isModuleAdded(module: string): boolean {
+    const places = placesOf(module);
+    if (places.some((place) => isPython(place, changes.added))) return true;
+    // A package without a file of its own is there as soon as a module is in it.
+    return places.some(
+      (place) => changes.added.some((path) => path.startsWith(`${place}/`)) && !existsSync(join(worktree, place)),
+    );
+  }
+
+  function isChanged(module: string): boolean {
+    return placesOf(module).some((place) => isPython(place, [...changes.added, ...changes.modified]));
+  }
+
+  /** From the root, from `src/`, or beside the test. */
+  function placesOf(module: string): string[] {
+    const path = module.replaceAll('.', '/');
+    const beside = failure.file === null ? [] : [posix.join(posix.dirname(failure.file), path)];
+    return [path, `src/${path}`, ...beside];
+  }
+}
+
+function isPython(place: string, paths: readonly string[]): boolean {
+  return paths.includes(`${place}.py`) || paths.includes(`${place}/__init__.py`) || paths.includes(`${place}.pyi`);
 }

@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Runner, RunPlace } from '../runner.ts';
+import { withCallsChanged } from '../runner-call.ts';
+import { testScript } from '../runners.ts';
+import { selectedScript } from '../suite.ts';
 import { cargo } from './cargo.ts';
 import { go } from './go.ts';
 import { jest } from './jest.ts';
@@ -29,8 +32,8 @@ async function instrumented(runner: Runner, script: string, coverage = false, an
     report: null,
   };
   const ask = async () => ({ stdout: answer, stderr: '', exitCode: 0 });
-  const found = await runner.instrument(script, place, coverage, ask);
-  return found.script.replaceAll(folder, '$R');
+  const { changes = new Map() } = await runner.instrument(testScript(script), place, coverage, ask);
+  return withCallsChanged(script, changes).replaceAll(folder, '$R');
 }
 
 describe('files are chosen where the runner can', () => {
@@ -60,7 +63,7 @@ describe('files are chosen where the runner can', () => {
     ['cargo test --all-features', cargo, ['tests/a.rs', 'tests/common/mod.rs'], 'cargo test --all-features --test a'],
     ['cargo test -- --nocapture', cargo, ['crates/x/tests/a.rs'], 'cargo test --test a -- --nocapture'],
   ])('%s', (script, runner, files, expected) => {
-    expect(runner.select(script, files)).toBe(expected);
+    expect(selectedScript(runner, script, files)).toBe(expected);
   });
 });
 
@@ -73,7 +76,7 @@ describe('everything is run where it can not', () => {
     ['go test ./...', go, ['a/testdata/x_test.go']],
     ['cargo test', cargo, ['tests/a.rs', 'src/lib.rs']],
   ])('%s', (script, runner, files) => {
-    expect(runner.select(script, files)).toBe(script);
+    expect(selectedScript(runner, script, files)).toBe(script);
   });
 });
 
@@ -120,9 +123,9 @@ describe('reporters get into the right command', () => {
     );
   });
 
-  test('cargo: all targets are run, and both streams come as one', async () => {
+  test('cargo: all targets are run', async () => {
     expect(await instrumented(cargo, 'cargo fmt --check && cargo test')).toBe(
-      '{ cargo fmt --check && cargo test --no-fail-fast\n} 2>&1',
+      'cargo fmt --check && cargo test --no-fail-fast',
     );
   });
 });

@@ -1,13 +1,17 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { installedMajor, isInstalled } from '../installed-package.ts';
-import { type JestReading, parseJestJson } from '../reports/jest-json.ts';
-import { typescriptFailures } from '../reports/typescript.ts';
-import type { Runner, RunPlace } from '../runner.ts';
-import { optionsMatching, plainArguments, runnerCalls, withCallsChanged } from '../runner-calls.ts';
-import { isJavaScriptTest } from './javascript-files.ts';
-import { lcovCoverage, textsIn } from './report-files.ts';
-import { parseVitestNotes, VITEST_NOTES_REPORTER, withVitestNotes } from './vitest-notes.ts';
+import { z } from 'zod';
+import { installedMajor, isInstalled } from '../package-json.ts';
+import type { LoadFailure, TestCase } from '../port.ts';
+import { dependsOn, hasFile } from '../project.ts';
+import { lcovIn } from '../reports/coverage.ts';
+import { parseJestJson } from '../reports/jest-json.ts';
+import { caseMessage, jsonIn, loadMessage, type Reading, textsIn, together } from '../reports/report.ts';
+import { changedCalls, type Runner, type RunPlace } from '../runner.ts';
+import { optionsMatching, plainArguments } from '../runner-call.ts';
+import { isTestOf } from '../test-files.ts';
+import type { PathInWorktree } from '../worktree-path.ts';
+import { isJavaScriptMissing, typescriptFailures } from './javascript.ts';
 
 const TAKES_VALUE = new Set(
   `-c --config -r --root --dir -t --testNamePattern --reporter --outputFile --project --environment --pool
@@ -15,28 +19,34 @@ const TAKES_VALUE = new Set(
   --retry --workspace --maxConcurrency --slowTestThreshold`.split(/\s+/),
 );
 
+const OURS = /^(--reporter|--outputFile|--watch|-w$|--ui|--open|--passWithNoTests)/;
+
 export const vitest: Runner = {
-  select(script, files) {
-    const [call, ...others] = runnerCalls(script).filter(({ runner }) => runner === 'vitest');
-    const chosen = files.filter(isJavaScriptTest);
-    if (call === undefined || others.length > 0 || chosen.length === 0) return script;
-    const remove = plainArguments(call, TAKES_VALUE);
-    return withCallsChanged(script, new Map([[call, { remove, last: chosen }]]));
+  name: 'vitest',
+  isMissingCode: isJavaScriptMissing,
+  sign: (project) =>
+    dependsOn(project, ['vitest']) || hasFile(project, /^vitest\.(config|workspace)\.[cm]?[jt]s$/) ? 'named' : null,
+  usualCommand: async () => 'vitest run',
+
+  headAt(names, at) {
+    if (names[at] !== 'vitest' && names[at] !== 'vitest.mjs') return null;
+    return /^(run|watch|dev)$/.test(names[at + 1] ?? '') ? at + 1 : at;
+  },
+
+  select(call, files) {
+    const chosen = files.filter((file) => isTestOf('javascript', file));
+    return chosen.length === 0 ? null : { remove: plainArguments(call, TAKES_VALUE), last: chosen };
   },
 
   async instrument(script, place, coverage) {
-    const calls = runnerCalls(script).filter(({ runner }) => runner === 'vitest');
     const shared = await sharedArguments(place);
-    const changes = calls.map(async (call, index) => {
+    const changes = await changedCalls(script, 'vitest', async (call, index) => {
       const notes = join(place.folder, `notes-${index}.mjs`);
       await writeFile(notes, VITEST_NOTES_REPORTER);
       const verb = call.words[call.head];
       const isWatching = verb?.text === 'watch' || verb?.text === 'dev';
-      const change = {
-        remove: [
-          ...optionsMatching(call, /^(--reporter|--outputFile|--watch|-w$|--ui|--open|--passWithNoTests)/, TAKES_VALUE),
-          ...(isWatching ? [verb] : []),
-        ],
+      return {
+        remove: [...optionsMatching(call, OURS, TAKES_VALUE), ...(isWatching ? [verb] : [])],
         last: [
           ...(verb?.text === 'run' ? [] : ['--run']),
           // Without it, older versions write no report where there is no test yet.
@@ -49,24 +59,17 @@ export const vitest: Runner = {
           ...(coverage ? coverageArguments(place, index) : []),
         ],
       };
-      return [call, change] as const;
     });
-    return { script: withCallsChanged(script, new Map(await Promise.all(changes))), env: { CI: '1' } };
+    return { changes, env: { CI: '1' } };
   },
 
-  async read(place, output) {
-    const reports = await textsIn(place.folder, /^report-.*\.json$/);
-    const readings = reports.map((text) => parseJestJson(text, place.pathInWorktree)).filter((found) => found !== null);
-    if (readings.length === 0) return typescriptFailures(output, place.pathInWorktree);
-    const together: JestReading = {
-      cases: readings.flatMap(({ cases }) => cases),
-      loadFailures: readings.flatMap(({ loadFailures }) => loadFailures),
-    };
-    const notes = (await textsIn(place.folder, /^notes-.*\.json$/))
-      .map(parseVitestNotes)
-      .filter((note) => note !== null);
-    const noted = notes.reduce((reading, note) => withVitestNotes(reading, note, place.pathInWorktree), together);
-    return { ...noted, coverage: await lcovCoverage(place) };
+  async read({ folder, pathInWorktree }, output) {
+    const reports = await textsIn(folder, /^report-.*\.json$/);
+    const readings = reports.map((text) => parseJestJson(text, pathInWorktree)).filter((found) => found !== null);
+    if (readings.length === 0) return typescriptFailures(output, pathInWorktree);
+    const notes = (await textsIn(folder, /^notes-.*\.json$/)).map(parseVitestNotes).filter((note) => note !== null);
+    const noted = notes.reduce((reading, note) => withVitestNotes(reading, note, pathInWorktree), together(readings));
+    return { ...noted, coverage: await lcovIn(folder, pathInWorktree) };
   },
 };
 
@@ -86,4 +89,106 @@ function coverageArguments(place: RunPlace, index: number): string[] {
     `--coverage.reportsDirectory=${join(place.folder, `coverage-${index}`)}`,
     '--coverage.reportOnFailure',
   ];
+}
+
+/**
+ * A reporter that notes what Vitest's JSON leaves out: errors outside of tests, errors of hooks, tests that are expected
+ * to fail. It runs inside the user's Vitest, of whatever version: from 3 on it is called with `onTestRunEnd`, before that
+ * with `onFinished`. It writes beside itself.
+ */
+const VITEST_NOTES_REPORTER = `import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const textOf = (error) => {
+  const said = (error?.name ? error.name + ': ' : '') + (error?.message ?? String(error));
+  const stack = error?.stack ?? '';
+  return [stack.includes(error?.message ?? said) ? stack : said + '\\n' + stack, error?.codeFrame ?? error?.frame ?? '']
+    .join('\\n').trim();
+};
+
+export default class Notes {
+  notes = { unhandled: [], suites: [], expected: [] };
+
+  onTestRunEnd(modules, errors) {
+    for (const module of modules) {
+      this.suite(module.moduleId, '', module.errors());
+      for (const suite of module.children.allSuites()) this.suite(module.moduleId, suite.fullName, suite.errors());
+      for (const test of module.children.allTests())
+        if (test.options?.fails) this.notes.expected.push({ file: module.moduleId, name: test.fullName });
+    }
+    this.write(errors);
+  }
+
+  onFinished(files, errors) {
+    for (const file of files ?? []) this.task(file.filepath, '', file);
+    this.write(errors);
+  }
+
+  task(file, name, task) {
+    if (task.tasks) {
+      this.suite(file, name, task.result?.errors);
+      for (const child of task.tasks) this.task(file, name ? name + ' > ' + child.name : child.name, child);
+    } else if (task.fails) this.notes.expected.push({ file, name });
+  }
+
+  suite(file, name, errors) {
+    if (errors?.length) this.notes.suites.push({ file, name, message: errors.map(textOf).join('\\n\\n') });
+  }
+
+  write(errors) {
+    if (this.written) return;
+    this.written = true;
+    for (const error of errors ?? [])
+      this.notes.unhandled.push({ file: error?.VITEST_TEST_PATH ?? null, message: textOf(error) });
+    writeFileSync(fileURLToPath(import.meta.url).replace(/mjs$/, 'json'), JSON.stringify(this.notes));
+  }
+}
+`;
+
+const notesSchema = z.object({
+  unhandled: z.array(z.object({ file: z.string().nullable(), message: z.string() })),
+  suites: z.array(z.object({ file: z.string(), name: z.string(), message: z.string() })),
+  expected: z.array(z.object({ file: z.string(), name: z.string() })),
+});
+
+type VitestNotes = z.infer<typeof notesSchema>;
+
+/** Null where it was cut off. */
+export function parseVitestNotes(text: string): VitestNotes | null {
+  return notesSchema.safeParse(jsonIn(text)).data ?? null;
+}
+
+/** The report with the notes worked in. */
+export function withVitestNotes(report: Reading, notes: VitestNotes, pathInWorktree: PathInWorktree): Reading {
+  const loadFailures = new Map<string, LoadFailure>();
+  for (const failure of report.loadFailures) loadFailures.set(failure.file ?? failure.message, failure);
+  const isExpected = new Set(notes.expected.map(({ file, name }) => keyOf(pathInWorktree(file), name)));
+  let cases = report.cases.map((test): TestCase => {
+    const isExcused = test.outcome === 'passed' && isExpected.has(keyOf(test.file, test.name));
+    return isExcused ? { ...test, outcome: 'skipped' } : test;
+  });
+  for (const suite of notes.suites) {
+    const file = pathInWorktree(suite.file);
+    const inside = cases.filter((test) => test.file === file && isWithin(test.name, suite.name));
+    // A hook that fails before the tests leaves all of them out; one that fails after them leaves them as they are.
+    const isBefore = inside.length > 0 && inside.every((test) => test.outcome === 'skipped');
+    if (isBefore)
+      cases = cases.map((test) =>
+        inside.includes(test) ? { ...test, outcome: 'failed', message: caseMessage(suite.message) } : test,
+      );
+    else loadFailures.set(file ?? suite.file, { file, message: loadMessage(suite.message) });
+  }
+  const unhandled = notes.unhandled.map(({ file, message }) => ({
+    file: file === null ? null : pathInWorktree(file),
+    message: loadMessage(message),
+  }));
+  return { cases, loadFailures: [...loadFailures.values(), ...unhandled] };
+}
+
+function isWithin(name: string, suite: string): boolean {
+  return suite === '' || name.startsWith(`${suite} > `);
+}
+
+function keyOf(file: string | null, name: string): string {
+  return JSON.stringify([file, name]);
 }

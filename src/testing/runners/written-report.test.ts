@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { TestSettings } from '../../core/config.ts';
 import { detectTests } from '../detect.ts';
-import { isNotThereYet } from '../not-there-yet.ts';
 import type { TestRun } from '../port.ts';
+import { isMissingCode } from '../runners.ts';
 
 let base = '';
 let directory = '';
@@ -43,7 +43,7 @@ async function run(settings: Partial<TestSettings>): Promise<TestRun> {
 function excused(found: TestRun): Record<string, boolean> {
   const changes = { added: ['src/new.js', 'src/new.mjs'], modified: ['src/old.mjs'] };
   return Object.fromEntries(
-    found.loadFailures.map((failure) => [failure.file, isNotThereYet(failure, changes, directory)]),
+    found.loadFailures.map((failure) => [failure.file, isMissingCode(failure, changes, directory)]),
   );
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { TestCase } from '../port.ts';
-import { parseVitestNotes, withVitestNotes } from './vitest-notes.ts';
+import { parseVitestNotes, withVitestNotes } from './vitest.ts';
 
 const inWorktree = (path: string): string | null => (path.startsWith('/w/') ? path.slice(3) : null);
 const one = (name: string, outcome: TestCase['outcome'], file = 'a.test.ts'): TestCase => ({

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { isNotThereYet } from './not-there-yet.ts';
+import { isMissingCode } from './runners.ts';
 
 const worktree = mkdtempSync(join(tmpdir(), 'agentos-not-there-'));
 const write = (path: string, text: string): void => {
@@ -21,7 +21,7 @@ type Case = [what: string, message: string, added: string[], modified: string[],
 function check(file: string | null, cases: Case[]): void {
   test.each(cases)('%s', (_, message, added, modified, expected) => {
     const text = message.replaceAll('$W', worktree);
-    expect(isNotThereYet({ file, message: text }, { added, modified }, worktree)).toBe(expected);
+    expect(isMissingCode({ file, message: text }, { added, modified }, worktree)).toBe(expected);
   });
 }
 

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { plainArguments, runnerCalls, withCallsChanged } from './runner-calls.ts';
+import { plainArguments, withCallsChanged } from './runner-call.ts';
+import { testScript } from './runners.ts';
 
 const found = (script: string): string[] =>
-  runnerCalls(script).map(({ runner, words, head }) => `${runner}:${words[head]?.text}`);
+  testScript(script).calls.map(({ runner, words, head }) => `${runner}:${words[head]?.text}`);
 
 test.each([
   ['vitest', 'vitest:vitest'],
@@ -36,14 +37,14 @@ test.each([
 });
 
 test('values of options are no plain arguments, and what comes after -- is not touched', () => {
-  const [call] = runnerCalls('vitest run --config a.ts src/x --bail=1 y -- z');
+  const [call] = testScript('vitest run --config a.ts src/x --bail=1 y -- z').calls;
   if (call === undefined) throw new Error('no call');
   expect(plainArguments(call, new Set(['--config'])).map(({ text }) => text)).toEqual(['src/x', 'y']);
 });
 
 test('arguments are changed in the right command, and nothing else', () => {
   const script = `echo "a  b" && vitest run old > log.txt && echo done`;
-  const [call] = runnerCalls(script);
+  const [call] = testScript(script).calls;
   if (call === undefined) throw new Error('no call');
   const remove = plainArguments(call, new Set());
   expect(withCallsChanged(script, new Map([[call, { remove, first: ['--a b'], last: ['new'] }]]))).toBe(

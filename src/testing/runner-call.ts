@@ -2,64 +2,43 @@ import { basename } from 'node:path';
 import type { RunnerName } from './port.ts';
 import { edited, isAssignment, type ShellCommand, type ShellWord, shellCommands, shellQuoted } from './shell-script.ts';
 
-/** A test runner with reports that it writes where it is told to. */
-export type KnownRunner = Exclude<RunnerName, 'junit' | 'tap'>;
-
 /** A command of a script that starts a test runner. */
 export interface RunnerCall {
-  runner: KnownRunner;
+  runner: RunnerName;
   words: ShellCommand;
-  /** Of the last word that names the runner (`vitest run`, `go test`); arguments come after it. */
+  /** Index of the last word that names the runner (`vitest run`, `go test`); arguments come after it. */
   head: number;
 }
+
+/** A shell script, and which of its commands start a test runner. */
+export interface TestScript {
+  text: string;
+  calls: readonly RunnerCall[];
+}
+
+/**
+ * Whether the program at `at` is this runner: the index of the last word that names it, else null. `names` are the words of
+ * the command without folders and Windows' endings.
+ */
+export type HeadAt = (names: readonly string[], at: number) => number | null;
 
 /** Programs that start another one, which is named in their arguments. */
 const WRAPPERS =
   /^(npx|pnpx|bunx|npm|pnpm|yarn|bun|cross-env|cross-env-shell|env|dotenv|dotenvx|c8|nyc|nice|timeout|xvfb-run|uv|poetry|pipenv|pdm|hatch|rye|coverage|node|nodejs|tsx|python[\d.]*|py)$/;
 
-export function runnerCalls(script: string): RunnerCall[] {
+export function runnerCalls(script: string, runners: readonly { name: RunnerName; headAt?: HeadAt }[]): RunnerCall[] {
   return shellCommands(script).flatMap((words) => {
     const first = words.findIndex((word) => !isAssignment(word.text));
+    const names = words.map(({ text }) => basename(text).replace(/\.(cmd|exe)$/, ''));
     for (let at = Math.max(first, 0); at < words.length; at += 1) {
-      const found = headAt(words, at);
-      if (found !== null) return [{ ...found, words }];
-      if (at === first && !WRAPPERS.test(programName(words[at]))) return [];
+      for (const { name, headAt } of runners) {
+        const head = headAt?.(names, at) ?? null;
+        if (head !== null) return [{ runner: name, words, head }];
+      }
+      if (at === first && !WRAPPERS.test(names[at] ?? '')) return [];
     }
     return [];
   });
-}
-
-function headAt(words: ShellCommand, at: number): Pick<RunnerCall, 'runner' | 'head'> | null {
-  const next = words[at + 1]?.text ?? '';
-  switch (programName(words[at])) {
-    case 'vitest':
-    case 'vitest.mjs':
-      return { runner: 'vitest', head: /^(run|watch|dev)$/.test(next) ? at + 1 : at };
-    case 'jest':
-    case 'jest.js':
-      return { runner: 'jest', head: at };
-    case 'react-scripts':
-      return next === 'test' ? { runner: 'jest', head: at + 1 } : null;
-    case 'node':
-    case 'nodejs':
-    case 'tsx':
-      return words.slice(at).some((word) => word.text === '--test') ? { runner: 'node', head: at } : null;
-    case 'pytest':
-    case 'py.test':
-      return { runner: 'pytest', head: at };
-    case 'go':
-      return next === 'test' ? { runner: 'go', head: at + 1 } : null;
-    case 'cargo': {
-      const verb = next.startsWith('+') ? at + 2 : at + 1;
-      return /^(test|t)$/.test(words[verb]?.text ?? '') ? { runner: 'cargo', head: verb } : null;
-    }
-    default:
-      return null;
-  }
-}
-
-function programName(word: ShellWord | undefined): string {
-  return basename(word?.text ?? '').replace(/\.(cmd|exe)$/, '');
 }
 
 /** The arguments of a call that are neither options nor their values, up to `--`. */
@@ -81,6 +60,10 @@ export function optionsMatching(call: RunnerCall, pattern: RegExp, takesValue: R
     const value = takesValue.has(word.text) ? call.words[at + 1] : undefined;
     return value === undefined ? [word] : [word, value];
   });
+}
+
+export function hasOption(call: RunnerCall, pattern: RegExp): boolean {
+  return call.words.some(({ text }, at) => at > call.head && pattern.test(text));
 }
 
 export interface CallChange {

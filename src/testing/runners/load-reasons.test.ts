@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { printedReasons } from './printed-reasons.ts';
+import { printedReasons } from './load-reasons.ts';
 
 const reasons = (output: string, ...files: string[]) => Object.fromEntries(printedReasons(output, files, ['/w t']));
 

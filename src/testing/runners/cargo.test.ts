@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseCompileErrors, parseLibtest } from './libtest.ts';
+import { parseCompileErrors, parseLibtest } from './cargo.ts';
 
 const RUN = `   Compiling my-m v0.1.0 (/w)
     Finished \`test\` profile [unoptimized + debuginfo] target(s) in 1.47s

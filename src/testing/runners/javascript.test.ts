@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { typescriptErrors, typescriptFailures } from './typescript.ts';
+import { typescriptErrors, typescriptFailures } from './javascript.ts';
 
 const PLAIN = `src/a.ts(1,19): error TS2307: Cannot find module './b' or its corresponding type declarations.
 src/a.ts(3,1): error TS2322: Type 'A' is not assignable to type 'B'.

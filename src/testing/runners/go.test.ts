@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseGoEvents } from './go-events.ts';
+import { parseGoEvents } from './go.ts';
 
 const lines = (...events: (object | string)[]): string =>
   events.map((event) => (typeof event === 'string' ? event : JSON.stringify(event))).join('\n');
