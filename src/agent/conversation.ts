@@ -1,17 +1,68 @@
+import type { Usage } from '../core/money.ts';
 import type { VendorCall, VendorPrompt } from '../models/vendors/call.ts';
-import type { AnswerCall } from './answer.ts';
-import type { ToolResult } from './tool.ts';
+import type { ToolCall, ToolResult } from './tool.ts';
+
+/** What a vendor wants back with the next call: signatures of thoughts, ids of items. */
+type VendorMarks = NonNullable<VendorCall['providerOptions']>;
+
+export interface AnswerWords {
+  type: 'text' | 'reasoning';
+  text: string;
+  providerOptions?: VendorMarks;
+}
+
+export interface AnswerCall extends ToolCall {
+  type: 'tool-call';
+  toolCallId: string;
+  providerOptions?: VendorMarks;
+}
+
+/** One answer of the model as the journal keeps it: all that the rest of the conversation depends on. */
+export interface Answer {
+  parts: (AnswerWords | AnswerCall)[];
+  /** It reached the limit of output tokens, so that its end is missing. */
+  cut: boolean;
+  answered: string | null;
+  usage: Usage;
+  metered: boolean;
+}
+
+export function callsOf({ parts }: Answer): AnswerCall[] {
+  return parts.filter((part) => part.type === 'tool-call');
+}
+
+export function textOfAnswer({ parts }: Answer): string {
+  return parts
+    .flatMap((part) => (part.type === 'text' ? [part.text] : []))
+    .join('')
+    .trim();
+}
+
+/** The answer as a turn of the conversation, or null if it said nothing: vendors refuse turns and texts that are empty. */
+export function answerTurn({ parts }: Answer): VendorPrompt[number] | null {
+  const said = parts.filter((part) => part.type !== 'text' || part.text.trim() !== '' || part.providerOptions);
+  if (said.every(({ type }) => type === 'reasoning')) return null;
+  return {
+    role: 'assistant',
+    content: said.map((part) => (part.type === 'tool-call' ? { ...part, input: sendable(part.input) } : part)),
+  };
+}
+
+/** Vendors take objects only, also for a call that was none. */
+function sendable(input: string): object {
+  try {
+    const value: unknown = JSON.parse(input);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
 
 type Turn = VendorPrompt[number];
 
-const WAY_OF_WORKING = `You work on the files of one repository with the tools you are given; paths are relative to its root.
-There is no shell: you can't run, install or test anything, and others run the tests when you are done.
-Make every change with a tool; a file that you only describe is not written.
-When the task is done, answer with a short sentence and without a tool call.`;
-
 export function openingTurns(system: string, task: string): Turn[] {
   return [
-    { role: 'system', content: [system, WAY_OF_WORKING].filter((text) => text !== '').join('\n\n') },
+    { role: 'system', content: system },
     { role: 'user', content: [{ type: 'text', text: task }] },
   ];
 }
@@ -29,7 +80,7 @@ export function resultsTurn(results: readonly { call: AnswerCall; result: Pick<T
 }
 
 export function cutOffTurn(): Turn {
-  const text = 'Your answer was cut off at the limit of its length. Go on in smaller steps.';
+  const text = 'Your answer was cut off at the limit of its length. Continue in smaller steps.';
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 

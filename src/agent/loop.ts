@@ -2,59 +2,89 @@ import { AgentosError } from '../core/errors.ts';
 import type { VendorSpec } from '../core/model-spec.ts';
 import { addUsage, NO_USAGE, type Usage } from '../core/money.ts';
 import type { Secret } from '../core/secret.ts';
+import type { Journal } from '../journal/port.ts';
 import type { CallLimits } from '../models/call-bounds.ts';
 import { detailOf } from '../models/detail.ts';
 import { truncated } from '../models/vendor-stream.ts';
 import type { VendorPrompt } from '../models/vendors/call.ts';
-import { type Answer, answerTurn, callsOf, textOfAnswer } from './answer.ts';
-import { cutOffTurn, openingTurns, resultsTurn } from './conversation.ts';
-import type { WriteReply, WriteRequest, Writer } from './port.ts';
-import { runCalls } from './run-calls.ts';
-import { TOOL_DEFINITIONS } from './toolbox.ts';
-import { tracedAsk } from './traced-ask.ts';
+import { tracedAsk } from './ask.ts';
+import {
+  type Answer,
+  type AnswerCall,
+  answerTurn,
+  callsOf,
+  cutOffTurn,
+  openingTurns,
+  resultsTurn,
+  textOfAnswer,
+} from './conversation.ts';
+import type { WriteReply, Writer } from './port.ts';
+import { failed, type ToolResult, type ToolSet } from './tool.ts';
 import { openWorktree } from './worktree-path.ts';
+import { worktreeTools } from './worktree-tools.ts';
 
-export interface BuiltInOptions extends CallLimits {
+export interface LoopOptions extends CallLimits {
   spec: VendorSpec;
   key: Secret;
   /** Where it is not the vendor's own. */
   baseUrl: string | undefined;
-  /** Calls to the model in one `write`, stored ones counted too. */
+  /** Calls to the model in one conversation, stored ones counted too. */
   maxRounds: number;
   costOf: (usage: Usage) => number | null;
   /** Over all that goes to the log or back to the model. */
   mask: (text: string) => string;
 }
 
-/**
- * A plain model with tools for files. A round is one call to the model, as a durable step of its own (`code-1.3`), and
- * then what it asked for, in its order. Only the calls are stored: a loop that was killed begins again with the worktree
- * as it was, does the stored rounds' work once more, and comes to the same question where it stopped.
- */
-export function createBuiltInWriter(options: BuiltInOptions): Writer {
+export interface Conversation {
+  /** Name of the step that it is part of: its rounds are `<step>.1`, `<step>.2`, … */
+  step: string;
+  system: string;
+  task: string;
+  tools: ToolSet;
+  journal: Journal;
+  signal: AbortSignal;
+  onProgress: () => void;
+  onLine: (line: string) => void;
+}
+
+const WAY_OF_WORKING = `You work on the files of one repository with the tools you are given; paths are relative to its root.
+There is no shell: you can't run, install or test anything, and others run the tests when you are done.
+Make every change with a tool; a file that you only describe is not written.
+When the task is done, answer with a short sentence and without a tool call.`;
+
+/** A plain model with tools for files. */
+export function createBuiltInWriter(options: LoopOptions): Writer {
   return {
     spec: options.spec.text,
     isModel: true,
     writesByItself: false,
-    write: (request) => converse(options, request),
+    async write(request) {
+      request.signal.throwIfAborted();
+      const tools = worktreeTools(await openWorktree(request.worktree), { mayWrite: true });
+      const system = [request.system, WAY_OF_WORKING].filter((text) => text !== '').join('\n\n');
+      return await converse(options, { ...request, system, tools });
+    },
   };
 }
 
-async function converse(options: BuiltInOptions, request: WriteRequest): Promise<WriteReply> {
+/**
+ * A conversation until the model calls no tool. A round is one call to the model, as a durable step of its own
+ * (`code-1.3`), and then what it asked for, in its order. Only the calls are stored: a loop that was killed begins again with
+ * the files as they were, does the stored rounds' work once more, and comes to the same question where it stopped.
+ */
+async function converse(options: LoopOptions, conversation: Conversation): Promise<WriteReply> {
   const { spec, maxRounds, mask } = options;
-  const { system, task, signal } = request;
-  signal.throwIfAborted();
-  const worktree = await openWorktree(request.worktree);
+  const { system, task, onLine } = conversation;
   const turns: VendorPrompt = openingTurns(system, task);
   const bill = createBill(options.costOf);
   let text = '';
   let cutBefore = false;
 
   for (let round = 1; round <= maxRounds; round++) {
-    const { answer, replayed } = await answerOf(options, request, round, turns);
+    const { answer, replayed } = await answerOf(options, conversation, round, turns);
     if (!replayed) bill.add(answer);
     const say = (line: string): void => {
-      if (!replayed) request.onLine(detailOf(mask(line)));
+      if (!replayed) onLine(detailOf(mask(line)));
     };
     const calls = callsOf(answer);
     const words = textOfAnswer(answer);
@@ -68,7 +98,7 @@ async function converse(options: BuiltInOptions, request: WriteRequest): Promise
     if (round === maxRounds) break;
     const said = answerTurn(answer);
     if (said !== null) turns.push(said);
-    const results = await runCalls(calls, { worktree, signal, cut: answer.cut, say, mask });
+    const results = await runCalls(calls, conversation, { cut: answer.cut, say, mask });
     turns.push(calls.length === 0 ? cutOffTurn() : resultsTurn(results));
   }
   throw new AgentosError({ code: 'agent-rounds', agent: spec.text, rounds: maxRounds });
@@ -76,16 +106,16 @@ async function converse(options: BuiltInOptions, request: WriteRequest): Promise
 
 /** The stored answer to this very conversation, or one call, stored before anything follows from it. */
 async function answerOf(
-  { spec, key, baseUrl, costOf, idleTimeoutMs, ceilingMs }: BuiltInOptions,
-  { step, journal, signal, onProgress }: WriteRequest,
+  { spec, key, baseUrl, costOf, idleTimeoutMs, ceilingMs }: LoopOptions,
+  { step, tools: { definitions: tools }, journal, signal, onProgress }: Conversation,
   round: number,
   turns: VendorPrompt,
 ): Promise<{ answer: Answer; replayed: boolean }> {
   signal.throwIfAborted();
   const { value: answer, replayed } = await journal.step<Answer>(
-    { name: `${step}.${round}`, inputs: { model: spec.text, tools: TOOL_DEFINITIONS, turns } },
+    { name: `${step}.${round}`, inputs: { model: spec.text, tools, turns } },
     async ({ id: stepId }) => {
-      const question = { spec, key, baseUrl, turns, stepId, signal, onProgress, idleTimeoutMs, ceilingMs };
+      const question = { spec, key, baseUrl, turns, tools, stepId, signal, onProgress, idleTimeoutMs, ceilingMs };
       const answer = await tracedAsk(question, costOf);
       if (round === 1 && !answer.cut && answerTurn(answer) === null) {
         throw new AgentosError({ code: 'reply-empty', provider: spec.provider }, { retry: 'transient' });
@@ -96,8 +126,40 @@ async function answerOf(
   return { answer, replayed };
 }
 
+const MOST_CALLS = 64;
+/** Of all results together: every later call of the conversation sends them again. */
+const MOST_CHARS = 200_000;
+const CUT_OFF =
+  'your answer was cut off at the limit of its length, so none of its calls was made; write less at a time';
+
+/** What the calls of one answer came to, one after another and in their order. */
+async function runCalls(
+  calls: readonly AnswerCall[],
+  { tools, signal }: Conversation,
+  { cut, say, mask }: { cut: boolean; say: (line: string) => void; mask: (text: string) => string },
+): Promise<{ call: AnswerCall; result: ToolResult }[]> {
+  const results: { call: AnswerCall; result: ToolResult }[] = [];
+  let chars = 0;
+  for (const call of calls) {
+    const refused = whyNot();
+    const result = refused === null ? await tools.run(call, signal) : failed(call.toolName, refused);
+    const text = mask(result.text);
+    chars += text.length;
+    say(result.line);
+    results.push({ call, result: { ...result, text } });
+  }
+  return results;
+
+  function whyNot(): string | null {
+    // The answer has no end, so that its calls may be halves of what was meant.
+    if (cut) return CUT_OFF;
+    if (results.length >= MOST_CALLS) return `no more than ${MOST_CALLS} calls at a time`;
+    return chars >= MOST_CHARS ? 'the results before this one were too long; ask again' : null;
+  }
+}
+
 /** Of the calls that were made now; what was stored has been paid for before. */
-function createBill(costOf: BuiltInOptions['costOf']) {
+function createBill(costOf: LoopOptions['costOf']) {
   let usage = NO_USAGE;
   let costUsd: number | null = 0;
   let metered = true;

@@ -1,31 +1,22 @@
-import { readdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { codeOf } from '../core/errors.ts';
+import { chmod, readFile, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { AgentosError, systemCode } from '../core/errors.ts';
 import { withoutSecrets } from '../core/keys.ts';
-import { createGit } from '../git/git.ts';
+import { createGit, type Git } from '../git/git.ts';
+import { isTemporaryFile, writeFileAtomic } from '../process/files.ts';
 import { isSecret } from '../prompts/context/context.ts';
-import { isProtected } from './worktree-path.ts';
+import { isProtected, locate, type Place, type Worktree } from './worktree-path.ts';
 
-/** Where there is no git to ask, at most this many files and folders are looked at. */
-const MOST_ENTRIES = 50_000;
-const NEVER_LISTED = new Set(['node_modules', '__pycache__', '.venv']);
-/** What a writer that was killed left beside a file. */
-const HALF_WRITTEN = /^\.\d+-\d+\.tmp$/;
+const INSTALLED = ['node_modules', '__pycache__', '.venv'];
 
-/** The files that belong to the repository or would with the next commit, in a stable order; no secrets, no litter. */
-export async function worktreeFiles(root: string): Promise<string[]> {
-  const paths = (await filesByGit(root)) ?? (await filesByWalking(root));
-  return paths.filter((path) => !isLitter(path) && !isProtected(path) && !isSecret(path)).sort();
+/** Git in the worktree. The ceiling keeps it from asking a repository around. */
+function gitIn({ root }: Worktree): Git {
+  return createGit(root, { ...withoutSecrets(process.env, [], []), GIT_CEILING_DIRECTORIES: dirname(root) });
 }
 
-function isLitter(path: string): boolean {
-  const segments = path.split('/');
-  return segments.some((segment) => NEVER_LISTED.has(segment)) || HALF_WRITTEN.test(segments.at(-1) ?? '');
-}
-
-/** Null where this is no working tree of git, or git can't say. The ceiling keeps it from asking a repository around. */
-async function filesByGit(root: string): Promise<string[] | null> {
-  const git = createGit(root, { ...withoutSecrets(process.env, [], []), GIT_CEILING_DIRECTORIES: dirname(root) });
+/** The files that belong to the repository or would with the next commit, in a stable order, without secrets. */
+export async function worktreeFiles(worktree: Worktree): Promise<string[]> {
+  const git = gitIn(worktree);
   const ask = async (...which: string[]): Promise<string[]> => {
     const output = await git.run(['-c', 'core.fsmonitor=false', 'ls-files', '-z', ...which]);
     return output
@@ -33,28 +24,149 @@ async function filesByGit(root: string): Promise<string[] | null> {
       .split('\0')
       .filter((path) => path !== '' && !path.endsWith('/'));
   };
+  const [known, gone] = await Promise.all([ask('--cached', '--others', '--exclude-standard'), ask('--deleted')]);
+  const deleted = new Set(gone);
+  return [...new Set(known)].filter((path) => !deleted.has(path) && isShown(path)).sort();
+}
+
+function isShown(path: string): boolean {
+  const segments = path.split('/');
+  const isOurs = segments.some((segment) => INSTALLED.includes(segment)) || isTemporaryFile(segments.at(-1) ?? '');
+  return !isOurs && !isProtected(path) && !isSecret(path);
+}
+
+export interface LineSearch {
+  text: string;
+  /** POSIX extended; otherwise the text is meant literally. */
+  isRegex: boolean;
+  ignoreCase: boolean;
+  /** A file or a folder that was located. */
+  path: string;
+}
+
+export interface FoundLine {
+  path: string;
+  line: number;
+  text: string;
+}
+
+/** `cut`: there is more. A text says why nothing could be searched for. */
+export type FoundLines = { lines: FoundLine[]; cut: boolean } | string;
+
+const SEARCH_MS = 30_000;
+const SEARCH_BYTES = 4 * 1024 * 1024;
+
+/** The lines that match, by path and number, in the files that may be shown. */
+export async function searchLines(worktree: Worktree, search: LineSearch): Promise<FoundLines> {
+  // What is tracked although it is ignored is not among the untracked.
+  const [tracked, all] = await Promise.all([grep(worktree, search, []), grep(worktree, search, ['--untracked'])]);
+  if (typeof tracked === 'string') return tracked;
+  if (typeof all === 'string') return all;
+  const found = new Map([...tracked.lines, ...all.lines].map((line) => [`${line.path}\0${line.line}`, line]));
+  const lines = [...found.values()].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.line - b.line));
+  const paths = [...new Set(lines.map(({ path }) => path))];
+  const readable = new Set<string>();
+  for (const path of paths.filter(isShown)) {
+    const located = await locate(worktree, path, 'read');
+    if (located.ok && (await readText(located.place)).ok) readable.add(path);
+  }
+  return { lines: lines.filter(({ path }) => readable.has(path)), cut: tracked.cut || all.cut };
+}
+
+async function grep(worktree: Worktree, search: LineSearch, which: string[]): Promise<FoundLines> {
+  const { text, isRegex, ignoreCase, path } = search;
+  const options = ['-n', '-I', '-z', '--no-color', isRegex ? '-E' : '-F', ...(ignoreCase ? ['-i'] : [])];
+  const except = INSTALLED.map((name) => `:(exclude,glob)**/${name}/**`);
+  const args = ['-c', 'core.fsmonitor=false', 'grep', ...which, ...options, '-e', text];
   try {
-    const [known, gone] = await Promise.all([ask('--cached', '--others', '--exclude-standard'), ask('--deleted')]);
-    const deleted = new Set(gone);
-    return [...new Set(known)].filter((path) => !deleted.has(path));
+    const output = await gitIn(worktree).run([...args, '--', `:(literal)${path}`, ...except], {
+      timeoutMs: SEARCH_MS,
+      atMostBytes: SEARCH_BYTES,
+    });
+    const cut = output.length >= SEARCH_BYTES;
+    const lines = output.toString('utf8').split('\n');
+    // The last is empty, or was cut off.
+    return { lines: lines.slice(0, -1).flatMap(foundLine), cut };
   } catch (error) {
-    if (codeOf(error) === 'git-failed' || codeOf(error) === 'git-missing') return null;
-    throw error;
+    if (!(error instanceof AgentosError) || error.problem.code !== 'git-failed') throw error;
+    const { exitCode, detail } = error.problem;
+    if (exitCode === 1) return { lines: [], cut: false };
+    if (exitCode === null) return 'it took too long: make it simpler, or name a path';
+    return detail.replace(/^fatal: (?:command line, )?/, '');
   }
 }
 
-async function filesByWalking(root: string): Promise<string[]> {
-  const files: string[] = [];
-  const folders = [''];
-  let seen = 0;
-  for (let folder = folders.shift(); folder !== undefined && seen < MOST_ENTRIES; folder = folders.shift()) {
-    const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(() => []);
-    seen += entries.length;
-    for (const entry of entries) {
-      const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-      if (entry.isFile()) files.push(path);
-      else if (entry.isDirectory() && !isLitter(path) && !isProtected(path)) folders.push(path);
-    }
+/** `path\0number\0text` */
+function foundLine(output: string): FoundLine[] {
+  const [path = '', line = '', ...text] = output.split('\0');
+  return text.length === 0 ? [] : [{ path, line: Number(line), text: text.join('\0').replace(/\r$/, '') }];
+}
+
+const LARGEST_BYTES = 4 * 1024 * 1024;
+const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
+
+type TextFile = { ok: true; text: string } | { ok: false; why: string };
+
+/** The text of a file, byte-order mark and line ends as they are, or why it is not shown. */
+export async function readText(place: Place): Promise<TextFile> {
+  const { path, kind } = place;
+  const hidden = `${path} may hold secrets and is not shown`;
+  if (kind === 'missing') return refuse(`there is no ${path}`);
+  if (kind !== 'file') return refuse(`${path} is ${kind === 'folder' ? 'a folder' : 'not a regular file'}`);
+  if (place.secret) return refuse(hidden);
+  try {
+    const { size } = await stat(place.absolute);
+    if (size > LARGEST_BYTES) return refuse(`${path} is too large to be read (${size} bytes)`);
+    const text = decoded(await readFile(place.absolute));
+    if (text === null) return refuse(`${path} is not text (${size} bytes)`);
+    return PRIVATE_KEY.test(text) ? refuse(hidden) : { ok: true, text };
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === null) throw error;
+    return refuse(`${path} can't be read: ${code}`);
   }
-  return files;
+}
+
+function refuse(why: string): TextFile {
+  return { ok: false, why };
+}
+
+function decoded(bytes: Buffer): string | null {
+  if (bytes.includes(0)) return null;
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** No other path would help: the disk is full, or gone. */
+const HOPELESS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE']);
+
+/**
+ * Puts a text into its place as a whole, with the permissions that the file had; a hard link elsewhere keeps the old
+ * text. Null, or why this path won't do; what no other path could fix is thrown.
+ */
+export async function saveText(place: Place, text: string): Promise<string | null> {
+  const bytes = Buffer.byteLength(text);
+  if (bytes > LARGEST_BYTES) return `${bytes} bytes are too much for one file`;
+  try {
+    const mode = place.kind === 'file' ? (await stat(place.absolute)).mode & 0o777 : null;
+    await writeFileAtomic(place.absolute, text);
+    if (mode !== null) await chmod(place.absolute, mode);
+    return null;
+  } catch (error) {
+    return reasonOf(error, place);
+  }
+}
+
+/** Why a change of a file failed, for the model. */
+export function reasonOf(error: unknown, { path, absolute }: Place): string {
+  const unwritable = error instanceof AgentosError && error.problem.code === 'output-unwritable';
+  const code = systemCode(unwritable ? error.cause : error);
+  if (code === null) throw error;
+  if (HOPELESS.has(code)) {
+    throw new AgentosError({ code: 'output-unwritable', path: absolute, reason: code }, { cause: error });
+  }
+  return `${path} can't be written: ${code}`;
 }

@@ -1,5 +1,5 @@
 import module from 'node:module';
-import { compiledCodeFolder } from '../process/compiled-code.ts';
+import { compiledCodeFolder } from '../process/package-root.ts';
 
 // Before anything else is loaded, so that all of it is read from there the next time.
 const folder = compiledCodeFolder();

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { WORKER_TAG } from '../process/tagged-processes.ts';
+import { WORKER_TAG } from '../process/remains.ts';
 
 /*
  * The coordinator can be killed so that it can't clean up, and a worker whose event loop is blocked can't notice. So a

@@ -1,5 +1,5 @@
 import { signalTree } from '../process/process-tree.ts';
-import { endLeftovers } from '../process/tagged-processes.ts';
+import { endTagged } from '../process/remains.ts';
 import { spawnWorker, type WorkerProcess, type WorkerSettings } from '../worker/spawn.ts';
 import type { OrphanGuard } from './orphan-guard.ts';
 
@@ -54,7 +54,7 @@ export function createWorkerPool(settings: WorkerSettings, runTag: string, orpha
   const discard = async (worker: WorkerProcess): Promise<void> => {
     signalGroups(worker, 'SIGKILL');
     await worker.gone;
-    await endLeftovers(worker.tag);
+    await endTagged(worker.tag);
     for (const leader of all.get(worker) ?? []) orphanGuard.remove(leader);
     if (worker.pid !== undefined) orphanGuard.remove(worker.pid);
     all.delete(worker);
@@ -86,7 +86,7 @@ export function createWorkerPool(settings: WorkerSettings, runTag: string, orpha
       const workers = [...all.keys()];
       for (const worker of workers) signalGroups(worker, 'SIGKILL');
       await Promise.all(workers.map((worker) => worker.gone));
-      if (count > 0) await endLeftovers(`${runTag}-`);
+      if (count > 0) await endTagged(`${runTag}-`);
     },
   };
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { benchAt, gitIn, type WorktreeBench, worktreeBench } from '../../test/support/worktree.ts';
 import { bodyHash, writeFrontMatter } from '../documents/header.ts';
-import { ownHolder } from '../process/lock-holder.ts';
+import { ownHolder } from '../process/lock.ts';
 import { changesOutside, type OutsideChanges } from '../workflow/checkout-guard.ts';
 import { lookOutside, type OutsideView } from './checkout-watch.ts';
 

@@ -2,9 +2,9 @@ import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { sha256 } from '../core/hash.ts';
-import { isHolderAlive, readHolder } from '../process/lock-holder.ts';
+import { isTemporaryFile } from '../process/files.ts';
+import { isHolderAlive, readHolder } from '../process/lock.ts';
 import { STATE_ENTRIES } from '../process/state-folder.ts';
-import { isUnfinished } from '../process/unfinished-files.ts';
 import type { Git } from './git.ts';
 import { litterPatterns } from './ignore-patterns.ts';
 
@@ -73,7 +73,7 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
     if (kind !== 'tracked') kinds.set(name, kind);
   };
   const note = (name: string, found: Stats | null, kind: OutsideKind): void => {
-    if (found !== null && !isExcept(name) && !isUnfinished(basename(name))) set(name, signatureOf(found), kind);
+    if (found !== null && !isExcept(name) && !isTemporaryFile(basename(name))) set(name, signatureOf(found), kind);
   };
   const noteFolder = (name: string, kind: OutsideKind, isWanted: (child: string) => boolean = () => true): void => {
     const folder = resolve(repository, name);

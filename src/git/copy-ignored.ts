@@ -3,7 +3,7 @@ import { dirname, isAbsolute, join, normalize, relative, sep } from 'node:path';
 import { codeOf } from '../core/errors.ts';
 import { withoutSecrets } from '../core/keys.ts';
 import { isInside } from '../core/paths.ts';
-import { makeFolder } from '../process/make-folder.ts';
+import { makeFolder } from '../process/files.ts';
 import { createGit } from './git.ts';
 import { realFolder } from './worktree/place.ts';
 

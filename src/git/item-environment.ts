@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { codeOf } from '../core/errors.ts';
 import { type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { maskedForms } from '../core/mask.ts';
-import { makeFolder } from '../process/make-folder.ts';
+import { makeFolder } from '../process/files.ts';
 import type { Git } from './git.ts';
 import { isKept } from './item-environment-names.ts';
 

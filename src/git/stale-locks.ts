@@ -3,7 +3,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isInside } from '../core/paths.ts';
-import { processIds } from '../process/process-state.ts';
+import { processIds } from '../process/process-tree.ts';
 import { pinsOf } from './worktree/pins.ts';
 import type { WorktreePlace } from './worktree/place.ts';
 import { registrationOf, registrations } from './worktree/registration.ts';

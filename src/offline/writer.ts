@@ -4,7 +4,7 @@ import { locate, openWorktree } from '../agent/worktree-path.ts';
 import { AgentosError } from '../core/errors.ts';
 import { NO_USAGE } from '../core/money.ts';
 import { applyEdits } from '../documents/revise/edits.ts';
-import { writeFileAtomic } from '../process/atomic-file.ts';
+import { writeFileAtomic } from '../process/files.ts';
 import { untagged } from '../prompts/tags.ts';
 import { type RecordedFile, recordedCode } from './recorded-code.ts';
 

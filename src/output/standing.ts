@@ -74,8 +74,8 @@ function waitText({ waitsFor, reason, isUnderWay, lastRun }: Standing): string |
   }
   if (isUnderWay)
     return lastRun?.status === 'running' ? `running ${lastRun.step ?? ''}`.trimEnd() : 'waits for its turn';
-  const isUnfinished = lastRun !== null && lastRun.status !== 'succeeded' && lastRun.status !== 'skipped';
-  if (isUnfinished) return `${lastRun.status}${why}`;
+  const isTemporaryFile = lastRun !== null && lastRun.status !== 'succeeded' && lastRun.status !== 'skipped';
+  if (isTemporaryFile) return `${lastRun.status}${why}`;
   return reason === null ? null : oneLine(reason);
 }
 

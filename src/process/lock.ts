@@ -1,22 +1,63 @@
-import { linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { AgentosError, codeOf, systemCode } from '../core/errors.ts';
-import { isHolderAlive, type LockHolder, ownHolder, readHolder } from './lock-holder.ts';
+import { isProcessAlive, processStat } from './process-tree.ts';
 
-const ATTEMPTS = 5;
+/** Who holds a lock file: a process number alone could belong to another process since. */
+export interface LockHolder {
+  pid: number;
+  processStart: string | null;
+  since: string;
+}
+
+export function ownHolder(): LockHolder {
+  const start = processStat(process.pid)?.start;
+  return {
+    pid: process.pid,
+    processStart: start === undefined ? null : String(start),
+    since: new Date().toISOString(),
+  };
+}
+
+/** Null: there is no such file, or it can't be read. */
+export function readHolder(path: string): LockHolder | null {
+  try {
+    const { pid, processStart, since } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+    const isHolder =
+      Number.isInteger(pid) &&
+      (pid as number) > 0 &&
+      (processStart === null || typeof processStart === 'string') &&
+      typeof since === 'string';
+    return isHolder ? ({ pid, processStart, since } as LockHolder) : null;
+  } catch {
+    return null;
+  }
+}
+
+export function isHolderAlive({ pid, processStart }: LockHolder): boolean {
+  return isProcessAlive(pid, processStart === null ? null : Number(processStart));
+}
 
 export interface Lock {
-  /** Never throws: a file that can't be removed names a process, and nobody waits for one that is gone. */
+  /** Never throws: a file that can't be removed names a process, and a process that is gone holds nothing. */
   release(): void;
 }
 
-/**
- * One run at a time on an item. The file names its holder by process id and the time that process started, so that a
- * lock left by a killed run, or one whose number was given to another process since, is recognised as stale.
- */
+const ATTEMPTS = 5;
+
+/** One run at a time on an item. */
 export function acquireLock(path: string, item: { workflow: string; id: string }, now: string): Lock {
   try {
-    return tryToAcquire(path, item, now);
+    mkdirSync(dirname(path), { recursive: true });
+    // Again after a stale lock was removed; the loser of that race finds the winner.
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const lock = tryLock(path, { ...ownHolder(), since: now });
+      if (lock !== null) return lock;
+      const holder = readHolder(path);
+      if (holder && isHolderAlive(holder))
+        throw new AgentosError({ code: 'item-locked', ...item, pid: holder.pid, since: holder.since });
+    }
+    throw new AgentosError({ code: 'item-locked', ...item, pid: 0, since: now }, { retry: 'transient' });
   } catch (error) {
     const reason = systemCode(error);
     if (codeOf(error) !== null || reason === null) throw error;
@@ -24,19 +65,15 @@ export function acquireLock(path: string, item: { workflow: string; id: string }
   }
 }
 
-function tryToAcquire(path: string, item: { workflow: string; id: string }, now: string): Lock {
-  const mine: LockHolder = { ...ownHolder(), since: now };
-  mkdirSync(dirname(path), { recursive: true });
-  // Again after a stale lock was removed; whoever loses that race is told of the winner.
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const holder = readHolder(path);
-    if (holder && isHolderAlive(holder)) {
-      throw new AgentosError({ code: 'item-locked', ...item, pid: holder.pid, since: holder.since });
-    }
-    if (take(path, mine)) return { release: () => releaseIfMine(path, mine) };
-    removeStale(path, mine);
-  }
-  throw new AgentosError({ code: 'item-locked', ...item, pid: 0, since: now }, { retry: 'transient' });
+/**
+ * Takes a lock file in an existing folder; null: it is held, or was stale and is removed now. The file names its holder by
+ * process id and the time that process started, so that a lock left by a killed process, or one whose number was given to
+ * another process since, is recognised as stale.
+ */
+export function tryLock(path: string, mine: LockHolder = ownHolder()): Lock | null {
+  if (take(path, mine)) return { release: () => releaseIfMine(path, mine) };
+  if (isStale(path)) removeStale(path, mine);
+  return null;
 }
 
 /** Complete from the first moment: a file without its holder in it would be taken for a stale one. */
@@ -66,20 +103,28 @@ function takeWithoutLink(path: string, mine: LockHolder): boolean {
   }
 }
 
+/** Without links a lock is empty for microseconds; one that is so after this long was left by a kill. */
+const HALF_WRITTEN_MS = 2_000;
+
+function isStale(path: string): boolean {
+  const holder = readHolder(path);
+  if (holder !== null) return !isHolderAlive(holder);
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && (found.size > 0 || Date.now() - found.mtimeMs > HALF_WRITTEN_MS);
+}
+
 /**
- * Two runs may find the same stale lock; the slower one must not remove what the faster one has just taken. So only who
- * holds the guard looks again and removes. A guard that a killed process left behind goes first.
+ * Two processes may find the same stale lock; the slower one must not remove what the faster one has just taken. So only
+ * the holder of the guard looks again and removes. A guard that a killed process left behind goes first.
  */
 function removeStale(path: string, mine: LockHolder): void {
   const guard = `${path}.guard`;
   if (!take(guard, mine)) {
-    const holder = readHolder(guard);
-    if (holder === null || !isHolderAlive(holder)) rmSync(guard, { force: true });
+    if (isStale(guard)) rmSync(guard, { force: true });
     return;
   }
   try {
-    const holder = readHolder(path);
-    if (holder === null || !isHolderAlive(holder)) rmSync(path, { force: true });
+    if (isStale(path)) rmSync(path, { force: true });
   } finally {
     rmSync(guard, { force: true });
   }

@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { access, constants, stat } from 'node:fs/promises';
+import { delimiter, isAbsolute, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../core/clock.ts';
 import { LONGEST_MS } from '../core/duration.ts';
@@ -20,7 +22,7 @@ export interface ProgramOptions {
   onLine?: (line: string, stream: 'stdout' | 'stderr') => void;
   /** On every sign of life. */
   onProgress?: () => void;
-  /** Told of its process group, so that somebody else can end it should this process die. */
+  /** Told of its process group, so that another process can end it should this process die. */
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
   /** Ends it, with all that it started; the promise is then rejected with the signal's reason. */
   signal: AbortSignal;
@@ -131,4 +133,19 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
     if (child.pid !== undefined) onGroup?.(child.pid, true);
     signal.removeEventListener('abort', stop);
   }
+}
+
+/** Where the shell would find it; null: nowhere. A relative folder on the PATH would mean another one in each worktree. */
+export async function findProgram(name: string, path: string | undefined): Promise<string | null> {
+  for (const folder of (path ?? '').split(delimiter).filter((each) => isAbsolute(each))) {
+    const file = join(folder, name);
+    const runs = await access(file, constants.X_OK)
+      .then(() => stat(file))
+      .then(
+        (found) => found.isFile(),
+        () => false,
+      );
+    if (runs) return file;
+  }
+  return null;
 }

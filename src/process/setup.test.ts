@@ -3,8 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { codeOf } from '../core/errors.ts';
-import { detectSetup, runSetup } from './setup.ts';
-import { isSetupFile } from './setup-detection.ts';
+import { detectSetup, isSetupFile, runSetup } from './setup.ts';
 
 const NPM = '--no-audit --no-fund --prefer-offline';
 const VENV = 'python3 -m venv --system-site-packages .venv && .venv/bin/python -m pip install';

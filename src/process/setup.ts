@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { AgentosError } from '../core/errors.ts';
 import { errorLines } from '../core/lines.ts';
 import { runProgram } from './program.ts';
-import { goSetup, nodeSetup, pythonSetup, rustSetup, type SetupFolder } from './setup-detection.ts';
 
 /**
  * What prepares a worktree, by the files that say so; null: there is nothing to prepare. `updated`: manifests were changed,
@@ -59,4 +59,140 @@ export async function runSetup({ command, directory, env, timeoutMs, signal, ...
     { code: 'setup-failed', command, exitCode: end.exitCode, detail },
     { retry: end.timedOut ? 'transient' : 'permanent' },
   );
+}
+
+/** The top of a checkout. */
+interface SetupFolder {
+  names: ReadonlySet<string>;
+  /** Empty where it can't be read. */
+  read: (name: string) => Promise<string>;
+  /** Whether lock files may be brought in line with changed manifests, instead of being required to be. */
+  updatesLocks: boolean;
+}
+
+const SETUP_FILES: ReadonlySet<string> = new Set([
+  'package.json',
+  'package-lock.json',
+  'npm-shrinkwrap.json',
+  'pnpm-lock.yaml',
+  'yarn.lock',
+  'bun.lock',
+  'bun.lockb',
+  'pyproject.toml',
+  'uv.lock',
+  'poetry.lock',
+  'go.mod',
+  'go.sum',
+  'Cargo.toml',
+  'Cargo.lock',
+]);
+
+/** Whether what is installed depends on a file, in whatever folder it is. */
+export function isSetupFile(path: string): boolean {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  return SETUP_FILES.has(name) || REQUIREMENTS.test(name);
+}
+
+const packageSchema = z.looseObject({
+  packageManager: z.string().optional().catch(undefined),
+  dependencies: z.looseObject({}).optional().catch(undefined),
+  devDependencies: z.looseObject({}).optional().catch(undefined),
+  optionalDependencies: z.looseObject({}).optional().catch(undefined),
+  peerDependencies: z.looseObject({}).optional().catch(undefined),
+  workspaces: z.unknown().optional(),
+  scripts: z.looseObject({}).optional().catch(undefined),
+});
+
+const NPM_FLAGS = '--no-audit --no-fund --prefer-offline';
+const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare'];
+
+async function nodeSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
+  if (!names.has('package.json')) return null;
+  const json = packageSchema.safeParse(parsed(await read('package.json'))).data;
+  if (json === undefined) return null;
+  if (names.has('pnpm-lock.yaml')) return `pnpm install --${updatesLocks ? 'no-' : ''}frozen-lockfile`;
+  if (names.has('bun.lock') || names.has('bun.lockb')) return `bun install${updatesLocks ? '' : ' --frozen-lockfile'}`;
+  if (names.has('yarn.lock')) return yarnSetup(json.packageManager, await read('yarn.lock'), updatesLocks);
+  if (names.has('package-lock.json') || names.has('npm-shrinkwrap.json'))
+    return `npm ${updatesLocks ? 'install' : 'ci'} ${NPM_FLAGS}`;
+  const lists = [json.dependencies, json.devDependencies, json.optionalDependencies, json.peerDependencies];
+  const isNeeded =
+    lists.some((list) => Object.keys(list ?? {}).length > 0) ||
+    json.workspaces !== undefined ||
+    INSTALL_SCRIPTS.some((name) => name in (json.scripts ?? {}));
+  return isNeeded ? `npm install --no-package-lock ${NPM_FLAGS}` : null;
+}
+
+/** The lock file of yarn 1 says so itself; every later one begins its own with `__metadata`. */
+function yarnSetup(packageManager: string | undefined, lock: string, updatesLocks: boolean): string {
+  const isClassic = packageManager?.startsWith('yarn@1.') ?? !/^__metadata:/m.test(lock);
+  if (isClassic) return `yarn install${updatesLocks ? '' : ' --frozen-lockfile'} --non-interactive`;
+  return `yarn install --${updatesLocks ? 'no-' : ''}immutable`;
+}
+
+/** What running needs, and what developing and testing need; not what some platform or extra needs. */
+const REQUIREMENTS =
+  /^(?:requirements(?:[-_.](?:dev|development|tests?|testing|ci))?|(?:dev|tests?)[-_.]requirements)\.txt$/;
+
+async function pythonSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
+  if (names.has('uv.lock')) return updatesLocks ? 'uv sync' : 'uv sync --frozen';
+  if (names.has('poetry.lock'))
+    return `${updatesLocks ? 'poetry lock --no-interaction && ' : ''}poetry install --no-interaction`;
+  // What is installed for all stays in reach: a list of requirements often takes the test runner for granted.
+  const environment = 'python3 -m venv --system-site-packages .venv';
+  const install = (what: string): string => `${environment} && .venv/bin/python -m pip install ${what}`;
+  const lists = [...names].filter((name) => REQUIREMENTS.test(name)).sort();
+  const filled: string[] = [];
+  for (const name of lists) if (/^\s*[^\s#]/m.test(await read(name))) filled.push(name);
+  if (filled.length > 0) return install(filled.map((name) => `-r ${name}`).join(' '));
+  if (!names.has('pyproject.toml')) return null;
+  return hasPythonDependencies(await read('pyproject.toml')) ? install('-e .') : null;
+}
+
+/** `dependencies = [ … ]` under `[project]`, or anything but `python` under poetry's table. */
+function hasPythonDependencies(toml: string): boolean {
+  const project = tableOf(toml, 'project');
+  const poetry = tableOf(toml, 'tool.poetry.dependencies');
+  return (
+    /^\s*dependencies\s*=\s*\[\s*(?:#[^\n]*\n\s*)*["']/m.test(project) ||
+    poetry.split('\n').some((line) => /^\s*["']?[\w.-]+["']?\s*=/.test(line) && !/^\s*python\s*=/.test(line))
+  );
+}
+
+async function goSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
+  if (!names.has('go.mod') || !/^\s*require\b/m.test(await read('go.mod'))) return null;
+  return updatesLocks ? 'go mod tidy' : 'go mod download';
+}
+
+async function rustSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
+  if (!names.has('Cargo.toml')) return null;
+  const toml = await read('Cargo.toml');
+  const tables = [...toml.matchAll(/^\s*\[([^\]\n]+)\]/gm)].map((match) => match[1]?.trim() ?? '');
+  const isNeeded = tables.some((name) => {
+    const kind = /(?:^|\.)((?:dev-|build-)?dependencies)(\..+)?$/.exec(name);
+    return name === 'workspace' || (kind !== null && (kind[2] !== undefined || hasKeys(tableOf(toml, name))));
+  });
+  if (!isNeeded) return null;
+  return names.has('Cargo.lock') && !updatesLocks ? 'cargo fetch --locked' : 'cargo fetch';
+}
+
+/** The lines of one table of a TOML file, without those of its subtables. */
+function tableOf(toml: string, name: string): string {
+  const lines = toml.split('\n');
+  const start = lines.findIndex((line) => line.trim().replace(/\s*#.*$/, '') === `[${name}]`);
+  if (start === -1) return '';
+  const length = lines.slice(start + 1).findIndex((line) => /^\s*\[/.test(line));
+  return lines.slice(start + 1, length === -1 ? undefined : start + 1 + length).join('\n');
+}
+
+function hasKeys(table: string): boolean {
+  return /^\s*["']?[\w-]+/m.test(table.replace(/^\s*#.*$/gm, ''));
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch {
+    return null;
+  }
 }

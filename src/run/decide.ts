@@ -10,7 +10,7 @@ import { bodyHash, readFrontMatter } from '../documents/header.ts';
 import { createGit } from '../git/git.ts';
 import { personOf } from '../git/person.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
-import { writeFileAtomic } from '../process/atomic-file.ts';
+import { writeFileAtomic } from '../process/files.ts';
 import { acquireLock } from '../process/lock.ts';
 import { createBriefSource } from '../source/briefs.ts';
 import { createDirectorySource } from '../source/directory.ts';

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, relative } from 'node:path';
-import { missingAgent } from '../agent/programs/missing-agent.ts';
+import { missingAgent } from '../agent/programs/agents.ts';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import { implementDemand } from '../core/expected-cost.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';

@@ -4,7 +4,7 @@ import { AgentosError } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { Decision } from '../documents/decision.ts';
 import { readFrontMatter, writeFrontMatter } from '../documents/header.ts';
-import { writeFileAtomic } from '../process/atomic-file.ts';
+import { writeFileAtomic } from '../process/files.ts';
 import { acquireLock } from '../process/lock.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import type { Issue } from '../source/port.ts';

@@ -4,7 +4,7 @@ import type { ItemId } from '../core/ids.ts';
 import type { ItemEnd } from '../core/item.ts';
 import { shellWord } from '../core/shell-word.ts';
 import type { Kept } from '../core/summary.ts';
-import { isHolderAlive, readHolder } from '../process/lock-holder.ts';
+import { isHolderAlive, readHolder } from '../process/lock.ts';
 import { discardCommand } from './clean/entry.ts';
 import type { Project } from './project.ts';
 

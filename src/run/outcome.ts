@@ -6,7 +6,7 @@ import type { RunPaths } from '../core/paths.ts';
 import { retryOf } from '../core/retry.ts';
 import type { ItemState, RunState } from '../core/run-state.ts';
 import { type Asked, countsOf, type ItemSummary, type Summary, summaryOf } from '../core/summary.ts';
-import { writeFileAtomic } from '../process/atomic-file.ts';
+import { writeFileAtomic } from '../process/files.ts';
 import { prepareStateFolder } from '../process/state-folder.ts';
 import { keptOf, placeOf } from './kept.ts';
 import { isOpen, stagesAhead } from './pipeline.ts';

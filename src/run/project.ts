@@ -8,7 +8,7 @@ import { createMask } from '../core/mask.ts';
 import { baseDirectory, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
 import { withLoopbackDirect } from '../core/proxy.ts';
 import { findRepository } from '../git/repository.ts';
-import { userId } from '../process/work-folder.ts';
+import { userId } from '../process/state-folder.ts';
 import { createDesignCache, type DesignCache } from '../workflow/design-cache.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -6,7 +6,7 @@ import { EXIT } from '../core/exit-code.ts';
 import type { ItemId } from '../core/ids.ts';
 import { type Paths, type PipelineName, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
 import { type RunState as FoldedRun, foldEvent, newRunState } from '../core/run-state.ts';
-import { isProcessAlive, processStat } from '../process/process-state.ts';
+import { isProcessAlive, processStat } from '../process/process-tree.ts';
 import { hasSummary, type RunRecord, readEvents, readRecord, readSummary, runIds } from './record.ts';
 
 /**

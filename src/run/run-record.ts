@@ -1,6 +1,6 @@
 import { sha256 } from '../core/hash.ts';
 import type { SpanContext } from '../core/traceparent.ts';
-import { ownHolder } from '../process/lock-holder.ts';
+import { ownHolder } from '../process/lock.ts';
 import type { RunOptions } from './run.ts';
 
 /** What `run.json` says: what was asked for, and what is there already. */

@@ -5,8 +5,8 @@ import type { WorkflowName } from '../core/paths.ts';
 import type { Plan } from '../core/plan.ts';
 import { createGit } from '../git/git.ts';
 import { removeFolder } from '../git/worktree/folder.ts';
+import { staleTemporaryFiles } from '../process/files.ts';
 import { acquireLock } from '../process/lock.ts';
-import { unfinishedFiles } from '../process/unfinished-files.ts';
 import { removeCheckpoint } from './clean/checkpoint.ts';
 import { itemNamed, type NamedItem, namesIn, workedOnBy } from './clean/items.ts';
 import { isOpen } from './pipeline.ts';
@@ -19,7 +19,7 @@ import type { Project } from './project.ts';
  */
 export async function sweep(project: Project, plan: Plan): Promise<void> {
   const { paths } = project;
-  for (const path of await unfinishedFiles(paths)) await rm(path, { force: true }).catch(() => undefined);
+  for (const path of await staleTemporaryFiles(paths)) await rm(path, { force: true }).catch(() => undefined);
   for (const item of await itemsIn(dirname(paths.lock('lld', 'x' as ItemId)), '.lock'))
     if (workedOnBy(paths, item) === null) await underLock(project, item, async () => undefined);
   const open = new Set(plan.items.filter(isOpen).map(({ workflow, id }) => `${workflow}-${id}`));

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TestSettings } from '../core/config.ts';
-import { isProcessAlive } from '../process/process-state.ts';
+import { isProcessAlive } from '../process/process-tree.ts';
 import { detectTests } from './detect.ts';
 import type { TestRun, TestRunOptions } from './port.ts';
 import { isMissingCode } from './runners.ts';

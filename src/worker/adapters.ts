@@ -12,7 +12,7 @@ import { type BaseCommit, headCommit, openCommit } from '../git/repository.ts';
 import type { CallLimits } from '../models/call-bounds.ts';
 import { createProvider } from '../models/create.ts';
 import type { Provider } from '../models/port.ts';
-import { userId } from '../process/work-folder.ts';
+import { userId } from '../process/state-folder.ts';
 import { repositoryContext } from '../prompts/context/context.ts';
 import { loadPrompts } from '../prompts/overrides.ts';
 import { tracedProvider } from '../telemetry/traced.ts';

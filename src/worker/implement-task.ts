@@ -10,7 +10,7 @@ import { designFacts } from '../documents/lld/document.ts';
 import { itemEnvironment } from '../git/item-environment.ts';
 import { removeFolder } from '../git/worktree/folder.ts';
 import { requireIdentity } from '../git/worktree/worktree.ts';
-import { prepareWorkFolder } from '../process/work-folder.ts';
+import { prepareWorkFolder } from '../process/state-folder.ts';
 import { tracedTests, tracedWriter } from '../telemetry/traced.ts';
 import { detectTests } from '../testing/detect.ts';
 import { noSuite } from '../testing/suite.ts';

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { signalTree } from '../process/process-tree.ts';
-import { WORKER_TAG } from '../process/tagged-processes.ts';
+import { WORKER_TAG } from '../process/remains.ts';
 import { type FromWorker, KEEP_COMPILED_CODE, type TaskReference, type ToWorker } from './protocol.ts';
 
 export interface WorkerSettings {

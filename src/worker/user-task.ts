@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import type { BatchTask, BatchTaskContext } from '../library/batch-task.ts';
-import { writeFileAtomic } from '../process/atomic-file.ts';
+import { writeFileAtomic } from '../process/files.ts';
 import type { ExportReference } from './protocol.ts';
 import type { Task, TaskContext } from './task.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { AgentosError } from '../core/errors.ts';
 import { isApproved, readHeader } from '../documents/header.ts';
 import { DESIGN, nameOf, type OutsideKind, type OutsideView } from '../git/checkout-watch.ts';
-import { isHolderAlive, readHolder } from '../process/lock-holder.ts';
+import { isHolderAlive, readHolder } from '../process/lock.ts';
 
 /** Detects changes outside the worktree while something runs in it. */
 export interface CheckoutGuard {

@@ -2,8 +2,7 @@ import { appendFile, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { sha256 } from '../core/hash.ts';
 import { type DesignFacts, designFacts } from '../documents/lld/document.ts';
-import { writeFileAtomic } from '../process/atomic-file.ts';
-import { makeFolder } from '../process/make-folder.ts';
+import { makeFolder, writeFileAtomic } from '../process/files.ts';
 
 declare const AGENTOS_VERSION: string | undefined;
 

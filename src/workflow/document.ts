@@ -5,7 +5,7 @@ import { decisionRows } from '../documents/decision.ts';
 import { formatReviewLog } from '../documents/ledger.ts';
 import type { BaseTree } from '../documents/lld/checks.ts';
 import { filledTemplate } from '../documents/template-text.ts';
-import { removeUnfinishedFiles } from '../process/unfinished-files.ts';
+import { removeStaleTemporaryFiles } from '../process/files.ts';
 import type { Issue } from '../source/port.ts';
 import type { ApprovedBy } from './approved-lld.ts';
 import { createDecider } from './decide.ts';
@@ -80,7 +80,7 @@ export async function approvedDocument<More>(
   work.onBegun?.(beginning);
   const base = await repository.open(beginning.commit);
   const folder = work.lineage(beginning);
-  await removeUnfinishedFiles(folder);
+  await removeStaleTemporaryFiles(folder);
   const lineage = createLineage(item, folder, beginning.firstNumber);
   const begunWith: Issue = { ...input, ...beginning.input };
   const subject = work.subject(beginning, begunWith);

@@ -4,7 +4,7 @@ import { commitMessage } from '../documents/implementation/commit-message.ts';
 import { readLld } from '../documents/lld/document.ts';
 import { lookOutside } from '../git/checkout-watch.ts';
 import { openCommit } from '../git/repository.ts';
-import { writeFileAtomic } from '../process/atomic-file.ts';
+import { writeFileAtomic } from '../process/files.ts';
 import { againTask, codeTask, testsTask, type WritingTask } from '../prompts/writing-tasks.ts';
 import { folderFiles } from '../testing/project.ts';
 import { mayHoldTests } from '../testing/test-files.ts';

@@ -4,7 +4,7 @@ import { AgentosError } from '../core/errors.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { bodyHash, type Header, isUntouched, readHeader, writeFrontMatter } from '../documents/header.ts';
-import { writeFileExclusive } from '../process/exclusive-file.ts';
+import { writeFileExclusive } from '../process/files.ts';
 import type { Issue } from '../source/port.ts';
 import type { ApprovedBy } from './approved-lld.ts';
 

@@ -12,7 +12,7 @@ import {
 } from '../documents/issue/duplicates.ts';
 import { ISSUE_FORM } from '../documents/revise/form.ts';
 import { withoutReviewLog, withReviewLog } from '../documents/revise/review-log.ts';
-import { writeFileAtomic } from '../process/atomic-file.ts';
+import { writeFileAtomic } from '../process/files.ts';
 import type { Prompts } from '../prompts/prompts.ts';
 import { tagged } from '../prompts/tags.ts';
 import { type Issue, type IssueSource, isHashOf, shownIssue } from '../source/port.ts';

@@ -5,7 +5,7 @@ import { isUntouched } from '../documents/header.ts';
 import { checkLld } from '../documents/lld/checks.ts';
 import { LLD_FORM } from '../documents/revise/form.ts';
 import { withReviewLog, withStatus } from '../documents/revise/review-log.ts';
-import { writeFileAtomic } from '../process/atomic-file.ts';
+import { writeFileAtomic } from '../process/files.ts';
 import type { Prompts } from '../prompts/prompts.ts';
 import { tagged } from '../prompts/tags.ts';
 import { type Issue, shownIssue } from '../source/port.ts';

@@ -1,7 +1,7 @@
 import { join, posix } from 'node:path';
 import { shownPath } from '../core/paths.ts';
 import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
-import { writeFileAtomic } from '../process/atomic-file.ts';
+import { writeFileAtomic } from '../process/files.ts';
 import type { ImplementContext } from './implement-item.ts';
 
 /** Changes that were not allowed where they were made, and were put back. */

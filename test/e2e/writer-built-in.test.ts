@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { BuiltInOptions } from '../../src/agent/loop.ts';
+import type { LoopOptions } from '../../src/agent/loop.ts';
 import { createBuiltInWriter } from '../../src/agent/loop.ts';
 import type { WriteReply, WriteRequest } from '../../src/agent/port.ts';
 import { systemClock } from '../../src/core/clock.ts';
@@ -29,7 +29,7 @@ interface Scene {
   /** Signs of life so far. */
   progress: () => number;
   journal: () => Journal;
-  write(options?: Partial<BuiltInOptions>, request?: Partial<WriteRequest>): Promise<WriteReply>;
+  write(options?: Partial<LoopOptions>, request?: Partial<WriteRequest>): Promise<WriteReply>;
 }
 
 /** What the model answers, by the number of results that it has got so far; a function decides for itself. */

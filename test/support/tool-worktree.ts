@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ToolResult } from '../../src/agent/tool.ts';
-import { runTool } from '../../src/agent/toolbox.ts';
 import { openWorktree, type Worktree } from '../../src/agent/worktree-path.ts';
+import { worktreeTools } from '../../src/agent/worktree-tools.ts';
 import { testFolder } from './folder.ts';
 
 export interface ToolWorktree {
@@ -16,15 +16,12 @@ export interface ToolWorktree {
   text(path: string): Promise<string>;
 }
 
-/** A repository with these files, none of them committed, unless it should be a plain folder. */
-export async function toolWorktree(
-  files: Record<string, string> = {},
-  { git = true }: { git?: boolean } = {},
-): Promise<ToolWorktree> {
+/** A repository with these files, none of them committed. */
+export async function toolWorktree(files: Record<string, string> = {}): Promise<ToolWorktree> {
   const outside = await testFolder();
   const root = join(outside, 'work tree');
   await mkdir(root);
-  if (git) execFileSync('git', ['init', '--quiet', '.'], { cwd: root });
+  execFileSync('git', ['init', '--quiet', '.'], { cwd: root });
   const worktree = await openWorktree(root);
   const place = async (path: string): Promise<string> => {
     await mkdir(dirname(join(root, path)), { recursive: true });
@@ -35,12 +32,13 @@ export async function toolWorktree(
     await chmod(join(root, path), mode);
   };
   for (const [path, content] of Object.entries(files)) await put(path, content);
+  const tools = worktreeTools(worktree, { mayWrite: true });
   return {
     outside,
     worktree,
     put,
     run: (toolName, input, signal = new AbortController().signal) =>
-      runTool({ type: 'tool-call', toolCallId: '1', toolName, input: JSON.stringify(input) }, { worktree, signal }),
+      tools.run({ toolName, input: JSON.stringify(input) }, signal),
     link: async (path, target) => symlink(target, await place(path)),
     text: (path) => readFile(join(root, path), 'utf8'),
   };

@@ -33,7 +33,7 @@ export interface AgentStart {
 /** How it ended by its own account; null: it did not say. */
 export type AgentVerdict = { is: 'done' } | { is: 'failed'; why: string } | null;
 
-/** Follows the events of one call. What it does not know is nothing to it: agents add kinds of events with every version. */
+/** Follows the events of one call. Unknown events are ignored: agents add kinds of events with every version. */
 export interface EventReader {
   /** What the event says, as lines for the log. */
   read(event: Fields): string[];

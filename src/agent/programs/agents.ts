@@ -1,7 +1,18 @@
-import type { AgentName } from '../../core/model-spec.ts';
+import type { Problem } from '../../core/errors.ts';
+import { type AgentName, isAgent, parseWriterSpec } from '../../core/model-spec.ts';
+import { findProgram } from '../../process/program.ts';
 import type { Agent } from './agent.ts';
 import { claudeCode } from './claude-code.ts';
 import { codex } from './codex.ts';
 import { geminiCli } from './gemini-cli.ts';
 
 export const AGENTS: Record<AgentName, Agent> = { 'claude-code': claudeCode, codex, 'gemini-cli': geminiCli };
+
+/** What is missing for an implementer that is an agent; null for one that is there, and for any other. */
+export async function missingAgent(implementer: string, path: string | undefined): Promise<Problem | null> {
+  const spec = parseWriterSpec(implementer);
+  if (!isAgent(spec)) return null;
+  const { name, program, install } = AGENTS[spec.provider];
+  if ((await findProgram(program, path)) !== null) return null;
+  return { code: 'agent-missing', agent: name, program, install };
+}

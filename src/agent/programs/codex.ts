@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
 import { promptText } from '../../models/prompt-text.ts';
-import { writeFileAtomic } from '../../process/atomic-file.ts';
+import { writeFileAtomic } from '../../process/files.ts';
 import { AGENT_RETRIES, type Agent, type AgentTask, type EventReader } from './agent.ts';
 import { linesOf, oneLine } from './log-lines.ts';
 

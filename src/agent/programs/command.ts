@@ -6,14 +6,14 @@ import { type CallLimits, withinBounds } from '../../models/call-bounds.ts';
 import { detailOf } from '../../models/detail.ts';
 import { promptText } from '../../models/prompt-text.ts';
 import type { ProgramEnd } from '../../process/program.ts';
+import { runTaggedProgram } from '../../process/remains.ts';
 import type { Writer } from '../port.ts';
-import { runTaggedProgram } from './tagged-program.ts';
 
 export interface CommandWriterOptions extends CallLimits {
   spec: CommandSpec;
   /** All that the command sees of the environment. */
   env: Readonly<Record<string, string>>;
-  /** Told of the process group that a call runs in, so that somebody else can end it should this process die. */
+  /** Told of the process group that a call runs in, so that another process can end it should this one die. */
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
   /** Marks what a call started. */
   tagVariable: string;

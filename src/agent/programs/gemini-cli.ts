@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fieldsOf, textOf } from '../../models/json-fields.ts';
 import { promptText } from '../../models/prompt-text.ts';
-import { writeFileAtomic } from '../../process/atomic-file.ts';
+import { writeFileAtomic } from '../../process/files.ts';
 import { AGENT_RETRIES, type Agent, type EventReader } from './agent.ts';
 import { linesOf, oneLine, toolLine } from './log-lines.ts';
 

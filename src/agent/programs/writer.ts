@@ -6,16 +6,14 @@ import { type AgentSpec, vendorOf } from '../../core/model-spec.ts';
 import type { Secret } from '../../core/secret.ts';
 import { type CallLimits, withinBounds } from '../../models/call-bounds.ts';
 import { detailOf } from '../../models/detail.ts';
-import { makeFolder } from '../../process/make-folder.ts';
-import type { ProgramEnd } from '../../process/program.ts';
+import { makeFolder } from '../../process/files.ts';
+import { findProgram, type ProgramEnd } from '../../process/program.ts';
+import { runTaggedProgram } from '../../process/remains.ts';
 import type { WriteReply, WriteRequest, Writer } from '../port.ts';
 import type { Agent, AgentStart, EventReader } from './agent.ts';
 import { AGENTS } from './agents.ts';
-import { findProgram } from './find-program.ts';
+import { createAccountReader, newRefusal, usedBetween, watchGateway } from './gateway-account.ts';
 import { createJsonLines } from './json-lines.ts';
-import { createAccountReader, usedBetween } from './read-account.ts';
-import { runTaggedProgram } from './tagged-program.ts';
-import { newRefusal, watchGateway } from './watch-gateway.ts';
 
 export interface AgentWriterOptions extends CallLimits {
   spec: AgentSpec;
@@ -29,7 +27,7 @@ export interface AgentWriterOptions extends CallLimits {
   endpointOf: (vendor: VendorName) => string | undefined;
   /** The item's token for the gateway. */
   token: Secret;
-  /** Told of the process group that a call runs in, so that somebody else can end it should this process die. */
+  /** Told of the process group that a call runs in, so that another process can end it should this one die. */
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
   /** Marks what a call started. */
   tagVariable: string;

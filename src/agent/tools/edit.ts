@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { saveText } from '../save-text.ts';
-import { readText } from '../text-file.ts';
 import { failed, type Tool } from '../tool.ts';
-import { locate } from '../worktree-path.ts';
+import { readText, saveText } from '../worktree-files.ts';
+import { locate, type Worktree } from '../worktree-path.ts';
 
 const schema = z.object({
   path: z.string().describe('The file, relative to the root of the repository.'),
@@ -11,12 +10,12 @@ const schema = z.object({
   all: z.boolean().optional().describe('Replace every occurrence.'),
 });
 
-export const edit: Tool<typeof schema> = {
+export const edit = (worktree: Worktree): Tool<typeof schema> => ({
   name: 'edit',
   description: 'Replaces a piece of a file. The text to replace has to be exact, with its spaces and line breaks.',
   schema,
   changes: true,
-  async run({ path: asked, search, replace, all = false }, { worktree }) {
+  async run({ path: asked, search, replace, all = false }) {
     const located = await locate(worktree, asked, 'write');
     if (!located.ok) return failed(`edit ${asked}`, located.why);
     const { path } = located.place;
@@ -28,7 +27,7 @@ export const edit: Tool<typeof schema> = {
     const refused = await saveText(located.place, edited.text);
     return refused === null ? { ok: true, text: `Edited ${path}.`, line } : failed(line, refused);
   },
-};
+});
 
 type Replaced = { ok: true; text: string } | { ok: false; why: string };
 

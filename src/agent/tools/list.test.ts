@@ -2,7 +2,6 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { toolWorktree } from '../../../test/support/tool-worktree.ts';
-import { worktreeFiles } from '../worktree-files.ts';
 
 const FILES = {
   'src/b.ts': 'export const b = 1;\n',
@@ -28,14 +27,6 @@ describe('list', () => {
     const made = await toolWorktree({ 'old.ts': '', 'über uns/a b.ts': '' });
     await rm(join(made.worktree.root, 'old.ts'));
     expect((await made.run('list', {})).text).toBe('über uns/a b.ts');
-  });
-
-  test('works without git, and does not ask the repository around', async () => {
-    const outer = await toolWorktree({ '.gitignore': '*\n' });
-    const made = await toolWorktree({ 'src/a.ts': '', 'node_modules/p.js': '' }, { git: false });
-    expect((await made.run('list', {})).text).toBe('src/a.ts');
-    await outer.put('inner/a.ts', '');
-    expect(await worktreeFiles(join(outer.worktree.root, 'inner'))).toEqual(['a.ts']);
   });
 
   test('many files are folded into folders, and a folder with many is cut', async () => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { failed, type Tool } from '../tool.ts';
 import { worktreeFiles } from '../worktree-files.ts';
-import { locate } from '../worktree-path.ts';
+import { locate, type Worktree } from '../worktree-path.ts';
 
 const MOST_LINES = 400;
 const MOST_CHARS = 24_000;
@@ -10,26 +10,26 @@ const schema = z.object({
   path: z.string().optional().describe('A folder; without it, the whole repository.'),
 });
 
-export const list: Tool<typeof schema> = {
+export const list = (worktree: Worktree): Tool<typeof schema> => ({
   name: 'list',
   description:
     'Lists the files below a folder. Where there are too many, deep folders are shown with a count of files.',
   schema,
   changes: false,
-  async run({ path: asked = '.' }, { worktree }) {
+  async run({ path: asked = '.' }) {
     const located = await locate(worktree, asked, 'read');
     if (!located.ok) return failed(`list ${asked}`, located.why);
     const { path, kind } = located.place;
     const line = `list ${path}`;
     if (kind !== 'folder') return failed(line, kind === 'missing' ? `there is no ${path}` : `${path} is not a folder`);
-    const files = filesBelow(await worktreeFiles(worktree.root), path);
+    const files = filesBelow(await worktreeFiles(worktree), path);
     const none = `No files below ${path}; ignored and installed ones are not listed.`;
     return { ok: true, text: files.length === 0 ? none : listing(files, path), line };
   },
-};
+});
 
 /** All of them for the worktree itself. */
-export function filesBelow(files: readonly string[], folder: string): string[] {
+function filesBelow(files: readonly string[], folder: string): string[] {
   return folder === '.' ? [...files] : files.filter((file) => file.startsWith(`${folder}/`));
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { readText } from '../text-file.ts';
 import { failed, type Tool } from '../tool.ts';
-import { locate } from '../worktree-path.ts';
+import { readText } from '../worktree-files.ts';
+import { locate, type Worktree } from '../worktree-path.ts';
 
 const MOST_LINES = 1_000;
 const MOST_CHARS = 40_000;
@@ -13,12 +13,12 @@ const schema = z.object({
   limit: z.number().int().min(1).optional().describe(`How many lines to show; at most ${MOST_LINES}.`),
 });
 
-export const read: Tool<typeof schema> = {
+export const read = (worktree: Worktree): Tool<typeof schema> => ({
   name: 'read',
   description: 'Shows a file with line numbers. The number and the tab before each line are not part of the file.',
   schema,
   changes: false,
-  async run({ path: asked, offset = 1, limit = MOST_LINES }, { worktree }) {
+  async run({ path: asked, offset = 1, limit = MOST_LINES }) {
     const located = await locate(worktree, asked, 'read');
     if (!located.ok) return failed(`read ${asked}`, located.why);
     const { path } = located.place;
@@ -33,7 +33,7 @@ export const read: Tool<typeof schema> = {
       last < lines.length ? [`(lines ${offset}–${last} of ${lines.length}; read on with offset ${last + 1})`] : [];
     return { ok: true, text: [...shown, ...more].join('\n'), line: `read ${path} ${offset}–${last}` };
   },
-};
+});
 
 function linesOf(text: string): string[] {
   const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);

@@ -1,17 +1,17 @@
 import { unlink } from 'node:fs/promises';
 import { z } from 'zod';
-import { reasonOf } from '../save-text.ts';
 import { failed, type Tool } from '../tool.ts';
-import { locate } from '../worktree-path.ts';
+import { reasonOf } from '../worktree-files.ts';
+import { locate, type Worktree } from '../worktree-path.ts';
 
 const schema = z.object({ path: z.string().describe('The file, relative to the root of the repository.') });
 
-export const remove: Tool<typeof schema> = {
+export const remove = (worktree: Worktree): Tool<typeof schema> => ({
   name: 'remove',
   description: 'Removes one file. A link is removed, not what it leads to.',
   schema,
   changes: true,
-  async run({ path: asked }, { worktree }) {
+  async run({ path: asked }) {
     const located = await locate(worktree, asked, 'remove');
     if (!located.ok) return failed(`remove ${asked}`, located.why);
     const { path, absolute, kind } = located.place;
@@ -25,4 +25,4 @@ export const remove: Tool<typeof schema> = {
     }
     return { ok: true, text: `Removed ${path}.`, line };
   },
-};
+});

@@ -1,19 +1,19 @@
 import { z } from 'zod';
-import { saveText } from '../save-text.ts';
 import { failed, type Tool } from '../tool.ts';
-import { locate } from '../worktree-path.ts';
+import { saveText } from '../worktree-files.ts';
+import { locate, type Worktree } from '../worktree-path.ts';
 
 const schema = z.object({
   path: z.string().describe('The file, relative to the root of the repository.'),
   content: z.string().describe('The whole new content of the file.'),
 });
 
-export const write: Tool<typeof schema> = {
+export const write = (worktree: Worktree): Tool<typeof schema> => ({
   name: 'write',
   description: 'Writes a whole file, new or in place of the old one. Folders that are missing are made.',
   schema,
   changes: true,
-  async run({ path: asked, content }, { worktree }) {
+  async run({ path: asked, content }) {
     const located = await locate(worktree, asked, 'write');
     if (!located.ok) return failed(`write ${asked}`, located.why);
     const { path, kind } = located.place;
@@ -25,4 +25,4 @@ export const write: Tool<typeof schema> = {
     // Not whether the file was there: what git ignores outlives a restart, and the result must not differ.
     return { ok: true, text: `Wrote ${path}.`, line: `write ${path} (${lines} ${lines === 1 ? 'line' : 'lines'})` };
   },
-};
+});

@@ -6,7 +6,7 @@ import type { WorkflowName } from '../../core/paths.ts';
 import { createGit } from '../../git/git.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { acquireLock } from '../../process/lock.ts';
-import { tidyWorkFolder } from '../../process/work-folder.ts';
+import { tidyWorkFolder } from '../../process/state-folder.ts';
 import { clean } from '../../run/clean/clean.ts';
 import { discard } from '../../run/clean/discard.ts';
 import type { CleanEntry } from '../../run/clean/entry.ts';

@@ -1,4 +1,4 @@
-import { missingAgent } from '../../agent/programs/missing-agent.ts';
+import { missingAgent } from '../../agent/programs/agents.ts';
 import { toErrorRecord } from '../../core/errors.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { runProgram } from '../../process/program.ts';

@@ -5,7 +5,7 @@ import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { withoutSecrets } from '../../core/keys.ts';
 import { findRepository } from '../../git/repository.ts';
-import { writeFileAtomic } from '../../process/atomic-file.ts';
+import { writeFileAtomic } from '../../process/files.ts';
 import { version } from '../version.ts';
 import template from './init-template.md';
 

@@ -1,7 +1,7 @@
 import { lstat, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemCode } from '../../core/errors.ts';
-import { makeFolder } from '../../process/make-folder.ts';
+import { makeFolder } from '../../process/files.ts';
 import type { Git } from '../git.ts';
 import { type BranchRef, freeBranch, unusable } from './branch.ts';
 import type { WorktreePlace } from './place.ts';

@@ -1,7 +1,7 @@
 import { lstat, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { systemCode } from '../../core/errors.ts';
-import { makeFolder } from '../../process/make-folder.ts';
+import { makeFolder } from '../../process/files.ts';
 import type { WorktreePlace } from './place.ts';
 
 /*

@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { makeFolder } from '../../process/make-folder.ts';
+import { makeFolder } from '../../process/files.ts';
 import type { WorktreePlace } from './place.ts';
 
 const schema = z.object({

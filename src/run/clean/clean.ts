@@ -4,8 +4,8 @@ import type { Paths } from '../../core/paths.ts';
 import { inGitQueue } from '../../git/queue.ts';
 import { removeFolder } from '../../git/worktree/folder.ts';
 import { removePins } from '../../git/worktree/pins.ts';
-import { isHolderAlive, readHolder } from '../../process/lock-holder.ts';
-import { unfinishedFiles } from '../../process/unfinished-files.ts';
+import { staleTemporaryFiles } from '../../process/files.ts';
+import { isHolderAlive, readHolder } from '../../process/lock.ts';
 import { removeCheckpoint } from './checkpoint.ts';
 import { type CleanEntry, type Cleaned, type CleanOptions, discardCommand } from './entry.ts';
 import { isDone, itemNamed, type NamedItem, namesIn, workedOnBy } from './items.ts';
@@ -196,7 +196,7 @@ async function locksOf({ paths, nowMs, claim }: CleanOptions): Promise<Candidate
 }
 
 async function unfinishedOf({ paths }: CleanOptions): Promise<Candidate[]> {
-  return (await unfinishedFiles(paths)).map((path) => ({
+  return (await staleTemporaryFiles(paths)).map((path) => ({
     entry: { kind: 'unfinished', name: basename(path), path, why: 'who wrote it is gone', discard: null },
     keep: false,
     item: null,

@@ -11,7 +11,7 @@ import { worktreeGit } from '../../git/worktree/git.ts';
 import type { WorktreePlace } from '../../git/worktree/place.ts';
 import { splitNames } from '../../git/worktree/private-index.ts';
 import type { WorktreeState } from '../../git/worktree/state.ts';
-import { isHolderAlive, readHolder } from '../../process/lock-holder.ts';
+import { isHolderAlive, readHolder } from '../../process/lock.ts';
 import { implementationsOf } from '../../workflow/implementations.ts';
 import type { CleanOptions } from './entry.ts';
 

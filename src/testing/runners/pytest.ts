@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
-import { access, constants } from 'node:fs/promises';
-import { delimiter, join, posix } from 'node:path';
-import { runProgram } from '../../process/program.ts';
+import { join, posix } from 'node:path';
+import { findProgram, runProgram } from '../../process/program.ts';
 import type { LoadFailure } from '../port.ts';
 import { hasFile, type Project } from '../project.ts';
 import { parseCobertura } from '../reports/coverage.ts';
@@ -112,23 +111,14 @@ async function pytestCommand(directory: string, _: Project, env: Environment): P
       return `${shellQuoted(python)} -m pytest`;
   }
   for (const tool of ['uv', 'poetry']) {
-    if (existsSync(join(directory, `${tool}.lock`)) && (await isProgram(tool, env))) return `${tool} run pytest`;
+    if (existsSync(join(directory, `${tool}.lock`)) && (await findProgram(tool, env.PATH)) !== null)
+      return `${tool} run pytest`;
   }
   for (const python of ['python3', 'python']) {
-    if ((await isProgram(python, env)) && (await hasPytest(python, directory, env))) return `${python} -m pytest`;
+    if ((await findProgram(python, env.PATH)) !== null && (await hasPytest(python, directory, env)))
+      return `${python} -m pytest`;
   }
   return 'pytest';
-}
-
-async function isProgram(name: string, env: Environment): Promise<boolean> {
-  for (const folder of (env.PATH ?? '').split(delimiter).filter((part) => part !== '')) {
-    const found = await access(join(folder, name), constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (found) return true;
-  }
-  return false;
 }
 
 async function hasPytest(python: string, cwd: string, env: Environment): Promise<boolean> {

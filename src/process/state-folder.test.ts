@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { pathsOf, workDirectory } from '../core/paths.ts';
-import { prepareWorkFolder, tidyWorkFolder } from './work-folder.ts';
+import { prepareWorkFolder, tidyWorkFolder } from './state-folder.ts';
 
 test.each(['a\\b', 'a?b', 'a#b', '50%', 'a*b', 'a[1]', '{a}', '$a', 'a:b', 'a`b', 'a\nb'])(
   'below %j nothing is worked on',

@@ -1,8 +1,8 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { testFolder } from '../../../test/support/folder.ts';
-import { findProgram } from './find-program.ts';
+import { testFolder } from '../../test/support/folder.ts';
+import { findProgram } from './program.ts';
 
 test('a program is found where the shell would find it', async () => {
   const folder = await testFolder();

@@ -1,16 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import { toolWorktree } from '../../test/support/tool-worktree.ts';
-import { runTool, TOOL_DEFINITIONS } from './toolbox.ts';
+import { worktreeTools } from './worktree-tools.ts';
 
 describe('the tools', () => {
-  test('are described as plain JSON Schema, and none is a shell', () => {
-    expect(TOOL_DEFINITIONS.map(({ name }) => name)).toEqual(['list', 'read', 'search', 'write', 'edit', 'remove']);
-    expect(TOOL_DEFINITIONS.find(({ name }) => name === 'read')?.inputSchema).toMatchObject({
+  test('are described as plain JSON Schema, and none is a shell; for reading there are fewer', async () => {
+    const { worktree } = await toolWorktree();
+    const { definitions } = worktreeTools(worktree, { mayWrite: true });
+    expect(definitions.map(({ name }) => name)).toEqual(['list', 'read', 'search', 'write', 'edit', 'remove']);
+    const reading = worktreeTools(worktree, { mayWrite: false });
+    expect(reading.definitions.map(({ name }) => name)).toEqual(['list', 'read', 'search']);
+    const call = { toolName: 'write', input: '{"path": "a.ts", "content": "a"}' };
+    expect(await reading.run(call, new AbortController().signal)).toMatchObject({ ok: false });
+    expect(definitions.find(({ name }) => name === 'read')?.inputSchema).toMatchObject({
       type: 'object',
       required: ['path'],
       properties: { path: { type: 'string' }, offset: { type: 'integer' } },
     });
-    expect(JSON.parse(JSON.stringify(TOOL_DEFINITIONS))).toEqual(TOOL_DEFINITIONS);
+    expect(JSON.parse(JSON.stringify(definitions))).toEqual(definitions);
   });
 
   test('one that does not exist is a result for the model', async () => {
@@ -24,8 +30,8 @@ describe('the tools', () => {
     async (input) => {
       const made = await toolWorktree({ 'a.ts': 'a' });
       const signal = new AbortController().signal;
-      const call = { type: 'tool-call', toolCallId: '1', toolName: 'read', input } as const;
-      expect(await runTool(call, { worktree: made.worktree, signal })).toMatchObject({ ok: false });
+      const tools = worktreeTools(made.worktree, { mayWrite: true });
+      expect(await tools.run({ toolName: 'read', input }, signal)).toMatchObject({ ok: false });
     },
   );
 

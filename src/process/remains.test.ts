@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { eventually, isAlive } from '../../test/support/processes.ts';
-import { runTaggedProgram } from '../agent/programs/tagged-program.ts';
-import { endStrays } from './other-processes.ts';
-import { processStat } from './process-state.ts';
+import { processStat } from './process-tree.ts';
+import { endTagged, endUntagged, runTaggedProgram } from './remains.ts';
 
 const hasProc = existsSync('/proc/self/stat');
 /** Gives a program a terminal of its own. */
@@ -62,10 +61,10 @@ test.skipIf(!hasProc)('what began earlier, or stands elsewhere, is not touched',
   });
   const stray = await standingIn(worktree);
   const ended = once(stray, 'exit');
-  await endStrays(worktree, Math.max(tickOf(earlier), tickOf(elsewhere)) + 1);
+  await endUntagged(worktree, Math.max(tickOf(earlier), tickOf(elsewhere)) + 1);
   expect(await ended).toEqual([null, 'SIGKILL']);
   expect(await endsByItself(earlier)).toBe(true);
-  await endStrays(worktree, 0);
+  await endUntagged(worktree, 0);
   expect(await endsByItself(elsewhere)).toBe(true);
 });
 
@@ -80,9 +79,36 @@ test.skipIf(!hasProc || !existsSync(SCRIPT))('a shell with a terminal is never t
     said += chunk.toString();
   });
   await eventually('the shell stands there', () => said.includes('pid='));
-  await endStrays(worktree, 0);
+  await endUntagged(worktree, 0);
   const exit = once(shell, 'close');
   shell.stdin.write('\n');
   await exit;
   expect(said).toContain('went-on');
 });
+
+test.skipIf(!existsSync('/proc/self/environ'))(
+  'what carries the tag in the named variable ends, and nothing else',
+  async () => {
+    const tag = `leftovers-${process.pid}`;
+    const start = async (variable: string, value: string) => {
+      const env = { PATH: process.env['PATH'] ?? '', [variable]: value };
+      const child = spawn('sh', ['-c', 'echo ready; read line'], {
+        env,
+        detached: true,
+        stdio: ['pipe', 'pipe', 'ignore'],
+      });
+      await once(child.stdout, 'data');
+      return child;
+    };
+    const wanted = await start('AGENTOS_CALL', `${tag}-1`);
+    const others = [await start('AGENTOS_WORKER', `${tag}-1`), await start('AGENTOS_CALL', `other-${tag}`)];
+    const ended = once(wanted, 'exit');
+    await endTagged(tag, 'AGENTOS_CALL');
+    expect(await ended).toEqual([null, 'SIGKILL']);
+    for (const child of others) {
+      const exit = once(child, 'exit');
+      child.stdin.end();
+      expect((await exit)[1]).toBeNull();
+    }
+  },
+);

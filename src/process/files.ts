@@ -1,0 +1,156 @@
+import { link as hardLink, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { AgentosError, systemCode } from '../core/errors.ts';
+import type { ItemId } from '../core/ids.ts';
+import type { Paths } from '../core/paths.ts';
+import { isProcessAlive } from './process-tree.ts';
+
+let counter = 0;
+
+/**
+ * Writes beside the place and renames into it: a reader sees the old file or the new one, never half of it, and a full
+ * disk leaves the old one as it was.
+ */
+export async function writeFileAtomic(path: string, content: string | Buffer): Promise<void> {
+  counter += 1;
+  const temporary = join(dirname(path), `.${process.pid}-${counter}.tmp`);
+  try {
+    await makeFolder(dirname(path));
+    await writeWhole(temporary, content, 'w');
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw unwritable(path, error);
+  }
+}
+
+/** What file systems without hard links answer. */
+const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'EMLINK']);
+
+/**
+ * Writes a file that was not there before, or returns false: of several processes that want the same name exactly one gets
+ * it. The text is written beside the place and linked into it, so that a reader sees all of it or no file at all.
+ */
+export async function writeFileExclusive(path: string, text: string, link = hardLink): Promise<boolean> {
+  counter += 1;
+  const temporary = join(dirname(path), `.${process.pid}-new-${counter}.tmp`);
+  try {
+    await makeFolder(dirname(path));
+    await writeWhole(temporary, text, 'w');
+    return await link(temporary, path)
+      .catch(async (error: unknown) => {
+        if (!NO_LINKS.has(systemCode(error) ?? '')) throw error;
+        await writeWhole(path, text, 'wx');
+      })
+      .then(
+        () => true,
+        (error: unknown) => {
+          if (systemCode(error) === 'EEXIST') return false;
+          throw error;
+        },
+      );
+  } catch (error) {
+    throw unwritable(path, error);
+  } finally {
+    await rm(temporary, { force: true }).catch(() => undefined);
+  }
+}
+
+async function writeWhole(path: string, content: string | Buffer, flag: 'w' | 'wx'): Promise<void> {
+  const file = await open(path, flag, 0o644);
+  try {
+    await file.writeFile(content, 'utf8');
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+function unwritable(path: string, error: unknown): AgentosError {
+  const reason = systemCode(error) ?? String(error);
+  return new AgentosError({ code: 'output-unwritable', path, reason }, { cause: error });
+}
+
+/**
+ * Makes a folder with those above it. Each is tried once more after its parent was made and not again: Node's own
+ * recursive form goes on for ever in places such as /proc, which have no room for folders but don't say so.
+ */
+export async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path);
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST' && (await stat(path)).isDirectory()) return;
+    if (systemCode(error) !== 'ENOENT' || path === dirname(path)) throw error;
+    await makeFolder(dirname(path));
+    await mkdir(path).catch((again: unknown) => {
+      // Somebody else made it meanwhile.
+      if (systemCode(again) !== 'EEXIST') throw again;
+    });
+  }
+}
+
+/** Names of temporary files, each with the number of the process that writes it. */
+const TEMPORARY_NAMES = [
+  /^\.(\d+)-(?:new-)?\d+\.tmp$/,
+  /\.lock(?:\.guard)?\.(\d+)$/,
+  /\.db\.new-(\d+)(?:-(?:wal|shm|journal))?$/,
+];
+
+/** Whether a file has such a name, its writer alive or not. */
+export function isTemporaryFile(name: string): boolean {
+  return writerOf(name) !== null;
+}
+
+/** Temporary files in our places whose writers are gone. */
+export async function staleTemporaryFiles(paths: Paths): Promise<string[]> {
+  const id = 'x' as ItemId;
+  const { base, repository } = paths;
+  const alone = [base, dirname(paths.lock('lld', id)), dirname(paths.checkpoint('lld', id))];
+  const written = [dirname(paths.lld(id)), paths.issues, join(repository, 'docs')];
+  const ofItems = [
+    paths.runs,
+    dirname(paths.lineage(id)),
+    dirname(paths.home('lld', id)),
+    dirname(paths.undone('lld', id)),
+  ];
+  const below = await Promise.all(ofItems.map(foldersIn));
+  const reviews = below[2]?.map((home) => join(home, 'reviews')) ?? [];
+  const folders = [...alone, ...written, ...ofItems, ...below.flat(), ...reviews];
+  return (await Promise.all(folders.map(staleIn))).flat();
+}
+
+/** Removes what writers that were killed left in one folder. */
+export async function removeStaleTemporaryFiles(directory: string): Promise<void> {
+  for (const path of await staleIn(directory)) await rm(path, { force: true }).catch(() => undefined);
+}
+
+async function staleIn(directory: string): Promise<string[]> {
+  const names = await readdir(directory).catch(() => []);
+  const found: string[] = [];
+  for (const name of names) {
+    const writer = writerOf(name);
+    const path = join(directory, name);
+    if (writer !== null && (writer === process.pid ? await isOlderThanUs(path) : !isProcessAlive(writer)))
+      found.push(path);
+  }
+  return found;
+}
+
+async function foldersIn(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(directory, name));
+}
+
+function writerOf(name: string): number | null {
+  for (const pattern of TEMPORARY_NAMES) {
+    const pid = Number(pattern.exec(name)?.[1]);
+    if (pid > 0) return pid;
+  }
+  return null;
+}
+
+/** In a container every program may have the same number. */
+async function isOlderThanUs(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => null);
+  return found !== null && found.mtimeMs < performance.timeOrigin;
+}
