@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import type { AgentosEvent } from '../src/core/events.ts';
 import type { Summary } from '../src/core/summary.ts';
 import { createGit } from '../src/git/git.ts';
-import { openWorktree } from '../src/git/worktree/worktree.ts';
+import { openWorktree } from '../src/git/worktree/open.ts';
 import { review } from '../test/support/models.ts';
 import { createDesignedRepository } from './support/designed-repository.ts';
 import { withFolder } from './support/folder.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { codeOf } from '../core/errors.ts';
-import { inGitQueue } from './queue.ts';
+import { inGitQueue } from './locks.ts';
 
 test('one works at a time, in one process too, and each gets its turn', async () => {
   const lockFile = join(await testFolder(), 'locks', 'git.lock');
@@ -87,7 +87,7 @@ test('processes that find the same stale lock go in one after another', async ()
       });
     }
   `;
-  const module = new URL('./queue.ts', import.meta.url).href;
+  const module = new URL('./locks.ts', import.meta.url).href;
   const codes = await Promise.all(
     Array.from({ length: 4 }, async () => {
       const args = ['--input-type=module', '-e', source, module, lockFile, join(folder, 'inside')];

@@ -1,4 +1,5 @@
 import { realpath } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import { createGit, type Git } from './git.ts';
 
@@ -95,4 +96,57 @@ export async function openCommit(git: Git, commit: string): Promise<BaseCommit> 
     sizeOf: (path) => sizes.get(path) ?? null,
     read: (path) => git.run(['cat-file', 'blob', `${commit}:${path}`]),
   };
+}
+
+/** The text of files at commits or in trees, in one call; null for one that is not there. */
+export async function readAt(git: Git, wanted: readonly { ref: string; path: string }[]): Promise<(string | null)[]> {
+  if (wanted.length === 0) return [];
+  const input = wanted.map(({ ref, path }) => `${ref}:${path}\n`).join('');
+  const output = await git.run(['cat-file', '--batch'], { input });
+  let at = 0;
+  return wanted.map(() => {
+    const end = output.indexOf(0x0a, at);
+    const [, type, size] = /^[0-9a-f]+ (\w+) (\d+)$/.exec(output.toString('latin1', at, end)) ?? [];
+    at = end + 1;
+    if (size === undefined) return null;
+    const content = type === 'blob' ? output.toString('utf8', at, at + Number(size)) : null;
+    at += Number(size) + 1;
+    return content;
+  });
+}
+
+/** Asked before anything is paid for: without a name and an address nothing can be committed in the end. */
+export async function requireIdentity(git: Git): Promise<void> {
+  const known = ['GIT_AUTHOR_IDENT', 'GIT_COMMITTER_IDENT'].map((who) => git.run(['var', who]));
+  await Promise.all(known).catch((error: unknown) => {
+    if (!(error instanceof AgentosError) || error.problem.code !== 'git-failed') throw error;
+    throw new AgentosError({ code: 'git-identity-missing', detail: error.problem.detail }, { cause: error });
+  });
+}
+
+/** Who decides here, as git would name the author of a commit; else the user of the operating system. */
+export async function personOf(git: Git): Promise<string> {
+  // Each with the other one given, because git names nobody of whom it knows only half.
+  const name = (await authorOf(git, 'user.email=x'))?.name ?? '';
+  const email = (await authorOf(git, 'user.name=x'))?.email ?? '';
+  const named = [name, email === '' ? '' : `<${email}>`].filter((part) => part !== '').join(' ');
+  return named === '' ? userName() : named;
+}
+
+/** From the environment or the settings, never guessed from the machine's name. */
+async function authorOf(git: Git, given: string): Promise<{ name: string; email: string } | null> {
+  const ident = await git
+    .text(['-c', 'user.useConfigOnly=true', '-c', given, 'var', 'GIT_AUTHOR_IDENT'])
+    .catch(() => '');
+  const [, name, email] = /^(.*?) ?<([^>]*)> \d+ [-+]\d+$/.exec(ident) ?? [];
+  return name === undefined || email === undefined ? null : { name, email };
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run as a number without a name.
+    return `user ${process.getuid?.() ?? 'unknown'}`;
+  }
 }

@@ -8,7 +8,7 @@ import { type Paths, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
 import { type Decision, type DecisionKind, decisionOf } from '../documents/decision.ts';
 import { bodyHash, readFrontMatter } from '../documents/header.ts';
 import { createGit } from '../git/git.ts';
-import { personOf } from '../git/person.ts';
+import { personOf } from '../git/repository.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { acquireLock } from '../process/lock.ts';

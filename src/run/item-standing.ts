@@ -7,7 +7,7 @@ import { DEPENDS_ON } from '../core/item.ts';
 import { shownPath, WORKFLOWS } from '../core/paths.ts';
 import type { ItemDetail, Stage, Standing } from '../core/standing.ts';
 import { wordingOf } from '../core/wording.ts';
-import { branchesBelow } from '../git/branch-files.ts';
+import { branchesBelow } from '../git/branches.ts';
 import { createGit } from '../git/git.ts';
 import { readLldHashes } from '../source/lld-hashes.ts';
 import { type Implementation, implementationsOf } from '../workflow/implementations.ts';

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
-import { branchNameOf } from '../git/worktree/branch.ts';
-import { openWorktree, type TreeChange, type Worktree } from '../git/worktree/worktree.ts';
+import { branchNameOf } from '../git/branches.ts';
+import { openWorktree } from '../git/worktree/open.ts';
+import { type TreeChange, type Worktree } from '../git/worktree/worktree.ts';
 import type { ImplementContext, ImplementParts } from './implement-item.ts';
 import type { ItemContext } from './item.ts';
 import { createSetUp } from './set-up.ts';

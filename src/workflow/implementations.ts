@@ -1,8 +1,9 @@
 import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { type Implemented, readReportStatus } from '../documents/header.ts';
-import { branchesBelow, readAt } from '../git/branch-files.ts';
+import { branchesBelow } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
+import { readAt } from '../git/repository.ts';
 
 /** A report on a branch of ours, or in the commit that is checked out. */
 export interface Implementation extends Implemented {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { createGit, type Git } from '../../src/git/git.ts';
-import { type OpenedWorktree, openWorktree } from '../../src/git/worktree/worktree.ts';
+import { type OpenedWorktree, openWorktree } from '../../src/git/worktree/open.ts';
 import { type TestRepository, testRepository } from './repository.ts';
 
 export interface WorktreeBench extends TestRepository {

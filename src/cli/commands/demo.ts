@@ -4,7 +4,7 @@ import { EXIT } from '../../core/exit-code.ts';
 import { withoutSecrets } from '../../core/keys.ts';
 import { shellWord } from '../../core/shell-word.ts';
 import type { Summary } from '../../core/summary.ts';
-import { branchesBelow } from '../../git/branch-files.ts';
+import { branchesBelow } from '../../git/branches.ts';
 import { createGit } from '../../git/git.ts';
 import { createRunOutput } from '../../output/run-output.ts';
 import { printSummary } from '../../output/summary.ts';

@@ -1,6 +1,8 @@
-import { realpath } from 'node:fs/promises';
+import { readFile, realpath, rename, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { Git } from '../git.ts';
+import { z } from 'zod';
+import { makeFolder } from '../../process/files.ts';
+import { createGit, type Git } from '../git.ts';
 
 /** Where the parts of one worktree are. */
 export interface WorktreePlace {
@@ -36,4 +38,94 @@ export function placeIn(commonDir: string, directory: string): WorktreePlace {
 /** Of all worktrees, in the base directory. */
 export function worktreeStates(base: string): string {
   return join(base, 'worktree-state');
+}
+
+const stateSchema = z.object({
+  branch: z.string(),
+  /** The commit that the branch began at. */
+  start: z.string(),
+  /** Where we last saw or put the branch. */
+  head: z.string(),
+  /** False while it is being made or removed: nobody's work is in it then. */
+  ready: z.boolean(),
+  /** Paths that the set-up made, each byte as one character; null: not looked at yet. */
+  made: z.array(z.string()).nullable(),
+  /** What git ignored when the set-up was done, in the same form. */
+  ignored: z.array(z.string()).default([]),
+});
+
+/** What we know of a worktree of ours, written before and after each step that a kill could cut in two. */
+export type WorktreeState = z.infer<typeof stateSchema>;
+
+export async function readWorktreeState(place: WorktreePlace): Promise<WorktreeState | null> {
+  try {
+    return stateSchema.parse(JSON.parse(await readFile(stateFile(place), 'utf8')));
+  } catch {
+    return null;
+  }
+}
+
+export async function writeWorktreeState(place: WorktreePlace, state: WorktreeState): Promise<void> {
+  await makeFolder(place.stateFolder);
+  const temporary = `${stateFile(place)}.new`;
+  await writeFile(temporary, JSON.stringify(state, null, 2));
+  await rename(temporary, stateFile(place));
+}
+
+function stateFile({ stateFolder }: WorktreePlace): string {
+  return join(stateFolder, 'state.json');
+}
+
+export type GitSetting = readonly [name: string, value: string];
+
+/** For checkouts and snapshots, which may be of anything. */
+export const LONG_MS = 900_000;
+
+/**
+ * Nothing of the user's or of an agent's making is started by our own calls, and no daemon is left behind; the whole
+ * commit is checked out even where the user's own checkout is sparse. Two processes write its files, which takes a
+ * fifth off the time, also on two cores.
+ */
+const OUR_SETTINGS: readonly GitSetting[] = [
+  ['core.hooksPath', '/dev/null'],
+  ['core.fsmonitor', 'false'],
+  ['core.splitIndex', 'false'],
+  ['core.sparseCheckout', 'false'],
+  ['index.sparse', 'false'],
+  ['checkout.workers', '2'],
+  ['submodule.recurse', 'false'],
+  ['gc.auto', '0'],
+  ['maintenance.auto', 'false'],
+  ['advice.addEmbeddedRepo', 'false'],
+];
+
+/**
+ * Git for one worktree. It is told where everything is and never looks for it: with its `.git` file gone, a git that
+ * looks would find the user's repository above and act on that.
+ */
+export function worktreeGit(
+  place: WorktreePlace,
+  gitDir: string,
+  env: Record<string, string>,
+  settings: readonly GitSetting[],
+  standingIn: string = place.commonDir,
+): Git {
+  const binding = { gitDir, workTree: place.directory, indexFile: place.indexFile };
+  return createGit(standingIn, withSettings(env, [...OUR_SETTINGS, ...settings]), binding);
+}
+
+/** Git inside a submodule of a worktree; looked for there and nowhere above. */
+export function submoduleGit(directory: string, env: Record<string, string>, settings: readonly GitSetting[]): Git {
+  const alone = { ...env, GIT_CEILING_DIRECTORIES: directory.slice(0, directory.lastIndexOf('/')) };
+  return createGit(directory, withSettings(alone, [...OUR_SETTINGS, ...settings]));
+}
+
+/** As with `-c`, and what git itself starts sees them too. */
+function withSettings(env: Record<string, string>, settings: readonly GitSetting[]): Record<string, string> {
+  const there = Number(env['GIT_CONFIG_COUNT'] ?? 0) || 0;
+  const added = settings.flatMap(([name, value], index) => [
+    [`GIT_CONFIG_KEY_${there + index}`, name],
+    [`GIT_CONFIG_VALUE_${there + index}`, value],
+  ]);
+  return { ...env, ...Object.fromEntries(added), GIT_CONFIG_COUNT: String(there + settings.length) };
 }

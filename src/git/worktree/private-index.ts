@@ -1,9 +1,10 @@
-import { copyFile, lstat, rm, writeFile } from 'node:fs/promises';
+import { copyFile, lstat, rm, rmdir, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { systemCode } from '../../core/errors.ts';
+import { makeWritable } from '../../process/files.ts';
 import type { Git } from '../git.ts';
 import { exactPattern, litterPatterns } from '../ignore-patterns.ts';
-import { LONG_MS } from './git.ts';
-import type { WorktreePlace } from './place.ts';
+import { LONG_MS, type WorktreePlace } from './place.ts';
 
 /*
  * The private index of a worktree: it is kept between snapshots, so that only files whose dates changed are read again.
@@ -29,7 +30,7 @@ export async function captureIndex(git: Git, place: WorktreePlace, made: readonl
 }
 
 /** The files alone, with those of repositories that somebody began in there. */
-export async function filesInRepositories(
+async function filesInRepositories(
   git: Git,
   place: WorktreePlace,
   made: readonly string[],
@@ -100,4 +101,77 @@ export function readable(name: string): string {
 
 export function asBytes(name: string): string {
   return Buffer.from(name, 'utf8').toString('latin1');
+}
+
+/** A folder can hide what is in it with an ignore file of its own; that is deleted first, then what it hid. */
+const MOST_ROUNDS = 10;
+const IGNORE_FILE = /(?:^|\/)\.gitignore$/;
+
+/**
+ * Makes the folder equal to a tree. First what is in the tree, its ignore files among it; only then can be told what
+ * else has to go: what they ignore stays, also if somebody had deleted them meanwhile. `isIndexed`: the index is known to
+ * hold this tree.
+ */
+export async function restoreTree(
+  git: Git,
+  place: WorktreePlace,
+  { tree, isIndexed }: { tree: string; isIndexed: boolean },
+  made: readonly string[],
+): Promise<void> {
+  if (!isIndexed) await git.run(['read-tree', '--reset', tree], { timeoutMs: LONG_MS });
+  await git.run(['checkout-index', '--all', '--force', '--index', '--quiet'], { timeoutMs: LONG_MS });
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const files = await filesInRepositories(git, place, made, await otherFiles(git, place, made));
+    if (files.length === 0) return;
+    for (const path of files) await removeFile(place.directory, path);
+    if (!files.some((path) => IGNORE_FILE.test(path))) return;
+  }
+}
+
+/** With the folders above it that are empty then. */
+async function removeFile(directory: string, path: string): Promise<void> {
+  const at = (name: string): Buffer => Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(name, 'latin1')]);
+  try {
+    await unlink(at(path));
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return;
+    if (systemCode(error) !== 'EACCES' && systemCode(error) !== 'EPERM') throw error;
+    await makeWritable(directory);
+    await unlink(at(path));
+  }
+  for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
+    const isGone = await rmdir(at(path.slice(0, end))).then(
+      () => true,
+      () => false,
+    );
+    if (!isGone) return;
+  }
+}
+
+const IGNORED = ['ls-files', '-z', '--others', '--ignored', '--exclude-standard'];
+
+/** What git ignores in the worktree; a folder of which nothing else is in counts as one, with a slash at its end. */
+export async function ignoredFiles(git: Git): Promise<string[]> {
+  return splitNames(await git.run([...IGNORED, '--directory']));
+}
+
+/**
+ * Removes what git ignores, but for what was there before anybody wrote: it would be no part of the branch, and tests
+ * that pass because of it would fail there. Returns what was removed.
+ */
+export async function removeIgnored(git: Git, place: WorktreePlace, kept: readonly string[]): Promise<string[]> {
+  const keptSet = new Set(kept);
+  const removed: string[] = [];
+  const remove = async (name: string): Promise<void> => {
+    if (keptSet.has(name) || kept.some((each) => each.endsWith('/') && name.startsWith(each))) return;
+    if (name.endsWith('/') && kept.some((each) => each.startsWith(name))) {
+      const inside = splitNames(await git.run([...IGNORED, '--', name]));
+      for (const file of inside) if (!file.endsWith('/')) await remove(file);
+      return;
+    }
+    await rm(join(place.directory, readable(name)), { recursive: true, force: true });
+    removed.push(name);
+  };
+  for (const name of await ignoredFiles(git)) await remove(name);
+  return removed;
 }

@@ -98,3 +98,14 @@ async function moveAside({ stateFolder }: WorktreePlace, path: string): Promise<
   const taken = (await readdir(aside)).length;
   await rename(path, join(aside, `git-${taken + 1}`));
 }
+
+/** Git's own reason while it makes a worktree; left there when it was killed. */
+export const BEING_MADE = 'initializing';
+
+/** Why the worktree is locked; null: it is not. */
+export async function lockReason(gitDir: string): Promise<string | null> {
+  return readFile(join(gitDir, 'locked'), 'utf8').then(
+    (text) => text.trim(),
+    () => null,
+  );
+}

@@ -1,7 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { NO_HOOKS } from '../branches.ts';
 import type { Git } from '../git.ts';
-import { LONG_MS } from './git.ts';
+import { readAt } from '../repository.ts';
+import { LONG_MS } from './place.ts';
 import { asBytes, readable, splitNames } from './private-index.ts';
 
 export interface TreeChange {
@@ -68,38 +70,28 @@ interface BlobReader {
 
 /** What is asked for at the same time is read by one process. */
 export function createBlobReader(): BlobReader {
-  let next: { names: string[]; contents: Promise<(string | null)[]> } | null = null;
-  const begin = (open: () => Promise<Git>): { names: string[]; contents: Promise<(string | null)[]> } => {
-    const names: string[] = [];
+  interface Batch {
+    wanted: { ref: string; path: string }[];
+    contents: Promise<(string | null)[]>;
+  }
+  let next: Batch | null = null;
+  const begin = (open: () => Promise<Git>): Batch => {
+    const wanted: Batch['wanted'] = [];
     const contents = open().then((git) => {
       next = null;
-      return readBlobs(git, names);
+      return readAt(git, wanted);
     });
-    return { names, contents };
+    return { wanted, contents };
   };
   return {
     async read(open, tree, path) {
       // It would be taken for two.
       if (path.includes('\n')) return null;
       next ??= begin(open);
-      const at = next.names.push(`${tree}:${path}`) - 1;
+      const at = next.wanted.push({ ref: tree, path }) - 1;
       return (await next.contents)[at] ?? null;
     },
   };
-}
-
-async function readBlobs(git: Git, names: readonly string[]): Promise<(string | null)[]> {
-  const out = await git.run(['cat-file', '--batch'], { input: names.map((name) => `${name}\n`).join('') });
-  let at = 0;
-  return names.map(() => {
-    const end = out.indexOf(0x0a, at);
-    const [, type, size] = /^[0-9a-f]+ (\w+) (\d+)$/.exec(out.toString('latin1', at, end)) ?? [];
-    at = end + 1;
-    if (size === undefined) return null;
-    const content = type === 'blob' ? out.toString('utf8', at, at + Number(size)) : null;
-    at += Number(size) + 1;
-    return content;
-  });
 }
 
 /** A tree with some of its paths as they are in another; a path may be a folder. */
@@ -196,4 +188,45 @@ async function writeEdited(git: Git, lines: readonly string[], env: Record<strin
   const input = Buffer.from(lines.map((line) => `${line}\0`).join(''), 'latin1');
   await git.run(['update-index', '--replace', '-z', '--index-info'], { env, input });
   return git.text(['write-tree'], { env });
+}
+
+/** Trees and commits that a journal refers to: nothing else keeps them when git tidies up. */
+export interface Pins {
+  pin(git: Git, object: string): Promise<void>;
+  /** The refs that there are. */
+  refs(): readonly string[];
+}
+
+export async function openPins(repository: Git, name: string): Promise<Pins> {
+  const listed = await repository.text(['for-each-ref', '--format=%(objectname) %(refname)', pinsOf(name)]);
+  const known = new Set<string>();
+  const refs: string[] = [];
+  let last = 0;
+  for (const line of listed.split('\n').filter(Boolean)) {
+    const [object = '', ref = ''] = line.split(' ');
+    known.add(object);
+    refs.push(ref);
+    last = Math.max(last, Number(ref.slice(ref.lastIndexOf('/') + 1)) || 0);
+  }
+  return {
+    async pin(git, object) {
+      if (known.has(object)) return;
+      last += 1;
+      refs.push(`${pinsOf(name)}${last}`);
+      await git.run(['update-ref', `${pinsOf(name)}${last}`, object]);
+      known.add(object);
+    },
+    refs: () => refs,
+  };
+}
+
+/** Of a worktree that is gone; `known`: its refs, where somebody knows them already. */
+export async function removePins(repository: Git, name: string, known?: readonly string[]): Promise<void> {
+  const refs = known ?? (await repository.text(['for-each-ref', '--format=%(refname)', pinsOf(name)])).split('\n');
+  const input = refs.flatMap((ref) => (ref === '' ? [] : [`delete ${ref}\n`])).join('');
+  if (input !== '') await repository.run([...NO_HOOKS, 'update-ref', '--stdin'], { input });
+}
+
+export function pinsOf(name: string): string {
+  return `refs/agentos/${name.replace(/[^a-zA-Z0-9_-]/g, '_')}/`;
 }

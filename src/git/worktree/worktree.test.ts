@@ -4,9 +4,10 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { gitIn, ofTheUser, type WorktreeBench, worktreeBench } from '../../../test/support/worktree.ts';
 import { codeOf } from '../../core/errors.ts';
+import { branchNameOf } from '../branches.ts';
 import { createGit } from '../git.ts';
-import { branchNameOf } from './branch.ts';
-import { requireIdentity, type Worktree } from './worktree.ts';
+import { requireIdentity } from '../repository.ts';
+import type { Worktree } from './worktree.ts';
 
 async function put(worktree: Worktree, path: string, text: string): Promise<void> {
   await mkdir(dirname(join(worktree.directory, path)), { recursive: true });

@@ -1,23 +1,29 @@
-import { access, rm, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { access, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { AgentosError, codeOf } from '../../core/errors.ts';
+import { makeWritable } from '../../process/files.ts';
 import type { Git } from '../git.ts';
-import { inGitQueue } from '../queue.ts';
-import { removeStaleGitLocks } from '../stale-locks.ts';
-import { branchesNear, isAncestor } from './branch.ts';
-import { makeWritable } from './folder.ts';
-import { type GitSetting, LONG_MS, worktreeGit } from './git.ts';
-import { ignoredFiles, removeIgnored } from './ignored.ts';
-import { lfsSettings } from './lfs.ts';
-import { type Claim, claimWorktree, NO_HOOKS } from './opening.ts';
-import { openPins, type Pins } from './pins.ts';
-import { placeOf, type WorktreePlace } from './place.ts';
-import { captureIndex, indexStamp, otherFiles, readable, rebuildIndex, shareIndex } from './private-index.ts';
+import {
+  type GitSetting,
+  LONG_MS,
+  type WorktreePlace,
+  type WorktreeState,
+  worktreeGit,
+  writeWorktreeState,
+} from './place.ts';
+import {
+  captureIndex,
+  ignoredFiles,
+  indexStamp,
+  otherFiles,
+  readable,
+  rebuildIndex,
+  removeIgnored,
+  restoreTree,
+  shareIndex,
+} from './private-index.ts';
 import { repairRegistration } from './registration.ts';
-import { removeWorktree } from './removal.ts';
-import { restoreTree } from './restore.ts';
-import { readWorktreeState, type WorktreeState, writeWorktreeState } from './state.ts';
+import { removeWorktree } from './remove.ts';
 import { updateSubmodules } from './submodules.ts';
 import {
   changesBetween,
@@ -25,6 +31,7 @@ import {
   diffBetween,
   type LineCounts,
   linesBetween,
+  type Pins,
   patchBetween,
   type TreeChange,
   treeWithFiles,
@@ -93,98 +100,15 @@ export interface Worktree {
   remove(): Promise<void>;
 }
 
-export interface OpenedWorktree {
-  worktree: Worktree;
-  /** The files were made just now, so that the set-up has to run (again). Not where they were moved to another commit. */
-  isNew: boolean;
-  /** And they are those of `start`: the branch may be further, from an attempt whose notes are gone. */
-  isAtStart: boolean;
-  warnings: string[];
-}
-
-/**
- * Creates branch and worktree, or takes over what an earlier attempt left, however that one ended. One that was made for
- * another commit is moved to this one: tracked files become those of the commit, all others stay.
- */
-export async function openWorktree(options: WorktreeOptions): Promise<OpenedWorktree> {
-  const { repository, lockFile, env } = options;
-  const { place, claim, listing } = await inGitQueue(lockFile, async () => {
-    const known = Promise.all([placeOf(repository, options.directory), branchesNear(repository, options.branch)]);
-    // Nobody waits for it until the worktree is claimed.
-    const names = namesIn(repository, options.start);
-    names.catch(() => undefined);
-    const [found, branches] = await known;
-    await removeStaleGitLocks(found, [options.branch, (await readWorktreeState(found))?.branch ?? null]);
-    return { place: found, claim: await claimWorktree(repository, found, branches, options), listing: names };
-  });
-  const { gitDir, state } = claim;
-  const isNew = !state.ready;
-  const isMoved = state.start !== options.start;
-  const commit = isMoved ? options.start : state.head;
-  const names = await (commit === options.start ? listing : namesIn(repository, commit));
-  const { settings, warning } = await lfsSettings(repository, commit, names);
-  const git = worktreeGit(place, gitDir, env, settings);
-  await rm(`${place.indexFile}.lock`, { force: true });
-  if (isNew) await rm(place.indexFile, { force: true });
-  const [, pins, startTree] = await Promise.all([
-    isNew || isMoved ? checkOut(git, place, commit) : null,
-    openPins(repository, basename(options.directory)),
-    // Asked for next, and nobody waits for it here.
-    git.text(['rev-parse', '--verify', `${options.start}^{tree}`]),
-  ]);
-  // What is left of another commit where nothing was finished would count as made by the set-up.
-  if (isNew && isMoved) await restoreTree(git, place, { tree: commit, isIndexed: true }, []);
-  const head = isMoved ? await moveBranch(repository, state, commit) : state.head;
-  if (isNew || isMoved) {
-    await shareIndex(place, gitDir);
-    if (names.includes('.gitmodules')) await submodules(options, claim, place, settings, isMoved);
-  }
-  const moved = isMoved ? { start: commit, head, made: null, ignored: [] } : {};
-  const ready = { ...state, ...moved, ready: true };
-  await writeWorktreeState(place, ready);
-  const worktree = createWorktree(
-    options,
-    place,
-    { ...claim, state: ready },
-    settings,
-    pins,
-    startTree,
-    await folderStamp(place.directory),
-  );
-  return {
-    worktree,
-    isNew,
-    isAtStart: isNew && commit === options.start,
-    warnings: warning === null ? [] : [warning],
-  };
-}
-
-/** To a newer base, unless there is something on the branch that would be lost. Returns where it is then. */
-async function moveBranch(repository: Git, { branch, start, head }: WorktreeState, base: string): Promise<string> {
-  if (head !== start && !(await isAncestor(repository, head, base))) return head;
-  await repository.run([...NO_HOOKS, 'update-ref', '-m', 'agentos', `refs/heads/${branch}`, base, head]);
-  return base;
-}
-
-const CHECKOUT_ATTEMPTS = 8;
-
-/** Where the one before was killed, its git may still be writing for a moment. */
-async function checkOut(git: Git, place: WorktreePlace, commit: string): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await git.run(['read-tree', '--reset', '-u', commit], { timeoutMs: LONG_MS });
-      return;
-    } catch (error) {
-      if (codeOf(error) !== 'git-failed' || attempt >= CHECKOUT_ATTEMPTS) throw error;
-      await sleep(attempt * 100);
-      await rm(`${place.indexFile}.lock`, { force: true });
-      await rm(place.indexFile, { force: true });
-    }
-  }
+export interface Claim {
+  gitDir: string;
+  state: WorktreeState;
+  /** Nothing was in the folder. */
+  isEmpty: boolean;
 }
 
 /** Which folder it is: another one of its name is not the one that we set up. */
-async function folderStamp(directory: string): Promise<string | null> {
+export async function folderStamp(directory: string): Promise<string | null> {
   const found = await stat(directory).catch(() => null);
   return found && `${found.ino} ${found.birthtimeMs}`;
 }
@@ -195,7 +119,7 @@ function lost(path: string): AgentosError {
   return new AgentosError({ code: 'worktree-unusable', path, reason }, { retry: 'transient' });
 }
 
-function createWorktree(
+export function createWorktree(
   options: WorktreeOptions,
   place: WorktreePlace,
   claim: Claim,
@@ -341,7 +265,7 @@ function createWorktree(
   };
 }
 
-async function submodules(
+export async function submodules(
   { repository, env }: WorktreeOptions,
   { gitDir }: Pick<Claim, 'gitDir'>,
   place: WorktreePlace,
@@ -358,19 +282,5 @@ async function submodules(
     home: repository,
     env,
     force,
-  });
-}
-
-async function namesIn(repository: Git, commit: string): Promise<string[]> {
-  const listing = await repository.run(['ls-tree', '-r', '-z', '--full-tree', '--name-only', commit]);
-  return listing.toString('utf8').split('\0');
-}
-
-/** Asked before anything is paid for: without a name and an address nothing can be committed in the end. */
-export async function requireIdentity(git: Git): Promise<void> {
-  const known = ['GIT_AUTHOR_IDENT', 'GIT_COMMITTER_IDENT'].map((who) => git.run(['var', who]));
-  await Promise.all(known).catch((error: unknown) => {
-    if (!(error instanceof AgentosError) || error.problem.code !== 'git-failed') throw error;
-    throw new AgentosError({ code: 'git-identity-missing', detail: error.problem.detail }, { cause: error });
   });
 }

@@ -1,10 +1,9 @@
 import { rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Paths } from '../../core/paths.ts';
-import { inGitQueue } from '../../git/queue.ts';
-import { removeFolder } from '../../git/worktree/folder.ts';
-import { removePins } from '../../git/worktree/pins.ts';
-import { staleTemporaryFiles } from '../../process/files.ts';
+import { inGitQueue } from '../../git/locks.ts';
+import { removePins } from '../../git/worktree/trees.ts';
+import { removeFolder, staleTemporaryFiles } from '../../process/files.ts';
 import { isHolderAlive, readHolder } from '../../process/lock.ts';
 import { removeCheckpoint } from './checkpoint.ts';
 import { type CleanEntry, type Cleaned, type CleanOptions, discardCommand } from './entry.ts';

@@ -1,12 +1,16 @@
 import { basename, dirname, join } from 'node:path';
 import type { Git } from '../../git/git.ts';
-import { removeFolder } from '../../git/worktree/folder.ts';
-import { BEING_MADE, lockReason } from '../../git/worktree/opening.ts';
-import { removePins } from '../../git/worktree/pins.ts';
-import { placeIn, realFolder, type WorktreePlace, worktreeStates } from '../../git/worktree/place.ts';
-import { registrations } from '../../git/worktree/registration.ts';
-import { removeWorktree } from '../../git/worktree/removal.ts';
-import { readWorktreeState } from '../../git/worktree/state.ts';
+import {
+  placeIn,
+  readWorktreeState,
+  realFolder,
+  type WorktreePlace,
+  worktreeStates,
+} from '../../git/worktree/place.ts';
+import { BEING_MADE, lockReason, registrations } from '../../git/worktree/registration.ts';
+import { removeWorktree } from '../../git/worktree/remove.ts';
+import { removePins } from '../../git/worktree/trees.ts';
+import { removeFolder } from '../../process/files.ts';
 import { type CleanEntry, type CleanOptions, discardCommand } from './entry.ts';
 import { isImplemented, itemNamed, namesIn, tipOf, uncommittedIn, workedOnBy } from './items.ts';
 

@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { createGit } from './git.ts';
-import { personOf } from './person.ts';
+import { personOf } from './repository.ts';
 
 test('a person is who git says, and else the user of the machine', async () => {
   const folder = await testFolder();

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { benchAt, gitIn, ofTheUser, type WorktreeBench, worktreeBench } from '../../../test/support/worktree.ts';
 import { codeOf } from '../../core/errors.ts';
 import { createGit } from '../git.ts';
-import { openWorktree } from './worktree.ts';
+import { openWorktree } from './open.ts';
 
 const codeOfOpening = (bench: WorktreeBench): Promise<string | null> => bench.open().then(() => null, codeOf);
 
@@ -294,7 +294,7 @@ const OPENING = `
 `;
 
 function startOpening(bench: WorktreeBench, id: string) {
-  const modules = ['../git.ts', './worktree.ts'].map((name) => new URL(name, import.meta.url).href);
+  const modules = ['../git.ts', './open.ts'].map((name) => new URL(name, import.meta.url).href);
   const place = [bench.root, join(bench.base, 'worktrees', `implement-${id}`), `agentos/${id}-same`];
   const args = [...modules, ...place, bench.head, bench.lockFile, JSON.stringify(bench.env)];
   return spawn(process.execPath, ['--input-type=module', '-e', OPENING, ...args], {

@@ -5,7 +5,7 @@ import { symlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { worktreeBench } from '../../test/support/worktree.ts';
-import { removeStaleGitLocks } from './stale-locks.ts';
+import { removeStaleGitLocks } from './locks.ts';
 import { placeOf } from './worktree/place.ts';
 
 const hasProc = existsSync('/proc/self/stat');

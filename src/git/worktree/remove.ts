@@ -1,15 +1,12 @@
 import { rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { moveFolder, removeFolder } from '../../process/files.ts';
+import { unusable } from '../branches.ts';
 import type { Git } from '../git.ts';
-import { inGitQueue } from '../queue.ts';
-import { removeStaleGitLocks } from '../stale-locks.ts';
-import { unusable } from './branch.ts';
-import { moveFolder, removeFolder } from './folder.ts';
-import { BEING_MADE, lockReason } from './opening.ts';
-import { removePins } from './pins.ts';
-import type { WorktreePlace } from './place.ts';
-import { registrationOf } from './registration.ts';
-import { readWorktreeState, writeWorktreeState } from './state.ts';
+import { inGitQueue, removeStaleGitLocks } from '../locks.ts';
+import { readWorktreeState, type WorktreePlace, writeWorktreeState } from './place.ts';
+import { BEING_MADE, lockReason, registrationOf } from './registration.ts';
+import { removePins } from './trees.ts';
 
 export interface RemovalOptions {
   repository: Git;

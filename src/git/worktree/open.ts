@@ -1,0 +1,208 @@
+import { lstat, readdir, readFile, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { codeOf, systemCode } from '../../core/errors.ts';
+import { makeFolder } from '../../process/files.ts';
+import { type BranchRef, branchesNear, freeBranch, isAncestor, NO_HOOKS, unusable } from '../branches.ts';
+import type { Git } from '../git.ts';
+import { inGitQueue, removeStaleGitLocks } from '../locks.ts';
+import {
+  LONG_MS,
+  placeOf,
+  readWorktreeState,
+  type WorktreePlace,
+  type WorktreeState,
+  worktreeGit,
+  writeWorktreeState,
+} from './place.ts';
+import { restoreTree, shareIndex } from './private-index.ts';
+import { BEING_MADE, lockReason, registrationOf, repairRegistration } from './registration.ts';
+import { lfsSettings } from './submodules.ts';
+import { openPins } from './trees.ts';
+import {
+  type Claim,
+  createWorktree,
+  folderStamp,
+  submodules,
+  type Worktree,
+  type WorktreeOptions,
+} from './worktree.ts';
+
+export interface OpenedWorktree {
+  worktree: Worktree;
+  /** The files were made just now, so that the set-up has to run (again). Not where they were moved to another commit. */
+  isNew: boolean;
+  /** And they are those of `start`: the branch may be further, from an attempt whose notes are gone. */
+  isAtStart: boolean;
+  warnings: string[];
+}
+
+/**
+ * Creates branch and worktree, or takes over what an earlier attempt left, however that one ended. One that was made for
+ * another commit is moved to this one: tracked files become those of the commit, all others stay.
+ */
+export async function openWorktree(options: WorktreeOptions): Promise<OpenedWorktree> {
+  const { repository, lockFile, env } = options;
+  const { place, claim, listing } = await inGitQueue(lockFile, async () => {
+    const known = Promise.all([placeOf(repository, options.directory), branchesNear(repository, options.branch)]);
+    // Nobody waits for it until the worktree is claimed.
+    const names = namesIn(repository, options.start);
+    names.catch(() => undefined);
+    const [found, branches] = await known;
+    await removeStaleGitLocks(found, [options.branch, (await readWorktreeState(found))?.branch ?? null]);
+    return { place: found, claim: await claimWorktree(repository, found, branches, options), listing: names };
+  });
+  const { gitDir, state } = claim;
+  const isNew = !state.ready;
+  const isMoved = state.start !== options.start;
+  const commit = isMoved ? options.start : state.head;
+  const names = await (commit === options.start ? listing : namesIn(repository, commit));
+  const { settings, warning } = await lfsSettings(repository, commit, names);
+  const git = worktreeGit(place, gitDir, env, settings);
+  await rm(`${place.indexFile}.lock`, { force: true });
+  if (isNew) await rm(place.indexFile, { force: true });
+  const [, pins, startTree] = await Promise.all([
+    isNew || isMoved ? checkOut(git, place, commit) : null,
+    openPins(repository, basename(options.directory)),
+    // Asked for next, and nobody waits for it here.
+    git.text(['rev-parse', '--verify', `${options.start}^{tree}`]),
+  ]);
+  // What is left of another commit where nothing was finished would count as made by the set-up.
+  if (isNew && isMoved) await restoreTree(git, place, { tree: commit, isIndexed: true }, []);
+  const head = isMoved ? await moveBranch(repository, state, commit) : state.head;
+  if (isNew || isMoved) {
+    await shareIndex(place, gitDir);
+    if (names.includes('.gitmodules')) await submodules(options, claim, place, settings, isMoved);
+  }
+  const moved = isMoved ? { start: commit, head, made: null, ignored: [] } : {};
+  const ready = { ...state, ...moved, ready: true };
+  await writeWorktreeState(place, ready);
+  const worktree = createWorktree(
+    options,
+    place,
+    { ...claim, state: ready },
+    settings,
+    pins,
+    startTree,
+    await folderStamp(place.directory),
+  );
+  return {
+    worktree,
+    isNew,
+    isAtStart: isNew && commit === options.start,
+    warnings: warning === null ? [] : [warning],
+  };
+}
+
+/** To a newer base, unless there is something on the branch that would be lost. Returns where it is then. */
+async function moveBranch(repository: Git, { branch, start, head }: WorktreeState, base: string): Promise<string> {
+  if (head !== start && !(await isAncestor(repository, head, base))) return head;
+  await repository.run([...NO_HOOKS, 'update-ref', '-m', 'agentos', `refs/heads/${branch}`, base, head]);
+  return base;
+}
+
+const CHECKOUT_ATTEMPTS = 8;
+
+/** Where the one before was killed, its git may still be writing for a moment. */
+async function checkOut(git: Git, place: WorktreePlace, commit: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await git.run(['read-tree', '--reset', '-u', commit], { timeoutMs: LONG_MS });
+      return;
+    } catch (error) {
+      if (codeOf(error) !== 'git-failed' || attempt >= CHECKOUT_ATTEMPTS) throw error;
+      await sleep(attempt * 100);
+      await rm(`${place.indexFile}.lock`, { force: true });
+      await rm(place.indexFile, { force: true });
+    }
+  }
+}
+
+async function namesIn(repository: Git, commit: string): Promise<string[]> {
+  const listing = await repository.run(['ls-tree', '-r', '-z', '--full-tree', '--name-only', commit]);
+  return listing.toString('utf8').split('\0');
+}
+
+/**
+ * Makes the branch and registers the worktree, or takes over what is there; files are not checked out yet. With
+ * `state.ready` false there is nobody's work in the folder, and its files have to be made.
+ *
+ *   folder    registered or noted as ours    what is done
+ *   none      no                             a new branch and a new worktree
+ *   none      yes                            the branch as it is, files anew
+ *   some      yes                            taken over as it is, the registration mended
+ *   some      no                             refused: it is somebody else's
+ */
+async function claimWorktree(
+  repository: Git,
+  place: WorktreePlace,
+  branches: ReadonlyMap<string, BranchRef>,
+  wanted: { branch: string; start: string },
+): Promise<Claim> {
+  const { directory } = place;
+  const [isFilled, registered, noted] = await Promise.all([
+    hasContent(directory),
+    registrationOf(place),
+    readWorktreeState(place),
+  ]);
+  // By hand: folder, registration and branch are all gone, and only our note is left.
+  const isThrownAway = noted !== null && !isFilled && registered === null && !branches.has(noted.branch);
+  const known = isThrownAway
+    ? null
+    : (noted ?? (registered === null ? null : await stateFrom(registered, branches, wanted)));
+  if (known === null) {
+    if (isFilled) throw unusable(directory, 'It holds files, and it is no worktree of this repository.');
+    return addWorktree(repository, place, branches, wanted);
+  }
+  const state = { ...known, ready: known.ready && isFilled, made: isFilled ? known.made : null };
+  const there = branches.get(state.branch);
+  if (there && there.checkedOutAt !== null && there.checkedOutAt !== directory) {
+    throw unusable(directory, `Its branch ${state.branch} is checked out in ${there.checkedOutAt}.`);
+  }
+  await writeWorktreeState(place, state);
+  const gitDir = await repairRegistration(place, registered, state.branch);
+  if ((await lockReason(gitDir)) === BEING_MADE) await rm(join(gitDir, 'locked'), { force: true });
+  if (there === undefined) {
+    await repository.run([...NO_HOOKS, 'update-ref', `refs/heads/${state.branch}`, state.head]);
+  }
+  return { gitDir, state: { ...state, head: there?.commit ?? state.head }, isEmpty: !isFilled };
+}
+
+async function addWorktree(
+  repository: Git,
+  place: WorktreePlace,
+  branches: ReadonlyMap<string, BranchRef>,
+  { branch: asked, start }: { branch: string; start: string },
+): Promise<Claim> {
+  const { directory } = place;
+  const branch = await freeBranch(repository, branches, { branch: asked, start, directory });
+  const state: WorktreeState = { branch, start, head: start, ready: false, made: null, ignored: [] };
+  // Before git begins: should we be killed in between, what git leaves is known to be ours.
+  await writeWorktreeState(place, state);
+  const add = ['worktree', 'add', '--quiet', '--no-checkout', '-B', branch, directory, start];
+  await repository.run([...NO_HOOKS, ...add]);
+  return { gitDir: await repairRegistration(place, null, branch), state, isEmpty: true };
+}
+
+/** Without a note of ours: what git itself knows, if the branch is the one that we would use. */
+async function stateFrom(
+  gitDir: string,
+  branches: ReadonlyMap<string, BranchRef>,
+  { branch: asked, start }: { branch: string; start: string },
+): Promise<WorktreeState | null> {
+  const head = (await readFile(join(gitDir, 'HEAD'), 'utf8').catch(() => '')).trim().replace(/^ref: refs\/heads\//, '');
+  const branch = head === asked || head.startsWith(`${asked}-`) ? head : asked;
+  const commit = branches.get(branch)?.commit;
+  return commit === undefined ? null : { branch, start, head: commit, ready: true, made: null, ignored: [] };
+}
+
+async function hasContent(directory: string): Promise<boolean> {
+  try {
+    if (!(await lstat(directory)).isDirectory()) throw unusable(directory, 'It is no folder.');
+    return (await readdir(directory)).some((name) => name !== '.git');
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT') throw error;
+    await makeFolder(join(directory, '..'));
+    return false;
+  }
+}
