@@ -30,7 +30,7 @@ export interface WriteReply {
   text: string;
   answered: string | null;
   usage: Usage;
-  /** False where nobody can tell what it used (a command of the user's own). */
+  /** False where usage is not known (a command of the user's own). */
   metered: boolean;
   /** Null: the price is not known. */
   costUsd: number | null;

@@ -4,7 +4,7 @@ import { untilAborted } from '../models/call-bounds.ts';
 import { detailOf } from '../models/detail.ts';
 import { fieldsOf } from '../models/json-fields.ts';
 
-/** What the model is told, and what the log says. Never thrown: a tool that can't do what was asked says why. */
+/** What the model gets back, and what the log says. Never thrown: a tool that can't do what was asked says why. */
 export interface ToolResult {
   ok: boolean;
   text: string;

@@ -95,7 +95,7 @@ export function isProtected(path: string): boolean {
 }
 
 /**
- * File systems that don't tell cases apart, that leave out characters nobody sees, or that drop dots, spaces and
+ * File systems that don't tell cases apart, that ignore invisible characters, or that drop dots, spaces and
  * streams at the end, take other spellings for the same name.
  */
 function plainName(segment: string): string {

@@ -6,7 +6,7 @@ import { isTemporaryFile } from '../process/files.ts';
 import { isHolderAlive, readHolder } from '../process/lock.ts';
 import { STATE_ENTRIES } from '../process/state-folder.ts';
 import type { Git } from './git.ts';
-import { litterPatterns } from './ignore-patterns.ts';
+import { toolFilePatterns } from './ignore-patterns.ts';
 
 export interface OutsideOptions {
   /** The user's checkout. */
@@ -29,11 +29,11 @@ export interface OutsideOptions {
  * moved              what a person's git moves: what is staged, HEAD, branches that are checked out, tags: a warning
  * git                settings, hooks and other branches: a fault
  * design             an LLD: a fault, unless a run of ours wrote it
- * ours               the state folder, and the files of an item that nobody is at: a fault
+ * ours               the state folder, and the files of an item that no run works on: a fault
  */
 export type OutsideKind = 'tracked' | 'ignored' | 'untracked' | 'input' | 'moved' | 'git' | 'design' | 'ours';
 
-/** What can be told of every file around a worktree without reading it. */
+/** What is known of every file around a worktree without reading it. */
 export interface OutsideView {
   readonly repository: string;
   readonly base: string;
@@ -43,7 +43,7 @@ export interface OutsideView {
   readonly entries: ReadonlyMap<string, string>;
   /** Of those that are not tracked files. */
   readonly kinds: ReadonlyMap<string, OutsideKind>;
-  /** Items that nobody works on, with the state of their checkpoints. */
+  /** Items that no run works on, with the state of their checkpoints. */
   readonly idle: ReadonlyMap<string, string>;
 }
 
@@ -58,7 +58,7 @@ const EDITORS = ['*~', '.#*', '#*#', '4913', '.*.sw?', '*___jb_tmp___', '*___jb_
 /**
  * Looks at everything that an agent could have written to instead of its worktree: the user's files, tracked or not;
  * ignored files, and ignored folders one level deep; branches, settings and hooks of the repository; the base
- * directory; and the files of items that nobody is at. Of files only names and dates are read, but for a few small ones
+ * directory; and the files of items that no run works on. Of files only names and dates are read, but for a few small ones
  * of git's.
  */
 export async function lookOutside(options: OutsideOptions): Promise<OutsideView> {
@@ -80,7 +80,7 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
     for (const child of namesIn(folder).filter(isWanted)) note(`${name}/${child}`, statOf(`${folder}/${child}`), kind);
   };
 
-  const noise = [...(await litterPatterns(repository)), ...EDITORS].map((pattern) => `--exclude=${pattern}`);
+  const noise = [...(await toolFilePatterns(repository)), ...EDITORS].map((pattern) => `--exclude=${pattern}`);
   const [staged, others, ignored, refs, [gitDir, commonDir]] = await Promise.all([
     git.run(['ls-files', '-z', '--stage']),
     git.run(['ls-files', '-z', '--others', '--exclude-standard', ...noise]),
@@ -102,7 +102,7 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
       if (isState(name) || state.startsWith(`${name}/`)) continue;
       const found = statOf(`${repository}/${name}`);
       note(name, found, kindOf(name, kind));
-      // An ignored folder, a submodule, or somebody's repository inside of this one.
+      // An ignored folder, a submodule, or another repository inside this one.
       if (found?.isDirectory()) noteFolder(name, kind === 'untracked' ? kind : 'ignored');
     }
   }
@@ -110,7 +110,7 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
   // What is staged, not the file: git refreshes that one at any time.
   set(nameOf(repository, join(gitDir, 'index')), sha256(staged.toString('latin1')), 'moved');
   for (const [ref, object, kind] of refsIn(refs)) set(`${nameOf(repository, commonDir)}/${ref}`, object, kind);
-  // By content: git writes these anew without changing anything.
+  // By content: git rewrites these without changing anything.
   const info = namesIn(join(commonDir, 'info')).map((name) => join('info', name));
   for (const [path, kind] of [
     [join(gitDir, 'HEAD'), 'moved'],
@@ -155,7 +155,7 @@ function kindOf(name: string, listed: OutsideKind): OutsideKind {
   return listed === 'untracked' && INPUT.test(name) ? 'input' : listed;
 }
 
-/** Every run on an item writes to its checkpoint: as long as that is as it was, nobody of ours was at the item. */
+/** Every run on an item writes to its checkpoint: while that is unchanged, no run of ours worked on the item. */
 function idleItems(base: string, work: string, own: string): Map<string, string> {
   const idle = new Map<string, string>();
   for (const item of new Set([...namesIn(join(work, 'worktrees')), ...namesIn(join(work, 'homes'))])) {

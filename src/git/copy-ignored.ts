@@ -17,7 +17,7 @@ export interface CopiedFiles {
 
 const PATTERN = /[*?[\]{}]/;
 const MOST_FILES = 10_000;
-/** Nobody means these by `**`. */
+/** Never meant by `**`. */
 const NEVER_SEARCHED = new Set(['.git', 'node_modules', '.agentos']);
 
 /**

@@ -54,7 +54,7 @@ export function createGit(directory: string, env: Record<string, string>, bindin
         env: withTraceparent({ ...environment, ...options.env }),
         stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       }) as ChildProcessByStdio<Writable | null, Readable, Readable>;
-      // A timer of our own: the one of spawn goes on for its whole time when there is no such program.
+      // A timer of our own: spawn's keeps running to its end when there is no such program.
       const timer = systemClock.timer(options.timeoutMs ?? TIMEOUT_MS, () => child.kill('SIGKILL'));
       const out: Buffer[] = [];
       let size = 0;

@@ -2,7 +2,7 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * What tools leave behind where nobody told git to ignore it. In the words of a `.gitignore`, and weaker than the
+ * What tools leave behind that git was not told to ignore. In the syntax of a `.gitignore`, and weaker than the
  * repository's own: a `!` there brings a file back. It only concerns files that are not tracked.
  */
 const ALWAYS = [
@@ -34,7 +34,7 @@ const ALWAYS = [
   '.claude/settings.local.json',
 ];
 
-/** Folders at the top whose name could also be somebody's own: they are a tool's when they hold the tool's mark. */
+/** Folders at the top whose name could also be the user's own: they are a tool's when they hold the tool's mark. */
 const MARKED: Record<string, readonly string[]> = {
   coverage: ['lcov.info', 'coverage-final.json', 'coverage-summary.json', 'clover.xml', '.tmp'],
   htmlcov: ['status.json'],
@@ -43,7 +43,7 @@ const MARKED: Record<string, readonly string[]> = {
 };
 
 /** The patterns that hold for a folder as it is now. */
-export async function litterPatterns(directory: string): Promise<string[]> {
+export async function toolFilePatterns(directory: string): Promise<string[]> {
   const marks = Object.entries(MARKED).flatMap(([folder, names]) => names.map((name) => ({ folder, name })));
   const found = await Promise.all(
     marks.map(({ folder, name }) =>

@@ -64,7 +64,7 @@ function tooLong(lockFile: string, waitedMs: number): AgentosError {
 }
 
 /*
- * Git locks a ref by a file `<ref>.lock` beside it, and names nobody in it. A git that is killed leaves it behind, and
+ * Git locks a ref by a file `<ref>.lock` beside it, which does not name its owner. A git that is killed leaves it behind, and
  * every later one refuses to touch that ref. Whose it is can't be told from the file; whether a git is at work in the
  * repository can, and a ref is never locked for long.
  */
@@ -105,7 +105,7 @@ async function removeIfStale(lock: string, place: WorktreePlace, { aloneMs, besi
     const found = statOf(lock);
     if (found === null) return false;
     const ageMs = Date.now() - found.mtimeMs;
-    // Looked for after the file was seen: whoever made it is there now, or gone.
+    // Checked after the file was seen: its maker is running now, or gone.
     if (ageMs < aloneMs || (ageMs < besideMs && (await isGitAtWork(place)))) continue;
     if (statOf(lock)?.ino === found.ino) await rm(lock, { force: true });
     return true;
@@ -136,7 +136,7 @@ function statOf(path: string): Stats | null {
   return statSync(path, { throwIfNoEntry: false }) ?? null;
 }
 
-/** Null: it is gone, or somebody else's. */
+/** Null: it is gone, or another user's. */
 function read(look: () => string): string | null {
   try {
     return look();

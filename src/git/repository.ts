@@ -126,7 +126,7 @@ export async function requireIdentity(git: Git): Promise<void> {
 
 /** Who decides here, as git would name the author of a commit; else the user of the operating system. */
 export async function personOf(git: Git): Promise<string> {
-  // Each with the other one given, because git names nobody of whom it knows only half.
+  // Each with the other one given, because git gives no identity of which it knows only half.
   const name = (await authorOf(git, 'user.email=x'))?.name ?? '';
   const email = (await authorOf(git, 'user.name=x'))?.email ?? '';
   const named = [name, email === '' ? '' : `<${email}>`].filter((part) => part !== '').join(' ');

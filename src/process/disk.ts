@@ -15,7 +15,7 @@ export function diskFault(folder: string): 'ENOSPC' | 'EROFS' | null {
   }
 }
 
-/** Infinite where nobody can tell. */
+/** Infinite where it is not known. */
 export function freeBytes(folder: string): number {
   try {
     const disk = statfsSync(folder);

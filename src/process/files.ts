@@ -75,7 +75,7 @@ function unwritable(path: string, error: unknown): AgentosError {
 
 /**
  * Makes a folder with those above it. Each is tried once more after its parent was made and not again: Node's own
- * recursive form goes on for ever in places such as /proc, which have no room for folders but don't say so.
+ * recursive form loops forever in places such as /proc, which have no room for folders but don't say so.
  */
 export async function makeFolder(path: string): Promise<void> {
   try {
@@ -85,7 +85,7 @@ export async function makeFolder(path: string): Promise<void> {
     if (systemCode(error) !== 'ENOENT' || path === dirname(path)) throw error;
     await makeFolder(dirname(path));
     await mkdir(path).catch((again: unknown) => {
-      // Somebody else made it meanwhile.
+      // Another process made it meanwhile.
       if (systemCode(again) !== 'EEXIST') throw again;
     });
   }

@@ -22,7 +22,7 @@ export interface ProgramOptions {
   onLine?: (line: string, stream: 'stdout' | 'stderr') => void;
   /** On every sign of life. */
   onProgress?: () => void;
-  /** Told of its process group, so that another process can end it should this process die. */
+  /** Called with its process group, so that another process can end it should this process die. */
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
   /** Ends it, with all that it started; the promise is then rejected with the signal's reason. */
   signal: AbortSignal;

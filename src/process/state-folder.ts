@@ -50,7 +50,7 @@ export function userId(): number {
 type Place = Pick<Paths, 'base' | 'work' | 'worktrees' | 'homes' | 'caches'>;
 
 /**
- * Makes the folder for worktrees where it is not the base directory. Anybody may write beside it, so that a folder or a link
+ * Makes the folder for worktrees where it is not the base directory. Any user may write beside it, so that a folder or a link
  * of its name that another user made is not used.
  */
 export async function prepareWorkFolder({ base, work }: Place): Promise<void> {

@@ -5,7 +5,7 @@ import type { ItemEnd } from '../core/item.ts';
 import { shellWord } from '../core/shell-word.ts';
 import type { Kept } from '../core/summary.ts';
 import { isHolderAlive, readHolder } from '../process/lock.ts';
-import { discardCommand } from './clean/entry.ts';
+import { discardCommand } from './clean/items.ts';
 import type { Project } from './project.ts';
 
 const PLACE = new Set(['--repo', '--base-dir', '--config']);

@@ -11,7 +11,7 @@ export interface TestCase {
 
 /** A file or a package whose tests never began: it can't be read, compiled or imported. */
 export interface LoadFailure {
-  /** The test file, or for a compiled language the folder of the package; null where nobody can tell. */
+  /** The test file, or for a compiled language the folder of the package; null where it is not known. */
   file: string | null;
   /** All that the runner says about it, for telling why. */
   message: string;
@@ -54,7 +54,7 @@ export interface TestRun {
   loadFailures: LoadFailure[];
   /** Null where the runner gives none, or was not asked. */
   coverage: FileCoverage[] | null;
-  /** The last lines that it printed, for whoever has to find out what went wrong. */
+  /** The last lines that it printed, to find out what went wrong. */
   tail: string;
 }
 

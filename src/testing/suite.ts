@@ -30,7 +30,7 @@ export interface SuiteOptions {
 }
 
 const TAIL_LINES = 60;
-/** For a question to a tool, such as whether it can measure coverage. */
+/** For asking a tool something, such as whether it can measure coverage. */
 const ASK_TIMEOUT_MS = 120_000;
 /** Of standard error; the program that keeps standard output has its own bound. */
 const KEEP_STDERR_CHARS = 4_000_000;

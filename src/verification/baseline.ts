@@ -1,12 +1,12 @@
 import type { RunnerName, TestRun } from '../testing/port.ts';
-import { tellingLine } from './telling-line.ts';
+import { errorLine } from './error-line.ts';
 import { testKey } from './test-key.ts';
 
-/** The tests as they were before anything was written: what is new, and what must not break, is told by it. */
+/** The tests as they were before anything was written: it tells what is new and what must not break. */
 export interface Baseline {
   command: string;
   passed: string[];
-  /** Failed or skipped: nobody is held to them. */
+  /** Failed or skipped: they may stay so. */
   others: string[];
   /** Test files or packages that could not be loaded even then. */
   notLoaded: string[];
@@ -24,7 +24,7 @@ export function baselineOf({ command, cases, loadFailures }: TestRun): Baseline 
   };
 }
 
-/** Where nobody asks for tests. */
+/** Where no tests are asked for. */
 export const NO_BASELINE: Baseline = { command: '', passed: [], others: [], notLoaded: [] };
 
 const MOST_NAMED = 3;
@@ -43,7 +43,7 @@ export function whyNoBaseline(
   const [broken] = loadFailures;
   if (broken !== undefined && count('passed') === 0) {
     const where = broken.file ?? 'a test file';
-    return `no test passed, and ${loadFailures.length} file(s) could not be loaded, ${where} first: ${tellingLine(broken.message)}`;
+    return `no test passed, and ${loadFailures.length} file(s) could not be loaded, ${where} first: ${errorLine(broken.message)}`;
   }
   if (count('passed', 'failed') > 0) return null;
   if (count('skipped') > 0) return 'no test ran: all of them are skipped';

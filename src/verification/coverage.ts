@@ -3,7 +3,7 @@ import type { FileCoverage, TestRun } from '../testing/port.ts';
 
 export interface CoverageTarget {
   percent: number;
-  /** Whoever asks for it in the configuration wants it measured; a design may be for a runner that gives none. */
+  /** A target in the configuration has to be measured; a design may be for a runner that gives no coverage. */
   from: 'configuration' | 'LLD';
 }
 

@@ -2,8 +2,8 @@ import type { GateEvidence } from '../core/gate.ts';
 import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
 import type { Baseline } from './baseline.ts';
+import { errorMessage, shortened } from './error-line.ts';
 import { wronglySkipped } from './scenario-tests.ts';
-import { shortened, tellingMessage } from './telling-line.ts';
 import { countOf, countsOfRun, hashOfRun, testKey, testTitle, whyNothingRan } from './test-key.ts';
 
 export interface GreenFacts {
@@ -24,7 +24,7 @@ export function greenGate({ run, tests, baseline, scenarios, deleted }: GreenFac
   if (nothing !== null) problems.push(nothing);
   for (const { file, message } of run.loadFailures) {
     if (!baseline.notLoaded.includes(file ?? ''))
-      problems.push(`${file ?? 'a test file'} can't be loaded: ${tellingMessage(message)}`);
+      problems.push(`${file ?? 'a test file'} can't be loaded: ${errorMessage(message)}`);
   }
   for (const test of tests)
     if (test.outcome === 'failed') problems.push(`${testTitle(test)} fails: ${shortened(test.message ?? '')}`);

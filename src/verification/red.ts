@@ -3,8 +3,8 @@ import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
 import { isMissingCode } from '../testing/runners.ts';
 import type { Baseline } from './baseline.ts';
+import { errorLine, errorMessage } from './error-line.ts';
 import { isForGuards, wronglySkipped } from './scenario-tests.ts';
-import { tellingLine, tellingMessage } from './telling-line.ts';
 import { countOf, countsOfRun, hashOfRun, testTitle, whyNothingRan } from './test-key.ts';
 
 export interface RedFacts {
@@ -56,9 +56,9 @@ export function redGate({ run, tests, baseline, scenarios, guards, changes, work
     const where = failure.file ?? 'a test file';
     const isExcused = (message: string): boolean => isMissingCode({ ...failure, message }, changes, worktree);
     if (isExcused(failure.message)) {
-      details.push(`${where} can't be loaded yet: ${tellingLine(failure.message)}`);
+      details.push(`${where} can't be loaded yet: ${errorLine(failure.message)}`);
     } else {
-      const why = tellingMessage(failure.message, isExcused);
+      const why = errorMessage(failure.message, isExcused);
       problems.push(`${where} can't be loaded, for another reason than the missing code: ${why}`);
     }
   }

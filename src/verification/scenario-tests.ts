@@ -1,9 +1,9 @@
 import type { GateEvidence } from '../core/gate.ts';
 import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { TestCase } from '../testing/port.ts';
-import { codeText } from './code-text.ts';
-import { leftOutLine } from './left-out.ts';
+import { skippedTestLine } from './skipped-tests.ts';
 import { testTitle } from './test-key.ts';
+import { withoutComments } from './without-comments.ts';
 
 /** Those that a test is for, by its name. */
 export function scenariosOf(test: Pick<TestCase, 'name'>, scenarios: readonly LldScenario[]): LldScenario[] {
@@ -37,7 +37,7 @@ export interface ScenarioTests {
   scenarios: readonly LldScenario[];
   /** The tests that were written for this design. */
   tests: readonly TestCase[];
-  /** The text of each test file that could not be loaded: which scenarios it has is told by what its code says. */
+  /** The text of each test file that could not be loaded: its scenarios are found in its code. */
   notLoaded: ReadonlyMap<string, string>;
 }
 
@@ -45,7 +45,7 @@ export interface ScenarioTests {
 export function scenarioGate({ scenarios, tests, notLoaded }: ScenarioTests): GateEvidence {
   const problems: string[] = [];
   const details: string[] = [];
-  const said = [...notLoaded].map(([file, text]) => ({ file, text: codeText(file, text).said }));
+  const said = [...notLoaded].map(([file, text]) => ({ file, text: withoutComments(file, text).text }));
   for (const { id, scenario } of scenarios) {
     const named = tests.filter((test) => namesScenario(test.name, id));
     const inFiles = said.filter(({ text }) => namesScenario(text, id)).map(({ file }) => file);
@@ -59,7 +59,7 @@ export function scenarioGate({ scenarios, tests, notLoaded }: ScenarioTests): Ga
     }
   }
   for (const [file, text] of notLoaded) {
-    const line = leftOutLine(file, text);
+    const line = skippedTestLine(file, text);
     if (line !== null) problems.push(`${file} leaves a test out, in line ${line}: no test may be skipped or focused`);
   }
   return {

@@ -34,7 +34,7 @@ export const claudeCode: Agent = {
       CLAUDE_CONFIG_DIR: join(home, '.claude'),
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       DISABLE_AUTOUPDATER: '1',
-      // Nobody comes back to look at what would run on after the answer.
+      // Nothing would look at what still runs after the answer.
       CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '1',
       CLAUDE_CODE_DISABLE_CRON: '1',
       CLAUDE_CODE_MAX_RETRIES: String(AGENT_RETRIES),

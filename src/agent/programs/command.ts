@@ -13,7 +13,7 @@ export interface CommandWriterOptions extends CallLimits {
   spec: CommandSpec;
   /** All that the command sees of the environment. */
   env: Readonly<Record<string, string>>;
-  /** Told of the process group that a call runs in, so that another process can end it should this one die. */
+  /** Called with the process group of a call, so that another process can end it should this one die. */
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
   /** Marks what a call started. */
   tagVariable: string;

@@ -10,7 +10,7 @@ export interface JsonLines {
 
 /**
  * Lines that are JSON objects go one way, all others the other. Long lines arrive in pieces, so what begins like an object
- * but is none yet is held until its rest comes, or until a whole object shows that there is none.
+ * but is not complete is held until its rest comes, or until a whole object shows that there is no rest.
  */
 export function createJsonLines(onEvent: (event: Fields) => void, onText: (line: string) => void): JsonLines {
   let held: string[] = [];

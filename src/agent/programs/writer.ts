@@ -27,7 +27,7 @@ export interface AgentWriterOptions extends CallLimits {
   endpointOf: (vendor: VendorName) => string | undefined;
   /** The item's token for the gateway. */
   token: Secret;
-  /** Told of the process group that a call runs in, so that another process can end it should this one die. */
+  /** Called with the process group of a call, so that another process can end it should this one die. */
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
   /** Marks what a call started. */
   tagVariable: string;

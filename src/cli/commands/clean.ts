@@ -9,7 +9,7 @@ import { acquireLock } from '../../process/lock.ts';
 import { tidyWorkFolder } from '../../process/state-folder.ts';
 import { clean } from '../../run/clean/clean.ts';
 import { discard } from '../../run/clean/discard.ts';
-import type { CleanEntry } from '../../run/clean/entry.ts';
+import type { CleanEntry } from '../../run/clean/items.ts';
 import { issueBatch } from '../../run/issue-batch.ts';
 import { createDirectorySource } from '../../source/directory.ts';
 import { isHashOf } from '../../source/port.ts';

@@ -19,16 +19,38 @@ import { openProject, type Project } from '../../run/project.ts';
 import { runPlan } from '../../run/run.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { version } from '../version.ts';
-import {
-  CODE_INTRODUCTION,
-  CODE_TITLE,
-  codeToLookAt,
-  RECORDED_CODE,
-  RECORDED_DESIGNS,
-  type RecordedEnd,
-  wentAsRecorded,
-} from './demo-tour.ts';
 import { makeSampleRepository, noteSampleRepository } from './sample-repository.ts';
+
+/** How an item of the tour ends, and what to say about it. */
+interface RecordedEnd {
+  status: string;
+  told: string;
+}
+
+/** What was recorded. Anything else means that the tour, or the program, is broken. */
+const RECORDED_DESIGNS: Record<string, RecordedEnd> = {
+  '7': { status: 'succeeded', told: 'the reviewer asked for a change, the draft was revised, then approved' },
+  '12': { status: 'discuss', told: 'the reviewer found a decision that only a person can take' },
+  '21': { status: 'succeeded', told: 'approved at once' },
+};
+
+/** 12 is not among them: without an approved design there is nothing to build. */
+const RECORDED_CODE: Record<string, RecordedEnd> = {
+  '7': {
+    status: 'succeeded',
+    told: 'one of its first tests passed without any code; it was refused and fixed, and then the code was written',
+  },
+  '21': {
+    status: 'succeeded',
+    told: 'straight through; not at the same time as 7, because both change src/index.js and README.md',
+  },
+};
+
+const CODE_TITLE = 'The two approved designs become tested branches';
+const CODE_INTRODUCTION = [
+  'What is written is recorded; that the tests fail without the code, pass with it, and fail again when it is taken out',
+  'is seen here, on this machine, by running them. 12 is skipped: it waits for a person.',
+];
 
 export async function demoCommand({ dir }: { dir: string }): Promise<number> {
   const directory = resolve(dir);
@@ -145,4 +167,21 @@ function ownName(): string {
   const onPath = (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'agentos')));
   const inCheckout = join(packageRoot(), 'bin', 'agentos');
   return onPath || !existsSync(inCheckout) ? 'agentos' : shellWord(inCheckout);
+}
+
+function wentAsRecorded(
+  recorded: Record<string, RecordedEnd>,
+  items: readonly { id: string; status: string }[],
+): boolean {
+  return (
+    items.length === Object.keys(recorded).length && items.every(({ id, status }) => recorded[id]?.status === status)
+  );
+}
+
+/** Commands that show what the second half has made; `git` is how git is called on the sample repository. */
+function codeToLookAt(git: string, branch: string): [command: string, told: string][] {
+  return [
+    [`${git} log --stat main..${branch}`, 'the tests, the code and the report, each a commit of its own'],
+    [`${git} show ${branch}:docs/reports/7.md`, 'each gate with what it saw, the coverage and the review'],
+  ];
 }

@@ -9,57 +9,56 @@ import { createVendorAgents, trustCertificates } from '../../models/vendor-agent
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import type { Project } from '../../run/project.ts';
 import { type PlaceFlags, projectOf } from '../request.ts';
-import { type Examined, examine } from './examination.ts';
-import { examineImplementing } from './examine-implementing.ts';
+import { type Check, checkImplementing, checkProject } from './doctor-checks.ts';
 
 const MARKS = { ok: ['green', 'ok  '], warn: ['yellow', 'note'], bad: ['red', 'BAD '] } as const;
 
 export async function doctorCommand(flags: PlaceFlags & { json?: boolean; keys?: boolean }): Promise<number> {
   const { repo, baseDir, config } = flags;
-  const examined = await examine({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags: {} });
+  const checks = await checkProject({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags: {} });
   const project = await projectOf(flags).catch(() => null);
-  const network = project === null ? [] : examineNetwork(project);
-  const implementing = project === null ? [] : await examineImplementing(project);
-  examined.push(...network, ...implementing);
-  if (flags.keys) examined.push(...(await examineKeys(flags)));
-  const checks = examined.map(inWords);
-  const healthy = checks.every((check) => check.state !== 'bad');
+  const network = project === null ? [] : checkNetwork(project);
+  const implementing = project === null ? [] : await checkImplementing(project);
+  checks.push(...network, ...implementing);
+  if (flags.keys && project !== null) checks.push(...(await checkKeys(project)));
+  const rows = checks.map(inWords);
+  const healthy = rows.every((row) => row.state !== 'bad');
   if (flags.json) {
-    process.stdout.write(`${JSON.stringify({ healthy, checks }, null, 2)}\n`);
+    process.stdout.write(`${JSON.stringify({ healthy, checks: rows }, null, 2)}\n`);
     return healthy ? EXIT.ok : EXIT.failed;
   }
   const terminal = createTerminal(process.stdout, process.env, (text) => text);
-  for (const { name, state, detail, todo } of checks) {
+  for (const { name, state, detail, todo } of rows) {
     const [style, mark] = MARKS[state];
     terminal.line(`${paint(terminal, style, mark)}  ${name.padEnd(14)}  ${printable(detail)}`);
     if (todo) terminal.line(`      ${' '.repeat(14)}  ${printable(todo)}`);
   }
   const obstacle = implementing.find(({ state }) => state !== 'ok');
   const ready = obstacle === undefined ? 'Ready. Try: agentos lld --all' : notReady(inWords(obstacle));
-  terminal.line(healthy ? printable(ready) : advice(checks));
+  terminal.line(healthy ? printable(ready) : advice(rows));
   return healthy ? EXIT.ok : EXIT.failed;
 }
 
-interface Check {
+interface Row {
   name: string;
-  state: Examined['state'];
+  state: Check['state'];
   detail: string;
   todo: string | null;
 }
 
-function inWords({ name, state, found, todo }: Examined): Check {
+function inWords({ name, state, found, todo }: Check): Row {
   if (typeof found === 'string') return { name, state, detail: found, todo };
   const { message, hint } = wordingOf(found);
   return { name, state, detail: message, todo: hint };
 }
 
 /** Designs need neither tests nor a set-up. */
-function notReady({ name, detail }: Check): string {
+function notReady({ name, detail }: Row): string {
   return `agentos implement is not ready: ${name}: ${detail.replace(/\.$/, '')}. Designs can be made: agentos lld --all`;
 }
 
 /** Addresses that can't be right, whether they are needed or not. */
-function examineNetwork({ config: { endpoints }, env }: Project): Examined[] {
+function checkNetwork({ config: { endpoints }, env }: Project): Check[] {
   const found = [
     problemWith(() => proxyVariables(env)),
     ...VENDORS.filter((vendor) => endpoints[vendor] !== undefined).map((vendor) =>
@@ -81,18 +80,15 @@ function problemWith(read: () => unknown): Problem | null {
 }
 
 /** One cheap call per key, all at the same time. */
-async function examineKeys(flags: PlaceFlags): Promise<Examined[]> {
-  const project = await projectOf(flags).catch(() => null);
-  if (project === null) return [];
-  const { keys, endpoints } = project.config;
+async function checkKeys({ config: { keys, endpoints }, env }: Project): Promise<Check[]> {
   if (keys.length === 0) return [{ name: 'keys', state: 'warn', found: 'none to try', todo: null }];
-  const distrust = trustCertificates(project.env);
-  const notes: Examined[] =
+  const distrust = trustCertificates(env);
+  const notes: Check[] =
     distrust === null ? [] : [{ name: 'certificates', state: 'warn', found: distrust, todo: null }];
-  if (problemWith(() => proxyVariables(project.env)) !== null) return notes;
-  const agents = createVendorAgents(project.env);
+  if (problemWith(() => proxyVariables(env)) !== null) return notes;
+  const agents = createVendorAgents(env);
   const tried = await Promise.all(
-    keys.map(async (key): Promise<Examined> => {
+    keys.map(async (key): Promise<Check> => {
       const failure = await tryKey(key, { endpoint: endpoints[key.vendor], agents });
       return { name: key.id, state: failure === null ? 'ok' : 'bad', found: failure?.problem ?? 'works', todo: null };
     }),
@@ -101,8 +97,8 @@ async function examineKeys(flags: PlaceFlags): Promise<Examined[]> {
 }
 
 /** Without keys there is still the tour; whatever else is missing, it needs too. */
-function advice(checks: { name: string; state: string }[]): string {
-  const onlyModels = checks.every(
+function advice(rows: readonly Row[]): string {
+  const onlyModels = rows.every(
     ({ name, state }) => state !== 'bad' || name === 'drafter' || name === 'reviewer' || name === 'implementer',
   );
   return onlyModels

@@ -8,7 +8,7 @@ import { createGit, type Git } from '../../git/git.ts';
 import { packageRoot } from '../../process/package-root.ts';
 
 const MARKER = '.made-by-agentos-demo';
-/** Git's own files are told by the branches; state is nobody's work. */
+/** The branches stand for git's own files; the state folder holds no user's work. */
 const NOT_LOOKED_AT = new Set([MARKER, '.git', '.agentos']);
 
 /** What the demo left: files and branches by name, each with its hash. */
@@ -31,7 +31,7 @@ export async function makeSampleRepository(directory: string, env: Record<string
   if (changed.length > 0) throw taken(directory, changed);
   try {
     await mkdir(directory, { recursive: true });
-    // The folder itself stays: somebody may stand in it.
+    // The folder itself stays: a shell may stand in it.
     for (const entry of entries.filter((name) => name !== MARKER))
       await rm(join(directory, entry), { recursive: true, force: true });
     await writeFile(join(directory, MARKER), '{}\n');
@@ -47,7 +47,7 @@ export async function makeSampleRepository(directory: string, env: Record<string
   await mkdir(join(directory, '.git', 'info'), { recursive: true });
   await writeFile(join(directory, '.git', 'info', 'exclude'), `/${MARKER}\n`);
   await git.run(['add', '--all']);
-  // Its own, so that branches can be committed to where nobody has told git who they are.
+  // Its own, so that commits work where git has no identity.
   await git.run(['config', 'user.name', 'agentos demo']);
   await git.run(['config', 'user.email', 'demo@localhost']);
   await git.run(['commit', '--quiet', '-m', 'Sample repository']);

@@ -45,7 +45,7 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
   const { repository, lockFile, env } = options;
   const { place, claim, listing } = await inGitQueue(lockFile, async () => {
     const known = Promise.all([placeOf(repository, options.directory), branchesNear(repository, options.branch)]);
-    // Nobody waits for it until the worktree is claimed.
+    // Not awaited until the worktree is claimed.
     const names = namesIn(repository, options.start);
     names.catch(() => undefined);
     const [found, branches] = await known;
@@ -64,7 +64,7 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
   const [, pins, startTree] = await Promise.all([
     isNew || isMoved ? checkOut(git, place, commit) : null,
     openPins(repository, basename(options.directory)),
-    // Asked for next, and nobody waits for it here.
+    // Asked for next; it runs beside the checkout.
     git.text(['rev-parse', '--verify', `${options.start}^{tree}`]),
   ]);
   // What is left of another commit where nothing was finished would count as made by the set-up.
@@ -125,13 +125,13 @@ async function namesIn(repository: Git, commit: string): Promise<string[]> {
 
 /**
  * Makes the branch and registers the worktree, or takes over what is there; files are not checked out yet. With
- * `state.ready` false there is nobody's work in the folder, and its files have to be made.
+ * `state.ready` false there is no work in the folder, and its files have to be made.
  *
  *   folder    registered or noted as ours    what is done
  *   none      no                             a new branch and a new worktree
- *   none      yes                            the branch as it is, files anew
- *   some      yes                            taken over as it is, the registration mended
- *   some      no                             refused: it is somebody else's
+ *   none      yes                            the branch as it is, files checked out again
+ *   some      yes                            taken over as it is, the registration repaired
+ *   some      no                             refused: it is not ours
  */
 async function claimWorktree(
   repository: Git,

@@ -46,7 +46,7 @@ const stateSchema = z.object({
   start: z.string(),
   /** Where we last saw or put the branch. */
   head: z.string(),
-  /** False while it is being made or removed: nobody's work is in it then. */
+  /** False while it is being made or removed: there is no work in it then. */
   ready: z.boolean(),
   /** Paths that the set-up made, each byte as one character; null: not looked at yet. */
   made: z.array(z.string()).nullable(),
@@ -100,7 +100,7 @@ const OUR_SETTINGS: readonly GitSetting[] = [
 ];
 
 /**
- * Git for one worktree. It is told where everything is and never looks for it: with its `.git` file gone, a git that
+ * Git for one worktree. It is given every path and never searches: with its `.git` file gone, a git that
  * looks would find the user's repository above and act on that.
  */
 export function worktreeGit(

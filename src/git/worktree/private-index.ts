@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { systemCode } from '../../core/errors.ts';
 import { makeWritable } from '../../process/files.ts';
 import type { Git } from '../git.ts';
-import { exactPattern, litterPatterns } from '../ignore-patterns.ts';
+import { exactPattern, toolFilePatterns } from '../ignore-patterns.ts';
 import { LONG_MS, type WorktreePlace } from './place.ts';
 
 /*
@@ -14,7 +14,7 @@ import { LONG_MS, type WorktreePlace } from './place.ts';
 const MOST_EMBEDDED = 100;
 
 /**
- * Brings the index to what is in the folder. Of a repository that somebody began inside it, the files count as any
+ * Brings the index to what is in the folder. Of a repository that was begun inside it, the files count as any
  * others and its own history doesn't; a submodule stays the commit that it is at.
  */
 export async function captureIndex(git: Git, place: WorktreePlace, made: readonly string[]): Promise<void> {
@@ -29,7 +29,7 @@ export async function captureIndex(git: Git, place: WorktreePlace, made: readonl
   await git.run(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], { input, timeoutMs: LONG_MS });
 }
 
-/** The files alone, with those of repositories that somebody began in there. */
+/** The files alone, with those of repositories that were begun in there. */
 async function filesInRepositories(
   git: Git,
   place: WorktreePlace,
@@ -57,7 +57,7 @@ export async function otherFiles(
 ): Promise<string[]> {
   const excludes = join(place.stateFolder, 'exclude');
   if (folder === '') {
-    const patterns = [...(await litterPatterns(place.directory)), ...made.map(exactPattern)];
+    const patterns = [...(await toolFilePatterns(place.directory)), ...made.map(exactPattern)];
     await writeFile(excludes, `${patterns.join('\n')}\n`, 'latin1');
   }
   const env =
@@ -78,7 +78,7 @@ export async function indexStamp({ indexFile }: WorktreePlace): Promise<string |
   return found === null ? null : `${found.ino} ${found.size} ${found.mtimeMs}`;
 }
 
-/** Begins the index anew, from a commit, where it is lost or damaged. */
+/** Rebuilds the index from a commit where it is lost or damaged. */
 export async function rebuildIndex(git: Git, { indexFile }: WorktreePlace, commit: string): Promise<void> {
   await rm(`${indexFile}.lock`, { force: true });
   await rm(indexFile, { force: true });
@@ -109,7 +109,7 @@ const IGNORE_FILE = /(?:^|\/)\.gitignore$/;
 
 /**
  * Makes the folder equal to a tree. First what is in the tree, its ignore files among it; only then can be told what
- * else has to go: what they ignore stays, also if somebody had deleted them meanwhile. `isIndexed`: the index is known to
+ * else has to go: what they ignore stays, also if they were deleted meanwhile. `isIndexed`: the index is known to
  * hold this tree.
  */
 export async function restoreTree(
@@ -156,7 +156,7 @@ export async function ignoredFiles(git: Git): Promise<string[]> {
 }
 
 /**
- * Removes what git ignores, but for what was there before anybody wrote: it would be no part of the branch, and tests
+ * Removes what git ignores, but for what was there before the first call of a writer: it would be no part of the branch, and tests
  * that pass because of it would fail there. Returns what was removed.
  */
 export async function removeIgnored(git: Git, place: WorktreePlace, kept: readonly string[]): Promise<string[]> {

@@ -6,7 +6,7 @@ import type { WorktreePlace } from './place.ts';
 
 /*
  * What makes a folder a worktree: a folder of git's own (`.git/worktrees/<name>` with `gitdir`, `commondir` and `HEAD`)
- * and a file `.git` in the worktree that names it. Whoever works in the worktree can delete or change all of it.
+ * and a file `.git` in the worktree that names it. An agent in the worktree can delete or change all of it.
  */
 
 const MOST_NAMES = 1_000;
@@ -32,7 +32,7 @@ export async function registrationOf({ commonDir, directory }: WorktreePlace): P
 
 /**
  * Puts right what is missing or changed, and returns git's folder for the worktree. Files in the worktree stay as they
- * are; a repository that somebody began there is moved out of the way, not deleted. Without a branch HEAD stays too.
+ * are; a repository that was begun there is moved out of the way, not deleted. Without a branch HEAD stays too.
  */
 export async function repairRegistration(
   place: WorktreePlace,
@@ -73,7 +73,7 @@ async function newGitDir({ commonDir, name }: WorktreePlace): Promise<string> {
       return gitDir;
     } catch (error) {
       if (systemCode(error) !== 'EEXIST') throw error;
-      // Left behind by somebody who removed the files in it but not the folder.
+      // The files in it were removed, but not the folder.
       if ((await textOf(join(gitDir, 'gitdir'))) === '' && (await readdir(gitDir)).length === 0) return gitDir;
     }
   }

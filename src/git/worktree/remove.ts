@@ -31,7 +31,7 @@ export async function removeWorktree({ repository, place, branch, lockFile, pins
     // From here on nothing in it counts, also if we are killed in the middle.
     const state = await readWorktreeState(place);
     if (state !== null) await writeWorktreeState(place, { ...state, ready: false });
-    // What `git worktree remove` does, but nobody waits in the queue while the files are deleted.
+    // What `git worktree remove` does, but the queue does not wait while the files are deleted.
     const aside = join(place.stateFolder, `removed-${process.pid}-${Date.now()}`);
     if (!(await moveFolder(directory, aside))) await removeFolder(directory);
     await removeFolder(gitDir);

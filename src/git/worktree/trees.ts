@@ -33,7 +33,7 @@ export async function changesBetween(git: Git, from: string, to: string): Promis
   return changes;
 }
 
-/** For people and models: what is binary, or larger than anybody reads, is only named. */
+/** For people and models: what is binary, or too large to read, is only named. */
 export async function diffBetween(git: Git, from: string, to: string): Promise<string> {
   const args = ['-p', '-r', '--no-color', '--no-ext-diff', '--no-textconv', '--no-renames', '--submodule=short'];
   const atMostBytes = LARGEST_DIFF_BYTES + 1;
@@ -220,7 +220,7 @@ export async function openPins(repository: Git, name: string): Promise<Pins> {
   };
 }
 
-/** Of a worktree that is gone; `known`: its refs, where somebody knows them already. */
+/** Of a worktree that is gone; `known`: its refs, where they are known already. */
 export async function removePins(repository: Git, name: string, known?: readonly string[]): Promise<void> {
   const refs = known ?? (await repository.text(['for-each-ref', '--format=%(refname)', pinsOf(name)])).split('\n');
   const input = refs.flatMap((ref) => (ref === '' ? [] : [`delete ${ref}\n`])).join('');

@@ -156,7 +156,7 @@ export function createWorktree(
     return worktreeGit(place, gitDir, env, settings);
   };
 
-  /** The index as the folder is; begun anew once where it can't be used. */
+  /** The index as the folder is; rebuilt once where it can't be used. */
   const capture = async (git: Git): Promise<void> => {
     try {
       await captureIndex(git, place, state.made ?? []);

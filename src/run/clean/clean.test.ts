@@ -10,7 +10,7 @@ import { bodyHash, writeFrontMatter } from '../../documents/header.ts';
 import type { Worktree } from '../../git/worktree/worktree.ts';
 import { acquireLock } from '../../process/lock.ts';
 import { clean } from './clean.ts';
-import type { Cleaned } from './entry.ts';
+import type { Cleaned } from './items.ts';
 
 const ID = parseItemId('42');
 const NOW = Date.parse('2026-06-30T00:00:00.000Z');
@@ -109,7 +109,7 @@ test('an unfinished item keeps everything, with the command that throws it away'
   const { removed, kept } = await bench.cleaned();
   expect(removed).toEqual([]);
   expect(of(kept, 'worktree')).toEqual(['implement-42: agentos/42-title is not implemented yet']);
-  expect(of(kept, 'checkpoint')).toEqual(['implement-42.db: its item is not done: it goes on from there']);
+  expect(of(kept, 'checkpoint')).toEqual(['implement-42.db: its item is not done and resumes from it']);
   const commands = kept.flatMap(({ discard }) => discard ?? []);
   expect(commands).toEqual([`agentos clean --discard 42 --repo ${bench.root}`]);
   await worktree.remove();
@@ -183,7 +183,7 @@ test('leftovers of nobody go: records of folders that are gone, homes, pins, loc
   ]);
   expect(kept.map(({ name, why }) => `${name}: ${why}`)).toEqual([
     'implement-7: no worktree of ours',
-    'lld-9.db.damaged-20260101T000000000Z: damaged, kept for whoever wants to look at it',
+    'lld-9.db.damaged-20260101T000000000Z: damaged, kept for inspection',
   ]);
   expect(await readdir(join(bench.base, 'locks'))).toEqual([]);
   expect(gitIn(bench.root, bench.env, 'worktree', 'list')).toContain('theirs');

@@ -5,10 +5,20 @@ import { inGitQueue } from '../../git/locks.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { removeFolder, staleTemporaryFiles } from '../../process/files.ts';
 import { isHolderAlive, readHolder } from '../../process/lock.ts';
-import { removeCheckpoint } from './checkpoint.ts';
-import { type CleanEntry, type Cleaned, type CleanOptions, discardCommand } from './entry.ts';
-import { isDone, itemNamed, type NamedItem, namesIn, workedOnBy } from './items.ts';
-import { judgeRuns } from './runs.ts';
+import { runIds } from '../record.ts';
+import { readRun } from '../run-history.ts';
+import {
+  type CleanEntry,
+  type Cleaned,
+  type CleanOptions,
+  discardCommand,
+  isDone,
+  itemNamed,
+  type NamedItem,
+  namesIn,
+  removeCheckpoint,
+  workedOnBy,
+} from './items.ts';
 import { judgeWorktrees, orphanedPins, removeJudged, type WorktreeVerdict } from './worktrees.ts';
 
 const HALF_WRITTEN_MS = 60_000;
@@ -23,8 +33,8 @@ interface Candidate {
 }
 
 /**
- * Removes what nobody needs any more: what is done, and what belongs to nothing. Whatever a process is working on, what
- * an unfinished item could go on with, and files that are in no commit are kept, each with the reason.
+ * Removes what is not needed any more: what is done, and what belongs to nothing. What a process is working on, what
+ * an unfinished item could resume from, and files that are in no commit are kept, each with the reason.
  */
 export async function clean(options: CleanOptions): Promise<Cleaned> {
   const worktrees = await judgeWorktrees(options);
@@ -43,7 +53,7 @@ export async function clean(options: CleanOptions): Promise<Cleaned> {
     ...(await pinsOf(options, needed)),
     ...(await runsOf(options)),
     ...(await locksOf(options)),
-    ...(await unfinishedOf(options)),
+    ...(await temporaryFilesOf(options)),
     ...(await cachesOf(options)),
   ];
   const result: Cleaned = { removed: [], kept: [] };
@@ -99,14 +109,13 @@ async function checkpointsOf(options: CleanOptions, worktrees: ReadonlySet<strin
         item,
         remove: nothing,
       });
-      if (item === null)
-        return kept(name.includes('.damaged-') ? 'damaged, kept for whoever wants to look at it' : 'not ours');
+      if (item === null) return kept(name.includes('.damaged-') ? 'damaged, kept for inspection' : 'not ours');
       const pid = workedOnBy(paths, item);
       if (pid !== null) return kept(`process ${pid} is working on it`);
       // Told once: with the worktree, where there is one.
       const isAlone = item.workflow === 'implement' && !worktrees.has(name.replace(/\.db$/, ''));
       const discard = isAlone ? discardCommand(item.id, options.place) : null;
-      if (!(await isDone(options, item))) return kept('its item is not done: it goes on from there', discard);
+      if (!(await isDone(options, item))) return kept('its item is not done and resumes from it', discard);
       return { entry: entry('its item is done'), keep: false, item, remove: () => removeCheckpoint(path) };
     }),
   );
@@ -160,17 +169,48 @@ async function pinsOf({ git }: CleanOptions, needed: ReadonlySet<string>): Promi
   }));
 }
 
+const NEWEST = 20;
+const RECENT_MS = 14 * 24 * 3_600_000;
+/** Ends that need no further run. */
+const DONE = new Set(['succeeded', 'skipped']);
+
+/** Old runs that can't be resumed. One whose unfinished items were all finished by a later run is over too. */
 async function runsOf({ paths, nowMs }: CleanOptions): Promise<Candidate[]> {
-  return (await judgeRuns(paths, nowMs)).map(({ runId, keptBecause }) => {
-    const path = paths.run(runId).directory;
+  const finishedLater = new Set<string>();
+  const candidates: Candidate[] = [];
+  for (const [index, runId] of (await runIds(paths)).entries()) {
+    const run = await readRun(paths, runId);
+    const keyOf = (id: string): string => `${run?.workflow} ${id}`;
+    const open = (run?.items ?? []).filter((item) => !DONE.has(item.status) && !finishedLater.has(keyOf(item.id)));
+    for (const item of run?.items ?? []) if (DONE.has(item.status)) finishedLater.add(keyOf(item.id));
+    const { directory: path, record } = paths.run(runId);
+    const startedMs = run === null ? await modifiedMs(path) : Date.parse(run.startedAt);
+    let keptBecause: string | null = null;
+    if (run?.state === 'running') keptBecause = 'it is running';
+    else if (run === null && (await modifiedMs(record)) > 0) keptBecause = 'its record can’t be read';
+    else if (open.length > 0) keptBecause = `it can be resumed: ${open.map((item) => item.id).join(', ')} not done`;
+    else if (index < NEWEST) keptBecause = `one of the newest ${NEWEST}`;
+    else if (!(nowMs - startedMs > RECENT_MS)) keptBecause = 'not older than 14 days';
     const why = keptBecause ?? 'older than 14 days, and done';
-    return {
+    candidates.push({
       entry: { kind: 'run', name: runId, path, why, discard: null },
       keep: keptBecause !== null,
       item: null,
       remove: () => removeFolder(path),
-    };
-  });
+    });
+  }
+  return candidates;
+}
+
+/** It was never finished: writing a lock takes microseconds. */
+async function isAbandoned(path: string, nowMs: number): Promise<boolean> {
+  const writtenMs = await modifiedMs(path);
+  return writtenMs > 0 && nowMs - writtenMs > HALF_WRITTEN_MS;
+}
+
+/** 0: it is not there. */
+async function modifiedMs(path: string): Promise<number> {
+  return (await stat(path).catch(() => null))?.mtimeMs ?? 0;
 }
 
 /** Of processes that are gone. Those of living ones are nothing to tell. */
@@ -178,12 +218,12 @@ async function locksOf({ paths, nowMs, claim }: CleanOptions): Promise<Candidate
   const stale: Candidate[] = [];
   for (const path of await lockFiles(paths)) {
     const holder = readHolder(path);
-    const isStale = holder === null ? await isOlder(path, nowMs) : !isHolderAlive(holder);
+    const isStale = holder === null ? await isAbandoned(path, nowMs) : !isHolderAlive(holder);
     if (!isStale) continue;
-    const why = holder === null ? 'it names nobody' : `process ${holder.pid} is gone`;
+    const why = holder === null ? 'it names no process' : `process ${holder.pid} is gone`;
     const entry: CleanEntry = { kind: 'lock', name: basename(path), path, why, discard: null };
     const item = itemNamed(entry.name.replace(/\.lock$/, ''));
-    // Taken and given back as whoever comes next would do: between two looks it may have become somebody's.
+    // Taken and released like by the next run: it may have been taken since it was looked at.
     const remove = async (): Promise<void> => {
       if (item !== null) claim(item.workflow, item.id)?.release();
       else if (path.endsWith('.guard')) await rm(path, { force: true });
@@ -194,9 +234,9 @@ async function locksOf({ paths, nowMs, claim }: CleanOptions): Promise<Candidate
   return stale;
 }
 
-async function unfinishedOf({ paths }: CleanOptions): Promise<Candidate[]> {
+async function temporaryFilesOf({ paths }: CleanOptions): Promise<Candidate[]> {
   return (await staleTemporaryFiles(paths)).map((path) => ({
-    entry: { kind: 'unfinished', name: basename(path), path, why: 'who wrote it is gone', discard: null },
+    entry: { kind: 'unfinished', name: basename(path), path, why: 'its writer is gone', discard: null },
     keep: false,
     item: null,
     remove: () => rm(path, { force: true }),
@@ -217,11 +257,6 @@ async function cachesOf({ paths, caches }: CleanOptions): Promise<Candidate[]> {
 async function lockFiles(paths: Paths): Promise<string[]> {
   const folder = join(paths.base, 'locks');
   return (await namesIn(folder)).filter((name) => /\.lock(?:\.guard)?$/.test(name)).map((name) => join(folder, name));
-}
-
-async function isOlder(path: string, nowMs: number): Promise<boolean> {
-  const found = await stat(path).catch(() => null);
-  return found !== null && nowMs - found.mtimeMs > HALF_WRITTEN_MS;
 }
 
 async function nothing(): Promise<void> {}

@@ -9,7 +9,7 @@ import { writeFrontMatter } from '../../documents/header.ts';
 import type { Worktree } from '../../git/worktree/worktree.ts';
 import { acquireLock } from '../../process/lock.ts';
 import { discard } from './discard.ts';
-import type { Cleaned } from './entry.ts';
+import type { Cleaned } from './items.ts';
 
 const ID = parseItemId('42');
 const BRANCH = 'agentos/42-title';

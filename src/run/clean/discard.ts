@@ -10,9 +10,16 @@ import { BEING_MADE, lockReason, registrationOf } from '../../git/worktree/regis
 import { removeWorktree } from '../../git/worktree/remove.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { removeFolder } from '../../process/files.ts';
-import { removeCheckpoint } from './checkpoint.ts';
-import type { CleanEntry, Cleaned, CleanOptions } from './entry.ts';
-import { isImplemented, namesIn, tipOf, workedOnBy } from './items.ts';
+import {
+  type CleanEntry,
+  type Cleaned,
+  type CleanOptions,
+  isImplemented,
+  namesIn,
+  removeCheckpoint,
+  tipOf,
+  workedOnBy,
+} from './items.ts';
 
 export interface DiscardOptions extends Pick<CleanOptions, 'paths' | 'git' | 'dryRun' | 'gitQueue'> {
   /** Takes the lock of an implementation; throws `item-locked` when a run is at it. */
@@ -27,8 +34,8 @@ interface Part {
 
 /**
  * Throws away what is there of the unfinished implementations of exactly these items, files in no commit included, so
- * that the next run begins them anew. Nothing goes unless every one of them can go. Work that is finished, merged or
- * somebody else's stays: such a branch is kept, with the reason.
+ * that the next run starts over. Nothing is removed unless all of them can be. Work that is finished, merged or not ours
+ * stays: such a branch is kept, with the reason.
  */
 export async function discard(options: DiscardOptions, ids: readonly ItemId[]): Promise<Cleaned> {
   const { paths, dryRun, lock } = options;
@@ -46,7 +53,7 @@ export async function discard(options: DiscardOptions, ids: readonly ItemId[]): 
   try {
     for (const id of wanted) locks.push(lock(id));
     for (const id of dryRun ? [] : wanted) await unlock(options, id);
-    // Looked at again: until the locks were taken, a run may have gone on.
+    // Looked at again: before the locks were taken, a run may have continued.
     const parts = (await Promise.all(wanted.map((id) => partsOf(options, id)))).flat();
     const result: Cleaned = { removed: [], kept: [] };
     for (const { entry, remove } of parts) {
@@ -65,7 +72,7 @@ async function unlock({ paths, git }: DiscardOptions, id: ItemId): Promise<void>
   await removeStaleGitLocks(place, [(await readWorktreeState(place))?.branch ?? null]);
 }
 
-/** In the order in which they go. The checkpoint first: without it the next run begins anew, whatever else is left. */
+/** In the order in which they go. The checkpoint first: without it the next run starts over, whatever else is left. */
 async function partsOf(options: DiscardOptions, id: ItemId): Promise<Part[]> {
   const { paths, git } = options;
   const place = await placeOf(git, paths.worktree('implement', id));
@@ -141,7 +148,7 @@ async function branchPart(
   if (tip !== head && tip !== start) return kept('it has commits that no run of ours made');
   const holder = tip === start ? null : await otherBranchWith(git, branch, tip);
   if (holder !== null) return kept(`it is part of ${holder}`);
-  // Not `git branch -D`, which writes the user's settings anew; and only from where it was looked at.
+  // Not `git branch -D`, which rewrites the user's settings; and only from where it was looked at.
   const remove = async (): Promise<void> => {
     await git.run([...NO_HOOKS, 'update-ref', '-d', `refs/heads/${branch}`, tip]);
   };

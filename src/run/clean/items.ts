@@ -1,17 +1,56 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../../core/errors.ts';
 import { type ItemId, isItemId } from '../../core/ids.ts';
 import { type Paths, WORKFLOWS, type WorkflowName } from '../../core/paths.ts';
 import { isApproved, readHeader, readReportStatus } from '../../documents/header.ts';
 import type { Git } from '../../git/git.ts';
-import { litterPatterns } from '../../git/ignore-patterns.ts';
+import { toolFilePatterns } from '../../git/ignore-patterns.ts';
 import { readAt } from '../../git/repository.ts';
 import { type WorktreePlace, type WorktreeState, worktreeGit } from '../../git/worktree/place.ts';
 import { splitNames } from '../../git/worktree/private-index.ts';
 import { isHolderAlive, readHolder } from '../../process/lock.ts';
 import { implementationsOf } from '../../workflow/implementations.ts';
-import type { CleanOptions } from './entry.ts';
+
+export interface CleanEntry {
+  kind: 'worktree' | 'branch' | 'checkpoint' | 'home' | 'undone' | 'run' | 'lock' | 'cache' | 'pins' | 'unfinished';
+  name: string;
+  path: string;
+  why: string;
+  /** How a person throws it away, where we don't. */
+  discard: string | null;
+}
+
+export interface Cleaned {
+  removed: CleanEntry[];
+  kept: CleanEntry[];
+}
+
+/** The line to copy that throws an unfinished implementation away; `place`: the flags that say where. */
+export function discardCommand(id: ItemId, place: readonly string[]): string {
+  return ['agentos', 'clean', '--discard', id, ...place].join(' ');
+}
+
+export interface CleanOptions {
+  paths: Paths;
+  /** In the user's repository. */
+  git: Git;
+  env: Record<string, string>;
+  nowMs: number;
+  /** Caches are removed too. */
+  caches: boolean;
+  dryRun: boolean;
+  /** Flags that a line to copy has to repeat to mean the same repository. */
+  place: readonly string[];
+  /** Whether a stored hash is of what an issue says now. */
+  isIssueHash: (id: ItemId, stored: unknown) => Promise<boolean>;
+  /** Whether an issue was written from what the brief says now. */
+  isBriefDone: (id: ItemId) => Promise<boolean>;
+  /** Takes the lock of an item; null: it is held. */
+  claim: (workflow: WorkflowName, id: ItemId) => { release(): void } | null;
+  /** Serialises `git worktree` over all processes. */
+  gitQueue: string;
+}
 
 export interface NamedItem {
   workflow: WorkflowName;
@@ -35,7 +74,7 @@ export function workedOnBy(paths: Paths, { workflow, id }: NamedItem): number | 
   return holder !== null && isHolderAlive(holder) ? holder.pid : null;
 }
 
-/** Whether what the item is for is there already, so that its checkpoint has nothing to go on with. */
+/** Whether what the item is for is there already, so that its checkpoint is of no more use. */
 export async function isDone(options: CleanOptions, { workflow, id }: NamedItem): Promise<boolean> {
   const { paths, git, isIssueHash } = options;
   if (workflow === 'issue') return options.isBriefDone(id);
@@ -78,7 +117,7 @@ export async function uncommittedIn(
   const hasOwnIndex = (await namesIn(place.stateFolder)).includes('index');
   const indexFile = hasOwnIndex ? place.indexFile : join(gitDir, 'index');
   const git = worktreeGit({ ...place, indexFile }, gitDir, env, []);
-  const litter = (await litterPatterns(place.directory)).map((pattern) => `--exclude=${pattern}`);
+  const litter = (await toolFilePatterns(place.directory)).map((pattern) => `--exclude=${pattern}`);
   const known = made ?? [];
   const others = splitNames(await git.run(['ls-files', '-z', '--others', '--exclude-standard', ...litter])).filter(
     (path) => !known.some((one) => path === one || (one.endsWith('/') && path.startsWith(one))),
@@ -101,4 +140,11 @@ export async function tipOf(git: Git, branch: string): Promise<string | null> {
     if (codeOf(error) !== 'git-failed') throw error;
     return null;
   }
+}
+
+/** What SQLite keeps beside a database. */
+const COMPANIONS = ['', '-wal', '-shm', '-journal'];
+
+export async function removeCheckpoint(path: string): Promise<void> {
+  for (const suffix of COMPANIONS) await rm(`${path}${suffix}`, { force: true });
 }

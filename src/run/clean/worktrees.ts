@@ -11,8 +11,17 @@ import { BEING_MADE, lockReason, registrations } from '../../git/worktree/regist
 import { removeWorktree } from '../../git/worktree/remove.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { removeFolder } from '../../process/files.ts';
-import { type CleanEntry, type CleanOptions, discardCommand } from './entry.ts';
-import { isImplemented, itemNamed, namesIn, tipOf, uncommittedIn, workedOnBy } from './items.ts';
+import {
+  type CleanEntry,
+  type CleanOptions,
+  discardCommand,
+  isImplemented,
+  itemNamed,
+  namesIn,
+  tipOf,
+  uncommittedIn,
+  workedOnBy,
+} from './items.ts';
 
 const MOST_NAMED = 3;
 
@@ -94,7 +103,7 @@ async function judge(
   if (!isThere) {
     const hasCheckpoint = (await namesIn(dirname(paths.checkpoint(item.workflow, item.id)))).includes(`${name}.db`);
     return hasCheckpoint
-      ? verdict(true, 'the folder is gone, but its item can go on: only git’s record of it is left', discard)
+      ? verdict(true, 'the folder is gone, but its item can be resumed: only git’s record of it is left', discard)
       : verdict(false, 'the folder is gone, and nothing refers to it');
   }
   if (gitDir === null || state === null) return verdict(true, 'git has no complete record of it', discard);

@@ -62,7 +62,7 @@ export function parseGoProfile(text: string, modulePath: string): FileCoverage[]
 interface LineCoverage {
   /** Known to the tool, even if nothing in it can be run. */
   file(path: string): void;
-  /** A line may be told of several times: one time through it is enough. */
+  /** A line may be reported several times: once covered is enough. */
   add(path: string, line: number, isCovered: boolean): void;
   files(): FileCoverage[];
 }

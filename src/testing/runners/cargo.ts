@@ -45,7 +45,7 @@ export const cargo: Runner = {
       changes: await changedCalls(script, 'cargo', (call) => ({
         first: hasOption(call, /^--no-fail-fast$/) ? [] : ['--no-fail-fast'],
       })),
-      // What is run is told on standard error, the results on standard output: only together they make sense.
+      // Cargo names each target on standard error and its results on standard output: only together do they make sense.
       mergesStreams: true,
       env: {
         CARGO_TERM_COLOR: 'never',

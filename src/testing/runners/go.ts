@@ -117,7 +117,7 @@ function goEvent(line: string): GoEvent | null {
 }
 
 /**
- * The events of `go test -json`. Up to Go 1.23 a build that fails is told of in plain text only: a line on standard output,
+ * The events of `go test -json`. Up to Go 1.23 a failed build is reported in plain text only: a line on standard output,
  * and the compiler's words on standard error. Null where the command never got as far as a package.
  */
 export function parseGoEvents(stdout: string, stderr: string): GoReading | null {

@@ -71,7 +71,7 @@ export function parseNodeLines(text: string, pathInWorktree: PathInWorktree, sou
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   if (lines.at(-1) !== END_LINE) return null;
   const reading: Reading = { cases: [], loadFailures: [] };
-  /** Tests that were given up because something around them failed, which is told of later. */
+  /** Tests that were cancelled because something around them failed, which is reported later. */
   let cancelled: { names: string; test: TestCase }[] = [];
   for (const line of lines) {
     const parsed = lineSchema.safeParse(jsonIn(line));
@@ -113,7 +113,7 @@ const mapSchema = z.object({ sourceRoot: z.string().optional(), sources: z.array
 
 /**
  * For tests that are compiled before they run: the file that a person wrote, from the source map or else from a file of
- * the same name outside of the output folder. A file that nobody compiled is its own source.
+ * the same name outside of the output folder. A file that was not compiled is its own source.
  */
 export function createSourceOf(worktree: string, pathInWorktree: PathInWorktree): PathInWorktree {
   const known = new Map<string, string | null>();

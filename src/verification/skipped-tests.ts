@@ -1,4 +1,4 @@
-import { codeText } from './code-text.ts';
+import { withoutComments } from './without-comments.ts';
 
 const TEST = String.raw`(?<![\w$.])(?:test|it|describe|suite|specify)`;
 const QUOTE = '["\'`]';
@@ -35,8 +35,8 @@ const ANY = new RegExp(LEFT_OUT.join('|'));
 const ANY_OF_RUBY = new RegExp([...LEFT_OUT, RUBY].join('|'), 'm');
 
 /** The number of the first line that leaves a test out; null where there is none. */
-export function leftOutLine(file: string, text: string): number | null {
-  const { code } = codeText(file, text);
+export function skippedTestLine(file: string, text: string): number | null {
+  const { code } = withoutComments(file, text);
   const found = (file.endsWith('.rb') ? ANY_OF_RUBY : ANY).exec(code);
   return found === null ? null : code.slice(0, found.index).split('\n').length;
 }

@@ -1,9 +1,9 @@
 import { extname } from 'node:path';
 
 /** A source text in two views; in both, every character that is left out is a blank, and lines keep their numbers. */
-interface CodeText {
+interface SourceViews {
   /** Without its comments. */
-  said: string;
+  text: string;
   /** Without its comments and without what its strings say; their quotes are there. */
   code: string;
 }
@@ -52,15 +52,15 @@ const LANGUAGES: Readonly<Record<string, RegExp>> = {
 };
 
 /** Of a language that is not known, everything is taken for code. */
-export function codeText(file: string, text: string): CodeText {
+export function withoutComments(file: string, text: string): SourceViews {
   const pieces = LANGUAGES[extname(file)];
-  if (pieces === undefined) return { said: text, code: text };
+  if (pieces === undefined) return { text, code: text };
   const view = (string: (piece: string) => string): string =>
     text.replace(pieces, (piece: string, comment: string | undefined) =>
       comment === undefined ? string(piece) : blank(piece),
     );
   return {
-    said: view((piece) => piece),
+    text: view((piece) => piece),
     code: view((piece) => (piece.length < 2 ? piece : `${piece[0]}${blank(piece.slice(1, -1))}${piece.at(-1)}`)),
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { codeText } from './code-text.ts';
+import { withoutComments } from './without-comments.ts';
 
 test.each([
   ['a.ts', "get('http://x/010'); // 020", "get('http://x/010');"],
@@ -17,25 +17,25 @@ test.each([
   ['a.sh', 'test $# = 010 # 020', 'test $# = 010'],
   ['a.txt', '// 010 # 020', '// 010 # 020'],
 ])('%s without its comments: %j', (file, text, expected) => {
-  expect(codeText(file, text).said.trimEnd()).toBe(expected.trimEnd());
+  expect(withoutComments(file, text).text.trimEnd()).toBe(expected.trimEnd());
 });
 
 test('lines keep their numbers and columns', () => {
-  const { said, code } = codeText('a.ts', "/**\n * 010\n */\ntest('020'); // x\n");
-  expect(said).toBe("   \n      \n   \ntest('020');     \n");
+  const { text, code } = withoutComments('a.ts', "/**\n * 010\n */\ntest('020'); // x\n");
+  expect(text).toBe("   \n      \n   \ntest('020');     \n");
   expect(code).toBe("   \n      \n   \ntest('   ');     \n");
 });
 
 test('a comment whose end is not shown ends at the empty line that stands for it', () => {
-  const { said } = codeText('a.ts', "/**\n * 010\n\ntest('020');\n/** 030 */\ntest('040');");
-  expect(said.match(/\d+/g)).toEqual(['020', '040']);
+  const { text } = withoutComments('a.ts', "/**\n * 010\n\ntest('020');\n/** 030 */\ntest('040');");
+  expect(text.match(/\d+/g)).toEqual(['020', '040']);
 });
 
 test('a comment whose beginning is not shown is one', () => {
-  expect(codeText('a.ts', "\n * 010\n */\ntest('020');").said.match(/\d+/g)).toEqual(['020']);
+  expect(withoutComments('a.ts', "\n * 010\n */\ntest('020');").text.match(/\d+/g)).toEqual(['020']);
 });
 
 test('a string whose end is not shown hides no code behind the empty line', () => {
-  const { code } = codeText('a.ts', "const a = `one\ntwo\n\ntest.skip('020');\nconst b = `x`;");
+  const { code } = withoutComments('a.ts', "const a = `one\ntwo\n\ntest.skip('020');\nconst b = `x`;");
   expect(code).toContain('test.skip(');
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { leftOutLine } from './left-out.ts';
+import { skippedTestLine } from './skipped-tests.ts';
 
 test.each([
   ['a.test.js', "test.skip('010 a', () => {})"],
@@ -39,7 +39,7 @@ test.each([
   ['a_spec.rb', "  xit 'a' do"],
   ['a_spec.rb', "    skip 'later'"],
 ])('in %s a test is left out by %s', (file, text) => {
-  expect(leftOutLine(file, text)).not.toBeNull();
+  expect(skippedTestLine(file, text)).not.toBeNull();
 });
 
 test.each([
@@ -65,7 +65,7 @@ test.each([
   ['tests/a.rs', '// #[ignore]\nlet ignore = 1;'],
   ['a_spec.rb', "# skip 'x'\nlist.skip(3)\nskip = 3"],
 ])('in %s no test is left out by %s', (file, text) => {
-  expect(leftOutLine(file, text)).toBeNull();
+  expect(skippedTestLine(file, text)).toBeNull();
 });
 
 test.each([
@@ -75,10 +75,10 @@ test.each([
   ['test_a.py', "@unittest.skipUnless(x, 'y')"],
   ['tests/a.rs', "fn f<'a>(x: &'a str) {} #[cfg_attr(windows, ignore)]"],
 ])('in %s a variant may depend on a condition: %s', (file, text) => {
-  expect(leftOutLine(file, text)).toBeNull();
+  expect(skippedTestLine(file, text)).toBeNull();
 });
 
 test('the line is the one where the words begin, whatever stands above', () => {
   const text = "/* one\n two */\nconst a = `x\ny`;\n\ncheck.skip(\n  '010 a',\n  () => {},\n);";
-  expect(leftOutLine('a.test.ts', text)).toBe(6);
+  expect(skippedTestLine('a.test.ts', text)).toBe(6);
 });

@@ -1,16 +1,22 @@
 import { access, constants, readdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { missingAgent } from '../../agent/programs/agents.ts';
 import type { Role } from '../../core/config.ts';
 import { type Problem, systemCode, toErrorRecord } from '../../core/errors.ts';
 import { isItemId } from '../../core/ids.ts';
 import { keyVariables, withoutSecrets } from '../../core/keys.ts';
 import { specOf, vendorOf } from '../../core/model-spec.ts';
+import { wordingOf } from '../../core/wording.ts';
 import { createGit } from '../../git/git.ts';
 import { headCommit } from '../../git/repository.ts';
+import { runProgram } from '../../process/program.ts';
+import { detectSetup } from '../../process/setup.ts';
 import { loadPrompts } from '../../prompts/overrides.ts';
 import { openProject, type Project, type ProjectOptions } from '../../run/project.ts';
+import { detectTests } from '../../testing/detect.ts';
+import { isAssignment, shellCommands } from '../../testing/shell-script.ts';
 
-export interface Examined {
+export interface Check {
   name: string;
   state: 'ok' | 'warn' | 'bad';
   /** What was found: in words, or as the problem that it is. */
@@ -18,9 +24,9 @@ export interface Examined {
   todo: string | null;
 }
 
-/** Looks at everything a run needs, one after the other; what a later look needs and is missing ends the list. */
-export async function examine(options: ProjectOptions): Promise<Examined[]> {
-  const found: Examined[] = [nodeVersion()];
+/** What a run needs, one after the other; the first failure that the later checks depend on ends the list. */
+export async function checkProject(options: ProjectOptions): Promise<Check[]> {
+  const found: Check[] = [nodeVersion()];
   const git = await gitVersion(options);
   found.push(git);
   if (git.state === 'bad') return found;
@@ -41,11 +47,11 @@ export async function examine(options: ProjectOptions): Promise<Examined[]> {
 }
 
 /** New enough: on an older one the program has ended before. */
-function nodeVersion(): Examined {
+function nodeVersion(): Check {
   return { name: 'node', state: 'ok', found: process.version, todo: null };
 }
 
-async function gitVersion({ cwd, env }: ProjectOptions): Promise<Examined> {
+async function gitVersion({ cwd, env }: ProjectOptions): Promise<Check> {
   try {
     const git = createGit(cwd, withoutSecrets(env, [], []));
     return { name: 'git', state: 'ok', found: await git.text(['--version']), todo: null };
@@ -54,7 +60,7 @@ async function gitVersion({ cwd, env }: ProjectOptions): Promise<Examined> {
   }
 }
 
-async function repository({ paths, childEnv }: Project): Promise<Examined> {
+async function repository({ paths, childEnv }: Project): Promise<Check> {
   try {
     const commit = await headCommit(createGit(paths.repository, childEnv));
     return { name: 'repository', state: 'ok', found: `${paths.repository} at ${commit.slice(0, 12)}`, todo: null };
@@ -63,14 +69,14 @@ async function repository({ paths, childEnv }: Project): Promise<Examined> {
   }
 }
 
-function configuration({ configFile }: Project): Examined {
+function configuration({ configFile }: Project): Check {
   return configFile === null
     ? { name: 'configuration', state: 'ok', found: 'no agentos.yaml: the defaults', todo: null }
     : { name: 'configuration', state: 'ok', found: configFile, todo: null };
 }
 
 /** The nearest folder that exists is asked, so that looking makes nothing. */
-async function state({ paths }: Project): Promise<Examined> {
+async function state({ paths }: Project): Promise<Check> {
   let folder = paths.base;
   for (let depth = 0; depth < 64; depth++) {
     try {
@@ -90,7 +96,7 @@ async function state({ paths }: Project): Promise<Examined> {
   };
 }
 
-async function issues({ paths }: Project): Promise<Examined> {
+async function issues({ paths }: Project): Promise<Check> {
   const names = await readdir(paths.issues).catch(() => []);
   const ids = names
     .filter((name) => name.endsWith('.md') && name.toLowerCase() !== 'readme.md')
@@ -115,7 +121,7 @@ async function issues({ paths }: Project): Promise<Examined> {
       };
 }
 
-async function prompts({ paths }: Project): Promise<Examined> {
+async function prompts({ paths }: Project): Promise<Check> {
   try {
     await loadPrompts(paths.prompts);
     return { name: 'prompts', state: 'ok', found: 'readable', todo: null };
@@ -124,7 +130,7 @@ async function prompts({ paths }: Project): Promise<Examined> {
   }
 }
 
-function models({ config }: Project): Examined[] {
+function models({ config }: Project): Check[] {
   return Object.entries(config.models).map(([role, text]) => {
     try {
       const vendor = vendorOf(specOf(role as Role, text));
@@ -151,6 +157,63 @@ function models({ config }: Project): Examined[] {
   });
 }
 
-function failure(name: string, error: unknown): Examined {
+function failure(name: string, error: unknown): Check {
   return { name, state: 'bad', found: toErrorRecord(error).problem, todo: null };
+}
+
+const LOOK_TIMEOUT_MS = 10_000;
+
+/** What `implement` needs beside models: a set-up that can start, a way to run the tests, the agent's program. */
+export async function checkImplementing(project: Project): Promise<Check[]> {
+  const missing = await missingAgent(project.config.models.implementer, project.childEnv['PATH']);
+  return [
+    ...(await setUp(project)),
+    await tests(project),
+    ...(missing === null ? [] : [{ name: 'agent', state: 'warn' as const, found: missing, todo: null }]),
+  ];
+}
+
+async function tests({ paths, config, childEnv }: Project): Promise<Check> {
+  const ignore = (): void => undefined;
+  try {
+    const { command, runner } = await detectTests({
+      directory: paths.repository,
+      settings: config.tests,
+      env: childEnv,
+      scratch: paths.base,
+      onLine: ignore,
+      onProgress: ignore,
+      onGroup: ignore,
+    });
+    return { name: 'tests', state: 'ok', found: `${command} (${runner})`, todo: null };
+  } catch (error) {
+    const { problem } = toErrorRecord(error);
+    if (problem.code !== 'tests-undetected') return { name: 'tests', state: 'warn', found: problem, todo: null };
+    const { script, runner } = problem;
+    const found =
+      script ?? (runner === null ? 'no test script, and no sign of a test runner' : `${runner} is not known`);
+    return { name: 'tests', state: 'warn', found: `${problem.code}: ${found}`, todo: wordingOf(problem).hint };
+  }
+}
+
+/** Whether its programs are there; whether it works is seen when it runs. */
+async function setUp({ paths, config, childEnv }: Project): Promise<Check[]> {
+  const { setup } = config.implement;
+  const command = setup === false ? null : (setup ?? (await detectSetup(paths.repository)));
+  if (command === null) return [];
+  const [missing] = await missingPrograms(command, paths.repository, childEnv);
+  if (missing === undefined) return [{ name: 'set-up', state: 'ok', found: command, todo: null }];
+  const todo = `Install ${missing}, or name another command as implement.setup in agentos.yaml; false: none.`;
+  return [{ name: 'set-up', state: 'warn', found: `${missing}: not found, needed for: ${command}`, todo }];
+}
+
+/** Asked of the shell itself, which has programs of its own; a path may be made by the command before it. */
+async function missingPrograms(command: string, cwd: string, env: Record<string, string>): Promise<string[]> {
+  const programs = shellCommands(command).flatMap((words) => words.find(({ text }) => !isAssignment(text))?.text ?? []);
+  const names = programs.filter((name) => /^[\w.+-]+$/.test(name));
+  const look = 'for name; do command -v "$name" >/dev/null || echo "$name"; done';
+  const { signal } = new AbortController();
+  const asked = ['sh', '-c', look, 'sh', ...names];
+  const { stdout } = await runProgram({ command: asked, cwd, env, signal, timeoutMs: LOOK_TIMEOUT_MS });
+  return stdout.split('\n').filter((name) => name !== '');
 }

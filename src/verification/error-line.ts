@@ -4,11 +4,11 @@ const TELLING = /error|cannot|can't|failed|unexpected|undefined|expected|no modu
 const MOST_LINE = 300;
 const MOST_MESSAGE = 1_500;
 
-/** Whether a line, or the paragraph that it stands in, is nobody's fault. */
+/** Whether a line, or the paragraph around it, only reports code that is still missing. */
 type IsExcused = (part: string) => boolean;
 
 /** The line that says what is wrong; compilers and runners put headings, paths and rulers around it. */
-export function tellingLine(text: string, isExcused: IsExcused = () => false): string {
+export function errorLine(text: string, isExcused: IsExcused = () => false): string {
   const lines = text
     .split(/\n\s*\n/)
     .flatMap((paragraph) => paragraph.split('\n').map((line) => ({ line: line.trim(), paragraph })));
@@ -21,13 +21,13 @@ export function tellingLine(text: string, isExcused: IsExcused = () => false): s
 }
 
 /** What is wrong in one line, then all that was said where that is more. */
-export function tellingMessage(text: string, isExcused?: IsExcused): string {
-  const line = tellingLine(text, isExcused);
+export function errorMessage(text: string, isExcused?: IsExcused): string {
+  const line = errorLine(text, isExcused);
   const whole = shortened(text);
   return whole === line ? line : `${line}\n${whole}`;
 }
 
-/** As much as somebody needs who has to mend it. */
+/** Enough of the message to fix it. */
 export function shortened(text: string): string {
   const trimmed = text.trim();
   return trimmed.length > MOST_MESSAGE ? `${trimmed.slice(0, MOST_MESSAGE)} …` : trimmed;
