@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { AgentosError } from '../core/errors.ts';
+import { parseJson } from '../core/json.ts';
 import { errorLines } from '../core/lines.ts';
 import { runProgram } from './program.ts';
 
@@ -108,7 +109,7 @@ const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare'];
 
 async function nodeSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
   if (!names.has('package.json')) return null;
-  const json = packageSchema.safeParse(parsed(await read('package.json'))).data;
+  const json = packageSchema.safeParse(parseJson((await read('package.json')).replace(/^\uFEFF/, ''))).data;
   if (json === undefined) return null;
   if (names.has('pnpm-lock.yaml')) return `pnpm install --${updatesLocks ? 'no-' : ''}frozen-lockfile`;
   if (names.has('bun.lock') || names.has('bun.lockb')) return `bun install${updatesLocks ? '' : ' --frozen-lockfile'}`;
@@ -187,12 +188,4 @@ function tableOf(toml: string, name: string): string {
 
 function hasKeys(table: string): boolean {
   return /^\s*["']?[\w-]+/m.test(table.replace(/^\s*#.*$/gm, ''));
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text.replace(/^\uFEFF/, ''));
-  } catch {
-    return null;
-  }
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { parseJson } from '../../core/json.ts';
 import type { TestCase } from '../port.ts';
 import type { PathInWorktree } from '../worktree-path.ts';
-import { caseMessage, jsonIn, loadMessage, type Reading } from './report.ts';
+import { caseMessage, loadMessage, type Reading } from './report.ts';
 
 /** The report that Jest made up and Vitest writes too. */
 const reportSchema = z.object({
@@ -25,7 +26,7 @@ const reportSchema = z.object({
 
 /** Null where the text is no such report. */
 export function parseJestJson(text: string, pathInWorktree: PathInWorktree): Reading | null {
-  const parsed = reportSchema.safeParse(jsonIn(text));
+  const parsed = reportSchema.safeParse(parseJson(text));
   if (!parsed.success) return null;
   const reading: Reading = { cases: [], loadFailures: [] };
   for (const result of parsed.data.testResults) {

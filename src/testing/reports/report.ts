@@ -42,12 +42,3 @@ function plain(text: string, limit: number): string {
   const clean = stripVTControlCharacters(text).trim();
   return clean.length > limit ? `${clean.slice(0, limit)}…` : clean;
 }
-
-/** Undefined where the text is not JSON. */
-export function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

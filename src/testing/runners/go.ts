@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { z } from 'zod';
+import { parseJson } from '../../core/json.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { hasFile } from '../project.ts';
 import { parseGoProfile } from '../reports/coverage.ts';
-import { caseMessage, jsonIn, loadMessage, textsIn } from '../reports/report.ts';
+import { caseMessage, loadMessage, textsIn } from '../reports/report.ts';
 import { type Changes, changedCalls, type Runner } from '../runner.ts';
 import { hasOption, plainArguments } from '../runner-call.ts';
 import { isTestOf } from '../test-files.ts';
@@ -113,7 +114,7 @@ interface GoReading {
 }
 
 function goEvent(line: string): GoEvent | null {
-  return line.startsWith('{') ? (eventSchema.safeParse(jsonIn(line)).data ?? null) : null;
+  return line.startsWith('{') ? (eventSchema.safeParse(parseJson(line)).data ?? null) : null;
 }
 
 /**

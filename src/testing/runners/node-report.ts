@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { parseJson } from '../../core/json.ts';
 import type { TestCase } from '../port.ts';
-import { caseMessage, jsonIn, loadMessage, type Reading } from '../reports/report.ts';
+import { caseMessage, loadMessage, type Reading } from '../reports/report.ts';
 import type { PathInWorktree } from '../worktree-path.ts';
 import { FROM_TYPESCRIPT } from './javascript.ts';
 
@@ -74,7 +75,7 @@ export function parseNodeLines(text: string, pathInWorktree: PathInWorktree, sou
   /** Tests that were cancelled because something around them failed, which is reported later. */
   let cancelled: { names: string; test: TestCase }[] = [];
   for (const line of lines) {
-    const parsed = lineSchema.safeParse(jsonIn(line));
+    const parsed = lineSchema.safeParse(parseJson(line));
     if (!parsed.success) continue;
     const found = parsed.data;
     const file = found.file === null ? null : sourceOf(found.file);

@@ -1,12 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { parseJson } from '../../core/json.ts';
 import { installedMajor, isInstalled } from '../package-json.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { dependsOn, hasFile } from '../project.ts';
 import { lcovIn } from '../reports/coverage.ts';
 import { parseJestJson } from '../reports/jest-json.ts';
-import { caseMessage, jsonIn, loadMessage, type Reading, textsIn, together } from '../reports/report.ts';
+import { caseMessage, loadMessage, type Reading, textsIn, together } from '../reports/report.ts';
 import { changedCalls, type Runner, type RunPlace } from '../runner.ts';
 import { optionsMatching, plainArguments } from '../runner-call.ts';
 import { isTestOf } from '../test-files.ts';
@@ -155,7 +156,7 @@ type VitestNotes = z.infer<typeof notesSchema>;
 
 /** Null where it was cut off. */
 export function parseVitestNotes(text: string): VitestNotes | null {
-  return notesSchema.safeParse(jsonIn(text)).data ?? null;
+  return notesSchema.safeParse(parseJson(text)).data ?? null;
 }
 
 /** The report with the notes worked in. */
