@@ -50,9 +50,9 @@ function hasSpecial(bytes: Buffer): boolean {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   let at = 0;
   while (at < bytes.length) {
-    // Four at once: a byte below a space or above ASCII sets the high bit of a byte in the result.
+    // Four at once: a byte below a space, DEL or one above ASCII sets the high bit of a byte in the result.
     const word = at + 4 <= bytes.length ? view.getInt32(at, true) : 0;
-    if ((((word - 0x20202020) | word) & 0x80808080) === 0) at += 4;
+    if ((((word - 0x20202020) | word | (word + 0x01010101)) & 0x80808080) === 0) at += 4;
     else if (IS_SPECIAL[bytes[at] ?? 0] === 1) return true;
     else at++;
   }

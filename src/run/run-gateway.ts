@@ -9,7 +9,7 @@ import type { Gateway } from '../gateway/server.ts';
 import { noteCall, type TraceRequest } from '../gateway/traced.ts';
 import { trustCertificates } from '../models/vendor-agents.ts';
 import type { LearnedLimits, Pool, PoolEvent } from '../pool/port.ts';
-import { readKeysFile, writeKeysFile } from './keys-file.ts';
+import type { KeysFile } from './keys-file.ts';
 import type { Project } from './project.ts';
 
 export interface RunGatewayOptions {
@@ -53,9 +53,10 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
   const { config, paths } = project;
   const vendors = vendorsOf(config, roles);
   if (vendors.length === 0) return null;
-  const [{ createCredentialPool }, { startGateway }] = await Promise.all([
+  const [{ createCredentialPool }, { startGateway }, { readKeysFile, writeKeysFile }] = await Promise.all([
     import('../pool/pool.ts'),
     import('../gateway/server.ts'),
+    import('./keys-file.ts'),
   ]);
   const exhausted = new Set<VendorName>();
   const waiting = new Map<string, number>();
@@ -81,7 +82,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
   const pool: Pool = createCredentialPool({
     keys: keysOf(config, vendors),
     limits: config.limits,
-    remembered: await remembered(paths.keys),
+    remembered: remembered(await readKeysFile(paths.keys)),
     clock: systemClock,
     random: Math.random,
     onEvent: onPool,
@@ -152,8 +153,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
 }
 
 /** Limits only: whether a key works or has quota again is for the vendor to say. */
-async function remembered(path: string): Promise<ReadonlyMap<string, LearnedLimits>> {
-  const file = await readKeysFile(path);
+function remembered(file: KeysFile | null): ReadonlyMap<string, LearnedLimits> {
   return new Map(file?.keys.map(({ id, limits }) => [id, limits]));
 }
 

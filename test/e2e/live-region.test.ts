@@ -253,7 +253,7 @@ describe.skipIf(tmuxIsMissing)(`in a terminal${tmuxIsMissing ? ' (skipped: tmux 
     // tmux may leave an empty line where it broke lines anew.
     const [header, ...lines] = tmux.history().filter((line) => line !== '');
     expect(header).toMatch(/^\[COORDINATOR\] lld: 2 item\(s\), 2 at a time, drafter and reviewer command:/);
-    expect(lines.map((line) => line.replace(/\d+(\.\d)? m?s\b|\dm \d\ds/g, '…'))).toEqual([
+    expect(lines.map((line) => line.replace(/\d+(\.\d)? m?s\b|\dm \d\ds/g, '…').replace(/… +/, '…  '))).toEqual([
       '[LLD-42] review 1: APPROVED (1 Tier 3)',
       '[LLD-42] succeeded (docs/lld/LLD-42.md, …)',
       '[LLD-43] review 1: APPROVED (1 Tier 3)',

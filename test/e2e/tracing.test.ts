@@ -132,7 +132,9 @@ test('what prompts and replies say is in the trace when it is asked for, and key
   const key = 'sk-test-0123456789abcdef';
   const { collector, options } = await place(['42'], {
     env: { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' },
-    script: script({ review: () => `${review({ verdict: 'APPROVED' })}\nThe key is ${key}.\n` }),
+    script: script({
+      review: () => review({ verdict: 'APPROVED' }).replace('with care.', `with care. The key is ${key}.`),
+    }),
   });
   expect((await agentos(['lld', '42', ...MODELS], options)).code).toBe(0);
   const tree = treeOf(collector.spans);

@@ -5,10 +5,7 @@ import { type ItemId, isItemId } from '../../core/ids.ts';
 import { type Paths, WORKFLOWS, type WorkflowName } from '../../core/paths.ts';
 import { isApproved, readHeader, readReportStatus } from '../../documents/header.ts';
 import type { Git } from '../../git/git.ts';
-import { toolFilePatterns } from '../../git/ignore-patterns.ts';
 import { readAt } from '../../git/repository.ts';
-import { type WorktreePlace, type WorktreeState, worktreeGit } from '../../git/worktree/place.ts';
-import { splitNames } from '../../git/worktree/private-index.ts';
 import { isHolderAlive, readHolder } from '../../process/lock.ts';
 import { implementationsOf } from '../../workflow/implementations.ts';
 
@@ -99,37 +96,6 @@ export async function isImplemented(
     { ref: start, path },
   ]);
   return typeof now === 'string' && now !== before && readReportStatus(now) !== null;
-}
-
-const MOST_COMMITS = 10;
-
-/**
- * Files in a worktree that are in none of the last commits of its branch as they are there. Only reads: nothing is
- * written, neither objects nor an index.
- */
-export async function uncommittedIn(
-  place: WorktreePlace,
-  gitDir: string,
-  env: Record<string, string>,
-  { start, made }: WorktreeState,
-  tip: string,
-): Promise<string[]> {
-  const hasOwnIndex = (await namesIn(place.stateFolder)).includes('index');
-  const indexFile = hasOwnIndex ? place.indexFile : join(gitDir, 'index');
-  const git = worktreeGit({ ...place, indexFile }, gitDir, env, []);
-  const litter = (await toolFilePatterns(place.directory)).map((pattern) => `--exclude=${pattern}`);
-  const known = made ?? [];
-  const others = splitNames(await git.run(['ls-files', '-z', '--others', '--exclude-standard', ...litter])).filter(
-    (path) => !known.some((one) => path === one || (one.endsWith('/') && path.startsWith(one))),
-  );
-  if (others.length > 0) return others;
-  const commits = (await git.text(['rev-list', `--max-count=${MOST_COMMITS}`, tip, `^${start}`])).split('\n');
-  let changed: string[] = [];
-  for (const commit of commits.filter(Boolean)) {
-    changed = splitNames(await git.run(['diff', '--no-ext-diff', '--name-only', '-z', commit]));
-    if (changed.length === 0) return [];
-  }
-  return changed;
 }
 
 /** The commit that a branch is at, or null. */

@@ -1,12 +1,16 @@
 import { basename, dirname, join } from 'node:path';
 import type { Git } from '../../git/git.ts';
+import { toolFilePatterns } from '../../git/ignore-patterns.ts';
 import {
   placeIn,
   readWorktreeState,
   realFolder,
   type WorktreePlace,
+  type WorktreeState,
+  worktreeGit,
   worktreeStates,
 } from '../../git/worktree/place.ts';
+import { splitNames } from '../../git/worktree/private-index.ts';
 import { BEING_MADE, lockReason, registrations } from '../../git/worktree/registration.ts';
 import { removeWorktree } from '../../git/worktree/remove.ts';
 import { removePins } from '../../git/worktree/trees.ts';
@@ -19,7 +23,6 @@ import {
   itemNamed,
   namesIn,
   tipOf,
-  uncommittedIn,
   workedOnBy,
 } from './items.ts';
 
@@ -127,4 +130,35 @@ export async function orphanedPins(git: Git, needed: ReadonlySet<string>): Promi
   const refs = (await git.text(['for-each-ref', '--format=%(refname)', 'refs/agentos/'])).split('\n').filter(Boolean);
   const names = new Set(refs.map((ref) => ref.split('/')[2] ?? ''));
   return [...names].filter((name) => !needed.has(name)).sort();
+}
+
+const MOST_COMMITS = 10;
+
+/**
+ * Files in a worktree that are in none of the last commits of its branch as they are there. Only reads: nothing is
+ * written, neither objects nor an index.
+ */
+export async function uncommittedIn(
+  place: WorktreePlace,
+  gitDir: string,
+  env: Record<string, string>,
+  { start, made }: WorktreeState,
+  tip: string,
+): Promise<string[]> {
+  const hasOwnIndex = (await namesIn(place.stateFolder)).includes('index');
+  const indexFile = hasOwnIndex ? place.indexFile : join(gitDir, 'index');
+  const git = worktreeGit({ ...place, indexFile }, gitDir, env, []);
+  const litter = (await toolFilePatterns(place.directory)).map((pattern) => `--exclude=${pattern}`);
+  const known = made ?? [];
+  const others = splitNames(await git.run(['ls-files', '-z', '--others', '--exclude-standard', ...litter])).filter(
+    (path) => !known.some((one) => path === one || (one.endsWith('/') && path.startsWith(one))),
+  );
+  if (others.length > 0) return others;
+  const commits = (await git.text(['rev-list', `--max-count=${MOST_COMMITS}`, tip, `^${start}`])).split('\n');
+  let changed: string[] = [];
+  for (const commit of commits.filter(Boolean)) {
+    changed = splitNames(await git.run(['diff', '--no-ext-diff', '--name-only', '-z', commit]));
+    if (changed.length === 0) return [];
+  }
+  return changed;
 }
