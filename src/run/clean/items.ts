@@ -1,5 +1,4 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { codeOf } from '../../core/errors.ts';
 import { type ItemId, isItemId } from '../../core/ids.ts';
 import { type Paths, WORKFLOWS, type WorkflowName } from '../../core/paths.ts';
