@@ -33,7 +33,8 @@ export function askedBy(call: Pick<Call, 'text' | 'toolResults'>): Asked {
   if (kind !== undefined)
     return { workflow: WORKFLOWS[kind as keyof typeof WORKFLOWS], id: name, step: 'draft', round: 0 };
   // A revision is asked for with the documents alone: a design has its number in the title, a brief its name.
-  const design = /^# (\d+) - Feature/m.exec(text)?.[1];
+  // The role, which comes first, has a title as an example.
+  const design = [...text.matchAll(/^# (\d+) - Feature/gm)].at(-1)?.[1];
   const brief = /^(brief-\d+):/m.exec(text)?.[1];
   return { workflow: brief === undefined ? 'lld' : 'issue', id: brief ?? design ?? '?', step: 'revise-1', round: 0 };
 }

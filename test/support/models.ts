@@ -85,7 +85,7 @@ export function taskOf(call: { system: string; text: string }): Task {
 /** The id of the issue, or the name of the brief, that a call is about. */
 export function issueOf(call: { text: string }): string {
   const asked = /for (?:issue|the brief) ([\w-]+), "/.exec(call.text)?.[1];
-  return asked ?? /#([\w-]+)/.exec(call.text)?.[1] ?? '42';
+  return asked ?? /\*\*Issue:\*\* #([\w-]+)/.exec(call.text)?.[1] ?? /#([\w-]+)/.exec(call.text)?.[1] ?? '42';
 }
 
 /** Whether the document is an issue, made from a brief. */
