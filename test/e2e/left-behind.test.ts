@@ -145,7 +145,10 @@ test('a run without a whole record is passed over; named, it is refused', async 
 
 test('a signal before anything was started ends the program with its own code', async () => {
   const { repository, options } = await place('1');
-  await repository.write('bin/git', '#!/bin/sh\n: > "$0.asked"\nuntil [ -f "$0.go" ]; do sleep 0.05; done\n');
+  await repository.write(
+    'bin/git',
+    '#!/bin/sh\n: > "$0.asked"\nuntil [ -f "$0.go" ] || [ ! -f "$0" ]; do sleep 0.05; done\n',
+  );
   const git = join(repository.root, 'bin/git');
   await chmod(git, 0o755);
   onTestFinished(() => repository.write('bin/git.go', ''));
