@@ -79,7 +79,7 @@ async function latency(direct: string, gateway: Gateway): Promise<Row[]> {
     for (let n = 0; n < REQUESTS; n++) {
       const [alone, through] = [
         await timed(() => ask(direct, KEY, stream, 'short')),
-        await timed(() => ask(gateway.url, token, stream, 'short')),
+        await timed(() => ask(gateway.endpointOf('anthropic'), token, stream, 'short')),
       ];
       if (n < REQUESTS / 4) continue;
       times.direct.push(alone);
@@ -104,7 +104,7 @@ async function streams(gateway: Gateway): Promise<Row[]> {
   const startedMs = performance.now();
   const all = Array.from({ length: STREAMS }, async () => {
     let first = true;
-    await ask(gateway.url, token, true, 'long', (size) => {
+    await ask(gateway.endpointOf('anthropic'), token, true, 'long', (size) => {
       if (first) begun += 1;
       first = false;
       bytes += size;
