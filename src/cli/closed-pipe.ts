@@ -3,7 +3,7 @@ import { EXIT } from '../core/exit-code.ts';
 import { printProblem } from './problem.ts';
 
 /**
- * A reader that goes away (`| head`) is no error of ours: nothing more is shown to it, and the work goes on or ends. If
+ * A reader that goes away (`| head`) is no error of ours: nothing more is shown to it, and the work continues or ends. If
  * stdout can't take what is written for another reason (a full disk), what was asked for is not there: that is a failure.
  */
 export function closedPipeEndsQuietly(): void {

@@ -6,7 +6,7 @@
 /** As in package.json under engines. */
 export const NEEDED_NODE = '24.16';
 
-/** What to tell somebody whose Node is too old, in one line; null: it is new enough. */
+/** What is wrong with a Node that is too old, in one line; null: it is new enough. */
 export function oldNodeMessage(version: string): string | null {
   const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
   const [neededMajor = 0, neededMinor = 0] = NEEDED_NODE.split('.').map(Number);

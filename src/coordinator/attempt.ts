@@ -24,7 +24,7 @@ export interface AttemptOptions {
   trace: AttemptTrace | null;
   /** Shows what the process prints; called back when it has printed its last for this item. */
   attachOutput: (worker: WorkerProcess) => { detach: () => void };
-  /** Silence that somebody else vouches for. */
+  /** The item waits for something outside, so that its silence is not idleness. */
   isWaiting: () => boolean;
   /** Aborted with the reason why the item has to stop. */
   stop: AbortSignal;

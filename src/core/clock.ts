@@ -35,7 +35,7 @@ interface SystemClock extends Clock {
  * The kernel's monotonic clock keeps running while a process is stopped (Ctrl+Z, a debugger, a paused virtual machine) or its
  * event loop is blocked, and then every timer fires at once, before any sign of life that came meanwhile is read. So the
  * process looks at the clock every second: what it missed is taken off. Whoever asks for the time first does it, so that
- * nobody sees the gap.
+ * the gap is never visible.
  */
 export function createSystemClock({ tickMs = TICK_MS, lateMs: mostLateMs = LATE_MS } = {}): SystemClock {
   const listeners = new Set<(forMs: number) => void>();

@@ -142,7 +142,7 @@ function isAgentosError(error: unknown): error is AgentosError {
   return error instanceof Error && error.name === 'AgentosError' && 'problem' in error;
 }
 
-/** Anything thrown becomes a record; what nobody classified is `internal`, unless it is the disk's. */
+/** Anything thrown becomes a record; what is not classified is `internal`, unless it is the disk's. */
 export function toErrorRecord(error: unknown): ErrorRecord {
   if (isAgentosError(error)) return { problem: error.problem, retry: error.retry };
   const reason = systemCode(error) ?? '';

@@ -66,7 +66,9 @@ export interface Paths {
   /** What was last known of the credential pool; no secrets. */
   keys: string;
   issue(id: ItemId): string;
+  llds: string;
   lld(id: ItemId): string;
+  lineages: string;
   lineage(id: ItemId): string;
   /** Of a brief that is called like an issue: no id has a dot, so that the two can't meet. */
   briefLineage(id: ItemId): string;
@@ -85,7 +87,9 @@ export interface Paths {
   designs: string;
   /** What was undone in an item's worktree, as patches. */
   undone(workflow: WorkflowName, id: ItemId): string;
+  checkpoints: string;
   checkpoint(workflow: WorkflowName, id: ItemId): string;
+  locks: string;
   lock(workflow: WorkflowName, id: ItemId): string;
   /** Serialises changes to git's worktrees over all processes. */
   gitQueue: string;
@@ -112,7 +116,9 @@ export function pathsOf(repository: string, base: string, work = base): Paths {
     runs: join(base, 'runs'),
     keys: join(base, 'keys.json'),
     issue: (id) => join(repository, 'issues', `${id}.md`),
+    llds: join(repository, 'docs', 'lld'),
     lld: (id) => join(repository, 'docs', 'lld', `LLD-${id}.md`),
+    lineages: join(repository, 'docs', 'lineage'),
     lineage: (id) => join(repository, 'docs', 'lineage', id),
     briefLineage: (id) => join(repository, 'docs', 'lineage', `${id}.brief`),
     report: (id) => `docs/reports/${id}.md`,
@@ -124,7 +130,9 @@ export function pathsOf(repository: string, base: string, work = base): Paths {
     caches: join(work, 'caches'),
     designs: join(base, 'caches', 'designs.jsonl'),
     undone: (workflow, id) => join(base, 'undone', `${workflow}-${id}`),
+    checkpoints: join(base, 'checkpoints'),
     checkpoint: (workflow, id) => join(base, 'checkpoints', `${workflow}-${id}.db`),
+    locks: join(base, 'locks'),
     lock: (workflow, id) => join(base, 'locks', `${workflow}-${id}.lock`),
     gitQueue: join(base, 'locks', 'git-worktree.lock'),
     run: (runId) => {

@@ -19,7 +19,7 @@ export interface Plan extends PlannedCost {
 }
 
 export interface PlannedCost {
-  /** What it will probably cost; null where nothing can be said, or nobody asked. */
+  /** What it will probably cost; null: not known, or not asked for. */
   estimateUsd: number | null;
   /** How many past items the estimate comes from; 0: from sizes alone. */
   pastItems: number;
@@ -31,12 +31,12 @@ export interface PlannedCost {
 
 export interface PlannedItem {
   id: ItemId;
-  /** The workflow that it begins or goes on with. */
+  /** The workflow that it starts or resumes. */
   workflow: WorkflowName;
   title: string;
   /** done: there is nothing to do; dropped: there is to be nothing done; unreadable: it will fail with its error. */
   state: 'new' | 'resumed' | 'done' | 'dropped' | 'unreadable' | 'not-ready';
-  /** The step at which a resumed item goes on; null for the others. */
+  /** The step at which a resumed item continues; null for the others. */
   fromStep: string | null;
   reusedSteps: number;
   error: ErrorRecord | null;
@@ -58,7 +58,7 @@ export interface Replaced {
   difference: string[] | null;
 }
 
-/** Beyond so many the differences are left out: nobody reads them in front of a large batch. */
+/** Beyond so many the differences are not shown: in front of a large batch they would not be read. */
 const MOST_DIFFERENCES = 5;
 
 /** What a person should see before documents are replaced, and how each can be kept. */

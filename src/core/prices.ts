@@ -114,7 +114,7 @@ const TABLE: Readonly<Record<string, Price>> = {
 const FREE = price(0, 0, 0);
 
 /**
- * Null where nobody told us the price: unknown is not free. A command may call whatever it likes, so it has none. What the
+ * Null where the price is not known: unknown is not free. A command may call whatever it likes, so it has none. What the
  * configuration doesn't say about the cache costs as much as other input.
  */
 export function priceOf(text: string, overrides: Readonly<Record<string, PriceSetting>>): Price | null {

@@ -167,7 +167,7 @@ function foldItemEvent(state: RunState, event: EventOfItem): void {
       item.waitsFor = null;
       return;
     case 'model-answered': {
-      // What nobody meters, such as a command, must not hide what is known of the rest.
+      // A call without a meter, such as a command's, must not hide what is known of the rest.
       const paidUsd = event.costUsd ?? (event.metered ? null : 0);
       item.usage = addUsage(item.usage, event.usage);
       item.costUsd = plus(item.costUsd, paidUsd);

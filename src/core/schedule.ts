@@ -13,7 +13,7 @@ export interface Scheduled {
 export interface Schedule {
   /** Dependencies first, otherwise as given. */
   order: string[];
-  /** Items that touch each other, by a file or by a dependency; who touches nobody is in none. */
+  /** Items that touch each other, by a file or by a dependency; an item that touches no other is in none. */
   groups: ScheduledGroup[];
   /** Items that depend on each other, in the given order; the first one goes first. */
   cycles: string[][];
@@ -123,7 +123,7 @@ function groupsOf(
   const rootOf = (id: string): string => {
     let root = id;
     for (let above = parents.get(root); above !== undefined && above !== root; above = parents.get(root)) {
-      // Halves the way for whoever comes next.
+      // Halves the way for the next look-up.
       parents.set(root, parents.get(above) ?? above);
       root = above;
     }

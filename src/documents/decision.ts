@@ -1,3 +1,4 @@
+import { oneLine } from '../core/lines.ts';
 import { type Ledger, openFindings, raise, withdraw } from './ledger.ts';
 
 export type DecisionKind = 'approve' | 'revise' | 'drop';
@@ -11,7 +12,7 @@ export interface Decision {
   reason: string | null;
   /** What to change; null unless the kind is `revise`. */
   change: string | null;
-  /** The decision in the form of a review: for the lineage, and for whoever has to make the change. */
+  /** The decision in the form of a review: for the lineage, and for the one who makes the change. */
   document: string;
   /** Documents of earlier decisions on the same question, which no run has used; oldest first. */
   replaced?: string[];
@@ -92,8 +93,4 @@ function quoted(text: string): string {
 
 function indented(text: string): string {
   return text.replace(/^/gm, '  ');
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim();
 }

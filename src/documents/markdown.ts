@@ -32,7 +32,7 @@ const MOST_RECENT = 4;
 
 /**
  * The syntax tree (tables, checklists, strikethrough, YAML front matter) of text that `normaliseText` has seen. The same
- * text may get the same tree again: nobody changes it.
+ * text may get the same tree again: it is never changed.
  */
 export function parseMarkdown(text: string): Root {
   const root = recent.get(text) ?? fromMarkdown(text, GRAMMAR);

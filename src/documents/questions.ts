@@ -37,7 +37,7 @@ const RESOLVED =
   /(?:^|[\s*(~])(?:RESOLVED|ANSWERED|ADDRESSED|CONFIRMED|DECIDED|DECISION|CLOSED|(?:Resolved|Answered|Addressed|Confirmed|Decided|Decision|Answer|Resolution)(?=\s*[:.)–—-]))/;
 const NTH = /^(?:open )?(?:question|q) ?#?(\d{1,2})$/;
 
-/** The questions of the draft that nobody has answered yet. */
+/** The unanswered questions of the draft. */
 export function openQuestions(draft: string): string[] {
   return questionItems(draft)
     .filter((item) => item.isOpen)

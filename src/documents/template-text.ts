@@ -4,7 +4,7 @@ import { lineOf, markedText } from './markdown.ts';
 
 const RULE = 'template-text';
 
-/** Finds text of this template, and of anybody's, that nobody replaced. */
+/** Finds text of this template, and of usual ones, that was not replaced. */
 export function createLeftoverText(template: string): (node: Nodes) => DocumentFinding[] {
   const placeholders = new Set(template.match(/\{\{[^{}]*\}\}/g) ?? []);
   const hints = new Set([...template.matchAll(/<!--([\s\S]*?)-->/g)].map((match) => bare(match[1] ?? '')));

@@ -46,7 +46,7 @@ export function keyHeader(vendor: VendorName, key: string): Headers {
   }
 }
 
-/** The vendor's headers as the caller gets them: those of the bytes that are passed on. Cookies belong to whoever holds the key. */
+/** The vendor's headers as the caller gets them: those of the bytes that are passed on. Cookies belong to the holder of the key. */
 export function responseHeaders(headers: IncomingHttpHeaders, key: string): Headers {
   const dropped = new Set([...HOP_BY_HOP, ...namedByConnection(headers), ...REPLACED, 'set-cookie']);
   const kept = definedOnly(Object.fromEntries(Object.entries(headers).filter(([name]) => !dropped.has(name))));

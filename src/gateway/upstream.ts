@@ -114,7 +114,7 @@ function fly(request: UpstreamRequest, client: ClientRequest, idleMs: number): P
       reject(lost(request, error, 'provider-unreachable', request.url.host));
     });
     client.once('close', () => {
-      // Destroyed without an error: whoever waits for the head must still hear of it.
+      // Destroyed without an error: a caller that waits for the head still has to be rejected.
       landed();
       if (end !== null) reject(end.reason);
     });

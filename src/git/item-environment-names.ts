@@ -1,6 +1,6 @@
 /**
  * Variables that a toolchain, a terminal or a network needs to work as it does for the user. Everything else is either
- * set anew or left out: sockets of the desktop and of agents for keys, credentials of clouds and registries, what
+ * set again or left out: sockets of the desktop and of agents for keys, credentials of clouds and registries, what
  * another program's run is about, and whatever we have never heard of.
  */
 const NAMES: ReadonlySet<string> = new Set([

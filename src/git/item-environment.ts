@@ -24,7 +24,7 @@ export interface ItemEnvironmentOptions {
 /**
  * The environment of agents, set-up and tests. What is not known to be needed stays out: a password can have any name,
  * and a test that depends on a variable of one shell passes nowhere else. The configuration hands over others by name.
- * A key that we work with is in no value, whoever asked for it.
+ * No value holds a key that we work with, even if it was asked for.
  */
 export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<Record<string, string>> {
   const { env, home, caches, worktree, pass, keys, git } = options;

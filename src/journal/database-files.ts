@@ -32,7 +32,7 @@ function freeName(wanted: string): string {
 }
 
 /**
- * The database goes first: companions without a database are nobody's and read as no journal, whereas a database
+ * The database goes first: companions without a database read as no journal, whereas a database
  * without its log may lack pages.
  */
 export function deleteDatabase(file: string): void {
@@ -61,7 +61,7 @@ export function createDatabase(file: string, schema: string): void {
   try {
     const db = new DatabaseSync(draft);
     try {
-      // Not into a log: on a full disk it would not be copied into the database when that is closed, and nobody says so.
+      // Not into a log: on a full disk it would not be copied into the database when that is closed, without an error.
       db.exec(`PRAGMA page_size = ${pageBytes}; PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY`);
       db.exec(`BEGIN IMMEDIATE; ${schema} COMMIT; PRAGMA journal_mode = WAL`);
     } finally {

@@ -81,7 +81,7 @@ class SqliteJournal implements SettlingJournal {
     const value = await run({ id, earlierStarts: starts - 1 });
     const result = encode(value, name);
     this.#guard(() => this.#finish({ id, name, startedAt, result }));
-    // What a replay will see, so that nobody depends on what JSON drops.
+    // What a replay will see, so that no caller depends on what JSON drops.
     return { value: JSON.parse(result) as T, replayed: false };
   }
 

@@ -34,7 +34,7 @@ export interface BatchOptions<Input = unknown> {
   idleTimeoutMs?: number;
   /** For the whole batch. Default: none. */
   globalTimeoutMs?: number;
-  /** Start nothing new after so many failed items. Default: go on to the end. */
+  /** Start nothing new after so many failed items. Default: continue to the end. */
   haltAfter?: number;
   /** Never throws in good order: if it does, the batch is stopped and `runBatch` rejects with what was thrown. */
   onEvent?: (event: BatchEvent) => void;

@@ -2,7 +2,7 @@ import { systemClock } from '../core/clock.ts';
 import { LONGEST_MS } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 
-/** A design is some tens of kilobytes; what goes on beyond this is a fault, and must not fill the memory. */
+/** A design is some tens of kilobytes; a reply beyond this is a fault, and must not fill the memory. */
 export const MAX_REPLY_BYTES = 8 * 1024 * 1024;
 
 export interface CallLimits {

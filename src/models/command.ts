@@ -15,7 +15,7 @@ export interface CommandOptions extends CallLimits {
   env: Readonly<Record<string, string>>;
   /** Each line that it writes to stderr. */
   onLine?: ((line: string) => void) | undefined;
-  /** Told of the process group that a call runs in, so that somebody else can end it should this process die. */
+  /** Gets the process group that a call runs in, so that another process can end it should this one die. */
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
 }
 

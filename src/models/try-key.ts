@@ -47,7 +47,7 @@ export async function tryKey(
   }
 }
 
-/** Redirects are not followed: the key would go to whoever they name. */
+/** Redirects are not followed: the key would go to the server that they name. */
 async function get(
   url: URL,
   headers: Record<string, string>,

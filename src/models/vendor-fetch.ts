@@ -12,13 +12,13 @@ const ERROR_HEADER = 'x-agentos-error';
 
 const MAX_ERROR_BYTES = 64 * 1024;
 
-/** These statuses mean the same whoever wrote the page that comes with them. */
+/** These statuses mean the same, whatever page comes with them. */
 const PLAIN_STATUSES = new Set([401, 402, 408, 429]);
 
 export interface VendorFetchOptions {
   provider: string;
   secret: string;
-  /** Names the question to a gateway, which then keeps its answer for whoever asks again. */
+  /** Names the question to a gateway, which then keeps its answer for a repeated question. */
   stepId: string;
   /** Called for every piece of the answer, keep-alive comments too. */
   onBytes: () => void;
@@ -27,7 +27,7 @@ export interface VendorFetchOptions {
 /**
  * The fetch that the vendors' packages use. It returns streams that began well; everything else it throws, classified,
  * because only here are status, headers and body as the vendor sent them. Redirects are not followed: the key would go to
- * whoever they name.
+ * the server that they name.
  */
 export function createVendorFetch(options: VendorFetchOptions): typeof globalThis.fetch {
   return async (input, init) => {

@@ -6,8 +6,8 @@ const EXHAUSTED_AFTER_MS = 2_000;
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * Says once that a vendor has nothing left, and once that it has again: when somebody is served, or when the time has
- * come and nobody waits any more. Looking for the latter keeps no process alive.
+ * Says once that a vendor has nothing left, and once that it has again: when a caller is served, or when the time has
+ * come and no caller waits any more. Looking for the latter keeps no process alive.
  */
 export class PoolExhaustion {
   readonly #known = new Map<VendorName, { untilMs: number; reason: Outlook['reason'] }>();

@@ -93,7 +93,7 @@ export interface Pool {
    */
   acquire(request: LeaseRequest): Promise<Lease>;
   outlook(request: Pick<LeaseRequest, 'vendor' | 'model' | 'item' | 'estimatedInputTokens'>): Outlook;
-  /** A lease if one can be had now and nobody is waiting, else null. */
+  /** A lease if one can be had now and no other caller is waiting, else null. */
   tryAcquire(request: LeaseRequest): Lease | null;
   /** True as soon as a key could serve; false when the time is over. */
   waitForAvailable(vendor: VendorName, timeoutMs: number): Promise<boolean>;

@@ -150,16 +150,10 @@ export function isTemporaryFile(name: string): boolean {
 
 /** Temporary files in our places whose writers are gone. */
 export async function staleTemporaryFiles(paths: Paths): Promise<string[]> {
-  const id = 'x' as ItemId;
-  const { base, repository } = paths;
-  const alone = [base, dirname(paths.lock('lld', id)), dirname(paths.checkpoint('lld', id))];
-  const written = [dirname(paths.lld(id)), paths.issues, join(repository, 'docs')];
-  const ofItems = [
-    paths.runs,
-    dirname(paths.lineage(id)),
-    dirname(paths.home('lld', id)),
-    dirname(paths.undone('lld', id)),
-  ];
+  const { base, repository, locks, checkpoints, llds } = paths;
+  const alone = [base, locks, checkpoints];
+  const written = [llds, paths.issues, join(repository, 'docs')];
+  const ofItems = [paths.runs, paths.lineages, paths.homes, join(base, 'undone')];
   const below = await Promise.all(ofItems.map(foldersIn));
   const reviews = below[2]?.map((home) => join(home, 'reviews')) ?? [];
   const folders = [...alone, ...written, ...ofItems, ...below.flat(), ...reviews];

@@ -85,8 +85,8 @@ test('the same change is no change, wherever its lines have moved to', () => {
   expect(changesBetween(before, moved, 10_000)).toBe('None: the change is the same as in the last round.');
 });
 
-test('a file that was written anew is not compared line by line', () => {
+test('a file that was rewritten is not compared line by line', () => {
   const before = gitDiff({}, { a: lines('old', 3_000) });
   const after = gitDiff({}, { a: lines('new', 3_000) });
-  expect(changesBetween(before, after, 10_000)).toContain('was written anew');
+  expect(changesBetween(before, after, 10_000)).toContain('was rewritten');
 });

@@ -6,7 +6,7 @@ interface FileDiff {
   text: string;
 }
 
-/** Above it a comparison would take long and show little: the file was written anew. */
+/** Above it a comparison would take long and show little: the file was rewritten. */
 const MOST_EDITS = 2_000;
 /** Less than this of a file is not worth showing. */
 const LEAST_PART = 2_000;
@@ -64,7 +64,7 @@ export function changesBetween(before: string, after: string, most: number): str
       maxEditLength: MOST_EDITS,
     });
     return patch === undefined
-      ? `diff --git ${path}\nwas written anew: see the whole change.\n`
+      ? `diff --git ${path}\nwas rewritten: see the whole change.\n`
       : `diff --git ${path}\n${patch}`;
   });
   const unchanged = same.length === 0 ? '' : `The same as in the last round: ${same.join(', ')}\n\n`;

@@ -1,6 +1,6 @@
 /**
  * Material goes in tags, so that a document with headings of its own can't be taken for a part of the prompt. The tag is
- * made longer where the text holds its end: nobody can write their way out of it.
+ * made longer where the text holds its end: no text can close it from inside.
  */
 export function tagged(tag: string, text: string): string {
   let name = tag;

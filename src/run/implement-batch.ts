@@ -54,7 +54,7 @@ export const implementBatch: Batch = {
   nothingToDo: 'every approved LLD is implemented',
 };
 
-/** A design pays for nothing if nobody knows how to prove its code. Where there is no test at all yet, it names the first. */
+/** A design is of no use if its code can't be proved. Where there is no test at all yet, it names the first. */
 async function undetectedTests({ paths, config, childEnv }: Project): Promise<string[]> {
   if (config.implement.policy === 'off') return [];
   const git = createGit(paths.repository, childEnv);
@@ -114,7 +114,7 @@ async function implementBacklog(
   ids: readonly ItemId[] | 'all',
 ): Promise<ImplementItem[]> {
   const { paths, source } = options;
-  const folder = dirname(paths.lld('x' as ItemId));
+  const folder = paths.llds;
   const written = (await readdir(folder).catch(() => [])).flatMap((name) => {
     const id = /^LLD-(.+)\.md$/.exec(name)?.[1] ?? '';
     return isItemId(id) ? [id] : [];

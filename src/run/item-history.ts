@@ -1,7 +1,7 @@
 import type { LastRun } from '../core/errors.ts';
 import type { Paths } from '../core/paths.ts';
-import { readSummary, runIds } from './record.ts';
 import { readRun } from './run-history.ts';
+import { readSummary, runIds } from './stored-runs.ts';
 
 /** What all runs that are kept have to say of an item. */
 export interface ItemHistory {

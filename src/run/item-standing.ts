@@ -58,7 +58,7 @@ export async function detailOf(project: Project, id: ItemId, place: readonly str
 }
 
 function lldFolder({ paths }: Project): string {
-  return dirname(paths.lld('x' as ItemId));
+  return paths.llds;
 }
 
 /** An approved LLD stands on its own. */
@@ -75,7 +75,7 @@ async function standingsOf(
   const [histories, implementations, checkpoints, worktrees] = await Promise.all([
     itemHistories(paths),
     designed.length === 0 ? null : implementationsOf(createGit(paths.repository, childEnv), paths, designed),
-    namesIn(dirname(paths.checkpoint('lld', 'x' as ItemId))),
+    namesIn(paths.checkpoints),
     namesIn(paths.worktrees),
   ]);
   let journals = 0;

@@ -42,7 +42,7 @@ async function lldBacklog(
   differenceOf: (issue: Issue, issueHash: string | null) => Promise<string[] | null>,
 ): Promise<BacklogItem[]> {
   // Most have none yet: one look at the folder costs less than ten thousand failed attempts to open a file.
-  const written = new Set(await readdir(dirname(paths.lld('x' as ItemId))).catch(() => []));
+  const written = new Set(await readdir(paths.llds).catch(() => []));
   const lldOf = async ({ id }: Issue): Promise<Headed | null> =>
     written.has(basename(paths.lld(id))) ? readLldFile(paths.lld(id)) : null;
   return readBacklog(source, ids, {

@@ -31,7 +31,7 @@ interface Staged {
 /** What `--all` passes over. */
 const LEFT_OUT: ReadonlySet<CollectedItem['state']> = new Set(['done', 'dropped', 'not-ready'] as const);
 
-/** Looks, and writes nothing: what there is to do, in which order, and from where each item goes on. */
+/** Reads only, and writes nothing: what there is to do, in which order, and where each item resumes. */
 export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: PlanOptions): Promise<Plan> {
   const { paths, childEnv, config } = project;
   const collected = await collect(project, pipeline, ids);
@@ -45,12 +45,9 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
   }
   await headCommit(createGit(paths.repository, childEnv));
   await loadPrompts(paths.prompts);
-  const checkpoints = new Map<WorkflowName, Set<string>>();
-  for (const { workflow } of pipeline.stages)
-    checkpoints.set(workflow, new Set(await checkpointsOf(project, workflow)));
-  const planned = chosen.map(({ item, stage }) =>
-    planItem(item, project, stage.workflow, checkpoints.get(stage.workflow) ?? new Set()),
-  );
+  // Listed once: asking for each of ten thousand items would cost more than all the rest.
+  const checkpoints = new Set(await readdir(paths.checkpoints).catch(() => []));
+  const planned = chosen.map(({ item, stage }) => planItem(item, project, stage.workflow, checkpoints));
   const open = planned.filter(isOpen);
   const priced = chosen
     .filter(({ item }) => item.state === 'pending')
@@ -100,12 +97,6 @@ function noteOf({ id, error }: CollectedItem): string {
   return `${id} is left out. ${words?.message ?? ''} ${words?.hint ?? ''}`.trimEnd();
 }
 
-/** Listed once: asking for each of ten thousand items would cost more than all the rest. */
-async function checkpointsOf({ paths }: Project, workflow: WorkflowName): Promise<string[]> {
-  const folder = dirname(paths.checkpoint(workflow, 'x' as ItemId));
-  return readdir(folder).catch(() => []);
-}
-
 function planItem(
   item: CollectedItem,
   { paths }: Project,
@@ -133,7 +124,7 @@ function planItem(
   return { ...plain, state: 'resumed', fromStep, reusedSteps: view.steps.length };
 }
 
-/** What an item builds on and nobody has built: it begins without it, and that should be known. */
+/** Items that an item builds on and that are not built: it starts without them, with a note. */
 async function missingFoundations(
   project: Project,
   { stages }: Pipeline,

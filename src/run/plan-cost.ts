@@ -15,7 +15,7 @@ interface PricedItem {
 
 const BYTES_PER_TOKEN = 4;
 
-/** The estimate takes reading, so it is made only where somebody wants to see it. */
+/** The estimate takes reading, so it is made only where it is shown. */
 export async function plannedCost(
   project: Project,
   items: readonly PricedItem[],

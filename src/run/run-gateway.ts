@@ -32,7 +32,7 @@ export interface RunGateway {
   access(id: string): ItemAccess;
   /** The item's requests wait for quota: silence is not idleness. */
   isWaiting(id: string): boolean;
-  /** Every vendor that the run needs has something left, and nobody waits for it: one more worker would only wait too. */
+  /** Every vendor that the run needs has something left, and no call waits for it: one more worker would only wait too. */
   hasQuota(): boolean;
   /** What earlier runs paid for an item that is resumed; it counts for the item, not for the run. */
   addEarlier(id: string, paidUsd: number): void;

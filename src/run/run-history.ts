@@ -7,7 +7,7 @@ import type { ItemId } from '../core/ids.ts';
 import { type Paths, type PipelineName, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
 import { type RunState as FoldedRun, foldEvent, newRunState } from '../core/run-state.ts';
 import { isProcessAlive, processStat } from '../process/process-tree.ts';
-import { hasSummary, type RunRecord, readEvents, readRecord, readSummary, runIds } from './record.ts';
+import { hasSummary, type RunRecord, readEvents, readRecord, readSummary, runIds } from './stored-runs.ts';
 
 /**
  * finished: every item ended well; failed: one did not; waiting: one waits for a person; paused: for quota;

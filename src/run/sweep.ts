@@ -1,29 +1,28 @@
 import { rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { ItemId } from '../core/ids.ts';
+import { type Item, itemOfKey } from '../core/item.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import type { Plan } from '../core/plan.ts';
 import { createGit } from '../git/git.ts';
 import { removeFolder, staleTemporaryFiles } from '../process/files.ts';
 import { acquireLock } from '../process/lock.ts';
-import { itemNamed, type NamedItem, namesIn, removeCheckpoint, workedOnBy } from './clean/items.ts';
+import { namesIn, removeCheckpoint, workedOnBy } from './clean/items.ts';
 import { isOpen } from './pipeline.ts';
 import { pipelineNamed } from './pipelines.ts';
 import type { Project } from './project.ts';
 
 /**
- * Removes what runs that were killed left behind and nobody will ask for again: files on their way to their place, locks,
+ * Removes what killed runs left behind and no later run needs: files on their way to their place, locks,
  * checkpoints and worktrees of items that are done, and homes without a worktree. What can't be removed stays; a run doesn't fail for it.
  */
 export async function sweep(project: Project, plan: Plan): Promise<void> {
   const { paths } = project;
   for (const path of await staleTemporaryFiles(paths)) await rm(path, { force: true }).catch(() => undefined);
-  for (const item of await itemsIn(dirname(paths.lock('lld', 'x' as ItemId)), '.lock'))
+  for (const item of await itemsIn(paths.locks, '.lock'))
     if (workedOnBy(paths, item) === null) await underLock(project, item, async () => undefined);
   const open = new Set(plan.items.filter(isOpen).map(({ workflow, id }) => `${workflow}-${id}`));
-  const others = (await itemsIn(dirname(paths.checkpoint('lld', 'x' as ItemId)), '.db')).filter(
-    ({ workflow, id }) => !open.has(`${workflow}-${id}`),
-  );
+  const others = (await itemsIn(paths.checkpoints, '.db')).filter(({ workflow, id }) => !open.has(`${workflow}-${id}`));
   for (const workflow of new Set(others.map((item) => item.workflow))) {
     const ids = others.filter((item) => item.workflow === workflow).map(({ id }) => id);
     for (const id of await doneOf(project, workflow, ids))
@@ -47,15 +46,15 @@ async function sweepWorktrees(project: Project, open: ReadonlySet<string>): Prom
   const { judgeWorktrees, removeJudged } = await import('./clean/worktrees.ts');
   const git = createGit(paths.repository, childEnv);
   for (const verdict of await judgeWorktrees({ paths, git, env: childEnv, place: [] }, (name) => !open.has(name))) {
-    const item = itemNamed(verdict.place.name);
+    const item = itemOfKey(verdict.place.name);
     if (item === null || verdict.keep) continue;
     await underLock(project, item, () => removeJudged({ git, gitQueue: paths.gitQueue }, verdict));
   }
 }
 
-async function itemsIn(folder: string, suffix: string): Promise<NamedItem[]> {
+async function itemsIn(folder: string, suffix: string): Promise<Item[]> {
   const names = (await namesIn(folder)).filter((name) => name.endsWith(suffix));
-  return names.map((name) => itemNamed(basename(name, suffix))).filter((item) => item !== null);
+  return names.map((name) => itemOfKey(basename(name, suffix))).filter((item) => item !== null);
 }
 
 async function doneOf(project: Project, workflow: WorkflowName, ids: readonly ItemId[]): Promise<ItemId[]> {
@@ -68,7 +67,7 @@ async function doneOf(project: Project, workflow: WorkflowName, ids: readonly It
 }
 
 /** Not at all while another run has it. */
-async function underLock({ paths }: Project, { workflow, id }: NamedItem, work: () => Promise<void>): Promise<void> {
+async function underLock({ paths }: Project, { workflow, id }: Item, work: () => Promise<void>): Promise<void> {
   try {
     const lock = acquireLock(paths.lock(workflow, id), { workflow, id }, new Date().toISOString());
     await work().finally(() => lock.release());

@@ -75,7 +75,7 @@ function decideLine({ id, question }: WaitingItem, place: readonly string[]): st
   return ['agentos', 'decide', id, ...place, choices.join(' | ')].join(' ');
 }
 
-/** What led to the question: the last verdict, or the draft that nobody reviewed. Relative to the repository. */
+/** What led to the question: the last verdict, or the draft that was not reviewed. Relative to the repository. */
 function fileToRead(paths: Paths, { workflow, id, question }: WaitingItem): string | null {
   const isImplementation = workflow === 'implement';
   const folder = isImplementation ? join(paths.home(workflow, id), 'reviews') : join(paths.repository, question.folder);

@@ -48,7 +48,7 @@ export interface SpanExporter {
   close(withinMs: number, giveUp: AbortSignal): Promise<void>;
 }
 
-/** Sends spans in the background: nobody waits for the collector, and what it can't take is dropped. */
+/** Sends spans in the background: nothing waits for the collector, and what it can't take is dropped. */
 export function startSpanExporter(options: ExporterOptions): SpanExporter {
   const { settings, script, env, version, prepare, onProblem } = options;
   const start: ExporterStart = { protocol: settings.protocol, queue: settings.queue, version };

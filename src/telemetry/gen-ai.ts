@@ -27,10 +27,10 @@ export function askedAttributes(spec: WriterSpec, operation: 'chat' | 'invoke_ag
 
 export interface AnswerFacts {
   answered: string | null;
-  /** Null: nobody knows. */
+  /** Null: not known. */
   usage: Usage | null;
   costUsd: number | null;
-  /** Why it ended; null where nobody says. */
+  /** Why it ended; null: not known. */
   finish: string | null;
 }
 

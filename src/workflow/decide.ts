@@ -162,7 +162,7 @@ export async function droppedItems(
   paths: Paths,
   workflow: WorkflowName,
 ): Promise<(item: Pick<Issue, 'id' | 'hash' | 'rawHash'>) => Promise<boolean>> {
-  const known = new Set(await readdir(dirname(paths.lineage('x' as ItemId))).catch(() => []));
+  const known = new Set(await readdir(paths.lineages).catch(() => []));
   return async (item) => {
     const { id } = item;
     const folders = workflow === 'issue' ? [paths.lineage(id), paths.briefLineage(id)] : [paths.lineage(id)];

@@ -1,5 +1,6 @@
+import { oneLine } from '../core/lines.ts';
 import { describeDecision } from '../documents/decision.ts';
-import { commitMessage, oneLine } from '../documents/implementation/commit-message.ts';
+import { commitMessage } from '../documents/implementation/commit-message.ts';
 import { type ChangedFile, writeReport } from '../documents/implementation/report.ts';
 import type { ReviewedCode } from './code-review.ts';
 import type { Gates } from './gates.ts';

@@ -100,7 +100,7 @@ export async function runIssue(
   const id =
     existing === null ? await writeNumberedIssue(paths, issue) : await replaceIssue(paths, issues, existing, issue);
   if (id === null) {
-    const reason = 'the issue was changed by somebody while its revision was reviewed: run it again';
+    const reason = 'the issue was edited while its revision was reviewed: run it again';
     return { status: 'discuss', reason, outputs: [folder] };
   }
   emit({ type: 'file-written', path: relative(paths.repository, paths.issue(id)), what: 'issue' });

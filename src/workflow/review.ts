@@ -190,7 +190,7 @@ function judge<Checked extends CheckedText>(
     const questions = document?.openQuestions(text) ?? [];
     const blocking = openFindings(ledger).filter((finding) => finding.tier === 1);
     objections.push(
-      ...questions.map((question) => `APPROVED, but nobody answered the open question "${question}"`),
+      ...questions.map((question) => `APPROVED, but without an answer to the open question "${question}"`),
       ...blocking.map(({ id, text: finding }) => `APPROVED, but ${id} is still open: ${finding.split('\n')[0]}`),
     );
   }

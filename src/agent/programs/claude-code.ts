@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
 import { AGENT_RETRIES, type Agent, type AgentVerdict, type EventReader } from './agent.ts';
-import { linesOf, oneLine, toolLine } from './log-lines.ts';
+import { linesOf, shortLine, toolLine } from './log-lines.ts';
 
 /**
  * Edits inside the working directory are accepted by the mode; commands run because they are allowed by name. Skipping all
@@ -95,7 +95,7 @@ function failedTool(block: Fields): string[] {
     listOf(content)
       .map((part) => textOf(part['text']) ?? '')
       .join(' ');
-  return [oneLine(`failed: ${text}`)];
+  return [shortLine(`failed: ${text}`)];
 }
 
 function failure(event: Fields): AgentVerdict {

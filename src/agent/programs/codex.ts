@@ -4,7 +4,7 @@ import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.
 import { promptText } from '../../models/prompt-text.ts';
 import { writeFileAtomic } from '../../process/files.ts';
 import { AGENT_RETRIES, type Agent, type AgentTask, type EventReader } from './agent.ts';
-import { linesOf, oneLine } from './log-lines.ts';
+import { linesOf, shortLine } from './log-lines.ts';
 
 /** The provider's key is looked up here. Commands that Codex runs don't get it. */
 const TOKEN_VARIABLE = 'AGENTOS_TOKEN';
@@ -99,12 +99,12 @@ export function createCodexReader(): EventReader {
       const item = fieldsOf(event['item']);
       switch (event['type']) {
         case 'item.started':
-          return item['type'] === 'command_execution' ? [oneLine(`exec ${textOf(item['command']) ?? ''}`)] : [];
+          return item['type'] === 'command_execution' ? [shortLine(`exec ${textOf(item['command']) ?? ''}`)] : [];
         case 'item.completed':
           if (item['type'] === 'agent_message') reader.lastWords = textOf(item['text']) ?? '';
           return completed(item);
         case 'error':
-          return [oneLine(textOf(event['message']) ?? 'a fault')];
+          return [shortLine(textOf(event['message']) ?? 'a fault')];
         case 'turn.completed':
           reader.verdict = { is: 'done' };
           return [];
@@ -124,13 +124,13 @@ function completed(item: Fields): string[] {
     case 'agent_message':
       return linesOf(textOf(item['text']) ?? '');
     case 'command_execution':
-      return item['exit_code'] === 0 ? [] : [oneLine(`failed (${String(item['exit_code'])}): ${lastLine(item)}`)];
+      return item['exit_code'] === 0 ? [] : [shortLine(`failed (${String(item['exit_code'])}): ${lastLine(item)}`)];
     case 'file_change':
       return listOf(item['changes']).map((change) =>
-        oneLine(`${textOf(change['kind']) ?? 'change'} ${textOf(change['path']) ?? ''}`),
+        shortLine(`${textOf(change['kind']) ?? 'change'} ${textOf(change['path']) ?? ''}`),
       );
     case 'error':
-      return [oneLine(textOf(item['message']) ?? 'a fault')];
+      return [shortLine(textOf(item['message']) ?? 'a fault')];
     default:
       return [];
   }

@@ -3,7 +3,7 @@ import { fieldsOf, textOf } from '../../models/json-fields.ts';
 import { promptText } from '../../models/prompt-text.ts';
 import { writeFileAtomic } from '../../process/files.ts';
 import { AGENT_RETRIES, type Agent, type EventReader } from './agent.ts';
-import { linesOf, oneLine, toolLine } from './log-lines.ts';
+import { linesOf, shortLine, toolLine } from './log-lines.ts';
 
 const ARGUMENTS = ['--output-format', 'stream-json', '--approval-mode', 'yolo'];
 
@@ -78,10 +78,10 @@ export function createGeminiReader(): EventReader {
           return [...rest(), toolLine(textOf(event['tool_name']) ?? 'a tool', fieldsOf(event['parameters']))];
         case 'tool_result': {
           if (event['status'] !== 'error') return [];
-          return [oneLine(`failed: ${textOf(fieldsOf(event['error'])['message']) ?? textOf(event['output']) ?? ''}`)];
+          return [shortLine(`failed: ${textOf(fieldsOf(event['error'])['message']) ?? textOf(event['output']) ?? ''}`)];
         }
         case 'error':
-          return [...rest(), oneLine(textOf(event['message']) ?? 'a fault')];
+          return [...rest(), shortLine(textOf(event['message']) ?? 'a fault')];
         case 'result':
           reader.verdict =
             event['status'] === 'success'

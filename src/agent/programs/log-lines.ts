@@ -16,10 +16,10 @@ const TELLING = ['file_path', 'path', 'absolute_path', 'notebook_path', 'command
 /** `Write src/a.ts`, `Bash npm test`. */
 export function toolLine(name: string, input: Fields): string {
   const told = [...TELLING, 'description', 'prompt'].map((field) => textOf(input[field])).find(Boolean) ?? '';
-  return oneLine(`${name} ${told}`);
+  return shortLine(`${name} ${told}`);
 }
 
-export function oneLine(text: string): string {
+export function shortLine(text: string): string {
   return shortened(text.replaceAll(/\s+/g, ' ').trim());
 }
 

@@ -149,7 +149,7 @@ async function nextSteps(
     ...codeToLookAt(git, name),
     [`${ownName()} check ${file('docs/lld/LLD-7.md')}`, 'the mechanical checks and the coverage table'],
     [
-      `cd ${shellWord(place)} && ${ownName()} lld --all --offline`,
+      `${ownName()} lld --all --offline ${where}`,
       'again: what is approved is skipped, what is stored is not asked again',
     ],
     [`${git} merge ${name}`, 'takes the code, its tests and its report over into main'],

@@ -7,8 +7,8 @@ import { type ItemId, parseItemId } from '../../core/ids.ts';
 import type { Paths, PipelineName } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
 import { pipelineNamed } from '../../run/pipelines.ts';
-import { type RunRecord, readRecord, runIds } from '../../run/record.ts';
 import { type RunHistory, readRun } from '../../run/run-history.ts';
+import { type RunRecord, readRecord, runIds } from '../../run/stored-runs.ts';
 import { type BatchRequest, parseBatchFlags, projectOf, retryFlagsOf } from '../request.ts';
 import { emptySummary, runBatchCommand } from './batch.ts';
 
@@ -76,13 +76,13 @@ function requestOf(
   const asked = Math.min(MAX_PARALLEL, request.parallel);
   const parallel = 'parallel' in flags ? given.parallel : { workers: asked, asked };
   const haltAfter = 'halt' in flags ? given.haltAfter : request.haltAfter;
-  const anew = Object.fromEntries(Object.entries(given.config).filter(([, value]) => value !== undefined));
+  const overrides = Object.fromEntries(Object.entries(given.config).filter(([, value]) => value !== undefined));
   const modelsAgain = given.config.offline ? {} : { ...models, offline: undefined };
-  const config = { ...request.config, ...modelsAgain, ...anew };
+  const config = { ...request.config, ...modelsAgain, ...overrides };
   // --offline takes every role, so that a retry can't name one beside it.
   const isMixed = request.config.offline && (given.config.drafter ?? given.config.reviewer ?? given.config.implementer);
   const recorded = isMixed ? { ...request.config, offline: undefined, ...models } : request.config;
-  const said = { ...recorded, ...(given.config.offline ? NO_ROLES : {}), ...anew };
+  const said = { ...recorded, ...(given.config.offline ? NO_ROLES : {}), ...overrides };
   const { until } = request;
   const how = { parallel, haltAfter, ...(until === undefined ? {} : { until }) };
   return {

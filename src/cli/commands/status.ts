@@ -5,8 +5,8 @@ import { isItemId } from '../../core/ids.ts';
 import { printStanding, printStandings } from '../../output/standing.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { detailOf, standings } from '../../run/item-standing.ts';
-import { runIds } from '../../run/record.ts';
 import { type RunHistory, readRun } from '../../run/run-history.ts';
+import { runIds } from '../../run/stored-runs.ts';
 import { readItemId } from '../item-id.ts';
 import { type PlaceFlags, placeFlagsOf, projectOf } from '../request.ts';
 

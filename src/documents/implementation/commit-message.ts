@@ -1,3 +1,5 @@
+import { oneLine } from '../../core/lines.ts';
+
 /** What a commit of an item says. */
 export interface CommitFacts {
   subject: string;
@@ -13,8 +15,4 @@ export function commitMessage({ subject, body, models, coAuthor }: CommitFacts):
   const trailers = [...models].map((model) => `Implemented-by: ${oneLine(model)}`);
   if (coAuthor !== null) trailers.push(`Co-authored-by: ${oneLine(coAuthor)}`);
   return `${oneLine(subject)}\n\n${body}\n\n${trailers.join('\n')}\n`;
-}
-
-export function oneLine(text: string): string {
-  return text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
 }

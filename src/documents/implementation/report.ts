@@ -31,7 +31,7 @@ export interface FrozenFile {
 }
 
 export interface CoverageFacts {
-  /** Percent, and who asks for it; null: nobody does. */
+  /** Percent, and who asks for it; null: no target. */
   target: { percent: number; from: string } | null;
   /** The changed files that the test runner knows; null: it gives no coverage. */
   files: readonly { file: string; lines: number; covered: number; missed: readonly number[] }[] | null;
@@ -49,7 +49,7 @@ export interface Spending {
   model: string;
   calls: number;
   usage: Usage;
-  /** False where nobody can tell what it used. */
+  /** False where what it used is not known. */
   metered: boolean;
   /** Null: the price is not known. */
   costUsd: number | null;
@@ -242,7 +242,7 @@ function cost(spending: readonly Spending[]): string[] {
   return [tableOf(header, [...spending.map(row), row(total)])];
 }
 
-/** One price that nobody knows makes the sum unknown. */
+/** One unknown price makes the sum unknown. */
 function totalCost(spending: readonly Spending[]): number | null {
   return spending.reduce<number | null>(
     (sum, { costUsd }) => (sum === null || costUsd === null ? null : sum + costUsd),

@@ -1,5 +1,5 @@
 import type { RootContent } from 'mdast';
-import { parseJson } from './json.ts';
+import { parseLenientJson } from './json.ts';
 import { isNoFinding } from './no-finding.ts';
 import type { Part } from './outline.ts';
 import type { Review } from './review.ts';
@@ -60,7 +60,7 @@ export function doubtsOf(
     ...(first ? [`It is APPROVED with ${blocking.length} open Tier 1 finding(s): ${headline(first.text)}`] : []),
     ...reading.blocking.map((id) => `It is APPROVED, and calls ${id} blocking.`),
     ...unranked.map((text) => `It is APPROVED beside a concern that stands in no tier: ${headline(text)}`),
-    ...unanswered.map((question) => `It is APPROVED with a question that nobody answered: ${headline(question)}`),
+    ...unanswered.map((question) => `It is APPROVED with an unanswered question: ${headline(question)}`),
     ...(coverage !== null && coverage.percent < 95
       ? [`It is APPROVED with ${coverage.percent} % of the requirements covered, and 95 % are needed.`]
       : []),
@@ -136,7 +136,7 @@ function speech(text: string, isGloss: boolean): string[] {
 function quoted(node: RootContent): string[] {
   if (node.type === 'blockquote') return [blockText([node])];
   if (node.type !== 'code' || node.value.trim() === '') return [];
-  return parseJson(node.value) === null ? [node.value.trim()] : [];
+  return parseLenientJson(node.value) === null ? [node.value.trim()] : [];
 }
 
 function coverageBlocks(parts: Part[]): boolean {

@@ -48,14 +48,14 @@ export function findJson(text: string, root: Root): { value: object; source: str
     : blocks.filter((block) => /^[[{]/.test(block));
   if (sources.length === 0 && start >= 0 && end > start) sources.push(trimmed.slice(start, end + 1));
   for (const source of sources) {
-    const value = parseJson(source);
+    const value = parseLenientJson(source);
     if (value) return { value, source };
   }
   return [...sources, trimmed].some((source) => /^\{\s*"/.test(source)) ? 'damaged' : null;
 }
 
 /** An object, or the only one of an array; null for anything else. Comments and a comma too many are harmless. */
-export function parseJson(source: string): object | null {
+export function parseLenientJson(source: string): object | null {
   const keepStrings = (found: string): string => (found.startsWith('"') ? found : '');
   const tidy = source
     .replace(/"(?:[^"\\]|\\.)*"|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, keepStrings)

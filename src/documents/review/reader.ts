@@ -237,7 +237,7 @@ function problemsOf(
     const message = `It states more than one verdict: ${[...reading.verdicts].join(', ')}.`;
     problems.push(problem('two-verdicts', 'error', message));
   } else if (reading?.qualified && (verdict === null || verdict === 'APPROVED')) {
-    problems.push(problem('conditional-approval', 'error', 'It approves in a sentence that goes on: tick one box.'));
+    problems.push(problem('conditional-approval', 'error', 'It approves in a sentence with more in it: tick one box.'));
   } else if (verdict === null) {
     const why = reading?.untickedOnly ? 'No verdict box is ticked.' : 'It states no verdict.';
     problems.push(problem('no-verdict', 'error', why));

@@ -1,7 +1,7 @@
 import type { RootContent, Table } from 'mdast';
 import { plainText } from '../markdown.ts';
 import { bareTitle } from './headings.ts';
-import { jsonVerdicts, parseJson } from './json.ts';
+import { jsonVerdicts, parseLenientJson } from './json.ts';
 import type { Part } from './outline.ts';
 import type { Verdict } from './review.ts';
 import { type Line, linesOf } from './text.ts';
@@ -22,7 +22,7 @@ export interface VerdictReading {
   verdicts: Set<Verdict>;
   /** Verdict boxes are there, and none of them is ticked. */
   untickedOnly: boolean;
-  /** An approval that goes on as a sentence: "APPROVED once the loop is bounded". */
+  /** An approval that continues as a sentence: "APPROVED once the loop is bounded". */
   qualified: boolean;
   /** Where prose is all there is: the paragraph that rejects, which is then the finding too. */
   rejection: string | null;
@@ -92,7 +92,7 @@ export function readVerdict(parts: Part[]): VerdictReading {
 /** A JSON object in the verdict's own section is no quotation, although it stands in a code block. */
 function stateJson(node: RootContent, reading: VerdictReading, part: Part): void {
   if (node.type !== 'code' || !/^json/i.test(node.lang ?? '')) return;
-  const value = parseJson(node.value);
+  const value = parseLenientJson(node.value);
   const { verdicts, blocking } = value === null ? { verdicts: [], blocking: [] } : jsonVerdicts(value, node.value);
   for (const verdict of verdicts) reading.verdicts.add(verdict);
   if (verdicts.includes('APPROVED')) reading.approval ??= { part, line: 0 };

@@ -125,7 +125,7 @@ function continuesDocument(line: string, form: DocumentForm): boolean {
 
 /**
  * The line after the document's last. Above the last section's heading every fence belongs to the document, because the
- * document goes on; so only the fences below it can be the outer one's end, even when all of them look the same.
+ * document continues; so only the fences below it can be the outer one's end, even when all of them look the same.
  */
 function documentEnd(lines: string[], at: { start: number; last: number; outer: Fence | null }): number {
   const { start, last, outer } = at;

@@ -1,20 +1,19 @@
 import { rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { type Item, itemOfKey } from '../../core/item.ts';
 import type { Paths } from '../../core/paths.ts';
 import { inGitQueue } from '../../git/locks.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { removeFolder, staleTemporaryFiles } from '../../process/files.ts';
 import { isHolderAlive, readHolder } from '../../process/lock.ts';
-import { runIds } from '../record.ts';
 import { readRun } from '../run-history.ts';
+import { runIds } from '../stored-runs.ts';
 import {
   type CleanEntry,
   type Cleaned,
   type CleanOptions,
   discardCommand,
   isDone,
-  itemNamed,
-  type NamedItem,
   namesIn,
   removeCheckpoint,
   workedOnBy,
@@ -28,7 +27,7 @@ interface Candidate {
   entry: CleanEntry;
   keep: boolean;
   /** Whose lock is held while it is removed. */
-  item: NamedItem | null;
+  item: Item | null;
   remove: () => Promise<void>;
 }
 
@@ -85,7 +84,7 @@ async function removeOne({ claim }: CleanOptions, { item, remove }: Candidate): 
 
 function worktreeCandidate(options: CleanOptions, verdict: WorktreeVerdict): Candidate {
   const { entry, keep } = verdict;
-  return { entry, keep, item: itemNamed(entry.name), remove: () => removeJudged(options, verdict) };
+  return { entry, keep, item: itemOfKey(entry.name), remove: () => removeJudged(options, verdict) };
 }
 
 async function checkpointsOf(options: CleanOptions, worktrees: ReadonlySet<string>): Promise<Candidate[]> {
@@ -95,7 +94,7 @@ async function checkpointsOf(options: CleanOptions, worktrees: ReadonlySet<strin
   return Promise.all(
     names.map(async (name): Promise<Candidate> => {
       const path = join(folder, name);
-      const item = itemNamed(name.replace(/\.db$/, ''));
+      const item = itemOfKey(name.replace(/\.db$/, ''));
       const entry = (why: string, discard: string | null = null): CleanEntry => ({
         kind: 'checkpoint',
         name,
@@ -125,7 +124,7 @@ async function homesOf({ paths }: CleanOptions, worktrees: ReadonlySet<string>):
   const folder = paths.homes;
   return (await namesIn(folder)).map((name): Candidate => {
     const path = join(folder, name);
-    const item = itemNamed(name);
+    const item = itemOfKey(name);
     const pid = item === null ? null : workedOnBy(paths, item);
     const why =
       item === null
@@ -146,7 +145,7 @@ async function undoneOf(options: CleanOptions, worktrees: ReadonlySet<string>): 
   return Promise.all(
     (await namesIn(folder)).map(async (name): Promise<Candidate> => {
       const path = join(folder, name);
-      const item = itemNamed(name);
+      const item = itemOfKey(name);
       const isOver = item !== null && !worktrees.has(name) && (await isDone(options, item));
       const keep = !isOver || workedOnBy(paths, item) !== null;
       const why = keep ? 'patches of what was undone; its item is not done' : 'its item is done';
@@ -164,7 +163,7 @@ async function pinsOf({ git }: CleanOptions, needed: ReadonlySet<string>): Promi
   return (await orphanedPins(git, needed)).map((name) => ({
     entry: { kind: 'pins', name, path: `refs/agentos/${name}`, why: 'nothing refers to them', discard: null },
     keep: false,
-    item: itemNamed(name),
+    item: itemOfKey(name),
     remove: () => removePins(git, name),
   }));
 }
@@ -222,7 +221,7 @@ async function locksOf({ paths, nowMs, claim }: CleanOptions): Promise<Candidate
     if (!isStale) continue;
     const why = holder === null ? 'it names no process' : `process ${holder.pid} is gone`;
     const entry: CleanEntry = { kind: 'lock', name: basename(path), path, why, discard: null };
-    const item = itemNamed(entry.name.replace(/\.lock$/, ''));
+    const item = itemOfKey(entry.name.replace(/\.lock$/, ''));
     // Taken and released like by the next run: it may have been taken since it was looked at.
     const remove = async (): Promise<void> => {
       if (item !== null) claim(item.workflow, item.id)?.release();

@@ -1,7 +1,8 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { codeOf } from '../../core/errors.ts';
-import { type ItemId, isItemId } from '../../core/ids.ts';
-import { type Paths, WORKFLOWS, type WorkflowName } from '../../core/paths.ts';
+import type { ItemId } from '../../core/ids.ts';
+import type { Item } from '../../core/item.ts';
+import type { Paths, WorkflowName } from '../../core/paths.ts';
 import { isApproved, readHeader, readReportStatus } from '../../documents/header.ts';
 import type { Git } from '../../git/git.ts';
 import { readAt } from '../../git/repository.ts';
@@ -48,30 +49,18 @@ export interface CleanOptions {
   gitQueue: string;
 }
 
-export interface NamedItem {
-  workflow: WorkflowName;
-  id: ItemId;
-}
-
-/** `implement-42` and the like; null: no name of ours. */
-export function itemNamed(name: string): NamedItem | null {
-  const workflow = WORKFLOWS.find((candidate) => name.startsWith(`${candidate}-`));
-  const id = workflow === undefined ? '' : name.slice(workflow.length + 1);
-  return workflow !== undefined && isItemId(id) ? { workflow, id } : null;
-}
-
 export async function namesIn(folder: string): Promise<string[]> {
   return (await readdir(folder).catch(() => [] as string[])).sort();
 }
 
 /** The process that works on it, or null. */
-export function workedOnBy(paths: Paths, { workflow, id }: NamedItem): number | null {
+export function workedOnBy(paths: Paths, { workflow, id }: Item): number | null {
   const holder = readHolder(paths.lock(workflow, id));
   return holder !== null && isHolderAlive(holder) ? holder.pid : null;
 }
 
 /** Whether what the item is for is there already, so that its checkpoint is of no more use. */
-export async function isDone(options: CleanOptions, { workflow, id }: NamedItem): Promise<boolean> {
+export async function isDone(options: CleanOptions, { workflow, id }: Item): Promise<boolean> {
   const { paths, git, isIssueHash } = options;
   if (workflow === 'issue') return options.isBriefDone(id);
   const text = await readFile(paths.lld(id), 'utf8').catch(() => null);

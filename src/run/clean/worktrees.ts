@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path';
+import { itemOfKey } from '../../core/item.ts';
 import type { Git } from '../../git/git.ts';
 import { toolFilePatterns } from '../../git/ignore-patterns.ts';
 import {
@@ -20,7 +21,6 @@ import {
   type CleanOptions,
   discardCommand,
   isImplemented,
-  itemNamed,
   namesIn,
   tipOf,
   workedOnBy,
@@ -98,7 +98,7 @@ async function judge(
     branch,
     gitDir,
   });
-  const item = itemNamed(name);
+  const item = itemOfKey(name);
   if (item === null || (isThere && state === null && gitDir === null)) return verdict(true, 'no worktree of ours');
   const pid = workedOnBy(paths, item);
   if (pid !== null) return verdict(true, `process ${pid} is working on it`);

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { DESIGN_SIZES } from '../core/config.ts';
+import { parseJson } from '../core/json.ts';
 import { type Paths, PIPELINES, WORKFLOWS } from '../core/paths.ts';
 
 /*
@@ -100,12 +101,4 @@ export async function readEvents(paths: Paths, runId: string, wanted: (line: str
 
 async function readJson(file: string): Promise<unknown> {
   return parseJson(await readFile(file, 'utf8').catch(() => ''));
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
