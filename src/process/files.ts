@@ -3,7 +3,6 @@ import { chmod, link as hardLink, lstat, mkdir, open, readdir, rename, rm, stat 
 import { dirname, join } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { AgentosError, systemCode } from '../core/errors.ts';
-import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { isProcessAlive } from './process-tree.ts';
 

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { codeOf } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import { DEPENDS_ON } from '../core/item.ts';

@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { basename, dirname, relative } from 'node:path';
+import { basename, relative } from 'node:path';
 import { documentDemand } from '../core/expected-cost.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';

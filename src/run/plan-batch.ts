@@ -1,5 +1,4 @@
 import { readdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import { cycleNote, type Plan, type PlannedItem } from '../core/plan.ts';

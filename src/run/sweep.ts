@@ -1,5 +1,5 @@
 import { rm, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { ItemId } from '../core/ids.ts';
 import { type Item, itemOfKey } from '../core/item.ts';
 import type { WorkflowName } from '../core/paths.ts';

@@ -1,7 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { basename, dirname, join, relative, sep } from 'node:path';
+import { basename, join, relative, sep } from 'node:path';
 import { sha256 } from '../core/hash.ts';
-import type { ItemId } from '../core/ids.ts';
 import type { Paths, WorkflowName } from '../core/paths.ts';
 import { type Decision, describeDecision } from '../documents/decision.ts';
 import { readHeader, writeFrontMatter } from '../documents/header.ts';
