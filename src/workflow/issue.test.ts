@@ -169,7 +169,7 @@ describe('a brief that was changed after its issue was written', () => {
       },
     });
     expect(status).toBe('discuss');
-    expect(reason).toContain('changed by somebody');
+    expect(reason).toContain('edited while its revision was reviewed');
     expect(await at.read('issues/1.md')).toBe('# Mine now\n');
   });
 });
