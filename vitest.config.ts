@@ -11,9 +11,13 @@ const markdownAsText = {
 export default defineConfig({
   plugins: [markdownAsText],
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 2,
+    projects: [
+      // Unit tests leave nothing behind in their process: a fresh one per file would double their time.
+      { extends: true, test: { name: 'unit', include: ['src/**/*.test.ts'], isolate: false } },
+      { extends: true, test: { name: 'program', include: ['test/**/*.test.ts'] } },
+    ],
   },
 });
