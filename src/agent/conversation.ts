@@ -1,62 +1,7 @@
-import type { Usage } from '../core/money.ts';
-import type { VendorCall, VendorPrompt } from '../models/vendors/call.ts';
-import type { ToolCall, ToolResult } from './tool.ts';
-
-/** What a vendor wants back with the next call: signatures of thoughts, ids of items. */
-type VendorMarks = NonNullable<VendorCall['providerOptions']>;
-
-export interface AnswerWords {
-  type: 'text' | 'reasoning';
-  text: string;
-  providerOptions?: VendorMarks;
-}
-
-export interface AnswerCall extends ToolCall {
-  type: 'tool-call';
-  toolCallId: string;
-  providerOptions?: VendorMarks;
-}
-
-/** One answer of the model as the journal keeps it: all that the rest of the conversation depends on. */
-export interface Answer {
-  parts: (AnswerWords | AnswerCall)[];
-  /** It reached the limit of output tokens, so that its end is missing. */
-  cut: boolean;
-  answered: string | null;
-  usage: Usage;
-  metered: boolean;
-}
-
-export function callsOf({ parts }: Answer): AnswerCall[] {
-  return parts.filter((part) => part.type === 'tool-call');
-}
-
-export function textOfAnswer({ parts }: Answer): string {
-  return parts
-    .flatMap((part) => (part.type === 'text' ? [part.text] : []))
-    .join('')
-    .trim();
-}
-
-/** The answer as a turn of the conversation, or null if it said nothing: vendors refuse turns and texts that are empty. */
-export function answerTurn({ parts }: Answer): VendorPrompt[number] | null {
-  const said = parts.filter((part) => part.type !== 'text' || part.text.trim() !== '' || part.providerOptions);
-  if (said.every(({ type }) => type === 'reasoning')) return null;
-  return {
-    role: 'assistant',
-    content: said.map((part) => (part.type === 'tool-call' ? { ...part, input: sendable(part.input) } : part)),
-  };
-}
-
-/** Vendors take objects only, also for a call that was none. */
-function sendable(input: string): object {
-  try {
-    const value: unknown = JSON.parse(input);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
-  } catch {
-    return {};
-  }
-}
+import { parseJson } from '../core/json.ts';
+import type { Answer, AnswerCall } from '../models/ask-vendor.ts';
+import type { VendorMarks, VendorPrompt } from '../models/vendors.ts';
+import type { ToolResult } from './tool.ts';
 
 type Turn = VendorPrompt[number];
 
@@ -65,6 +10,27 @@ export function openingTurns(system: string, task: string): Turn[] {
     { role: 'system', content: system },
     { role: 'user', content: [{ type: 'text', text: task }] },
   ];
+}
+
+export function callsOf({ parts }: Answer): AnswerCall[] {
+  return parts.filter((part) => part.type === 'tool-call');
+}
+
+/** The answer as a turn of the conversation, or null if it said nothing: vendors refuse turns and texts that are empty. */
+export function answerTurn({ parts }: Answer): Turn | null {
+  const said = parts.filter((part) => part.type !== 'text' || part.text.trim() !== '' || part.providerOptions);
+  if (said.every(({ type }) => type === 'reasoning')) return null;
+  return {
+    role: 'assistant',
+    // Vendors take objects only, also for a call that was none.
+    content: said.map((part) => (part.type === 'tool-call' ? { ...part, input: argumentsOf(part.input) ?? {} } : part)),
+  };
+}
+
+/** Null where it is not a JSON object. */
+export function argumentsOf(input: string): Record<string, unknown> | null {
+  const value = parseJson(input.trim() === '' ? '{}' : input);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
 }
 
 export function resultsTurn(results: readonly { call: AnswerCall; result: Pick<ToolResult, 'ok' | 'text'> }[]): Turn {
@@ -88,7 +54,7 @@ export function cutOffTurn(): Turn {
 const MOST_MARKS = 4;
 
 /** Asks the vendor to cache what was sent so far: the opening, and the ends that the next calls will begin with. */
-export function withCacheMarks(turns: readonly Turn[], mark: VendorCall['cacheMark']): Turn[] {
+export function withCacheMarks(turns: readonly Turn[], mark: VendorMarks | undefined): Turn[] {
   if (mark === undefined) return [...turns];
   const opening = turns.slice(0, 2).keys();
   const later = [...turns.keys()].slice(2).filter((index) => turns[index]?.role !== 'assistant');

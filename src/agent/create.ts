@@ -1,24 +1,23 @@
 import type { VendorName } from '../core/keys.ts';
-import type { VendorSpec, WriterSpec } from '../core/model-spec.ts';
+import type { WriterSpec } from '../core/model-spec.ts';
 import type { Usage } from '../core/money.ts';
 import type { Secret } from '../core/secret.ts';
 import type { CallLimits } from '../models/call-bounds.ts';
 import type { Writer } from './port.ts';
 
 export interface WriterDependencies extends CallLimits {
-  /** All that commands and agents see of the environment. */
+  /** All that commands and agents see of the environment; they are looked for on the PATH in it. */
   env: Readonly<Record<string, string>>;
   /** The item's own, for agents. */
   home: string;
-  /** Of package managers and compilers, shared by the items. */
+  /** Of package managers and compilers, shared by the items; agents with a sandbox may write there. */
   caches?: string | undefined;
   /** The item's token for the gateway. */
   token: Secret;
   /** The gateway's, for a vendor. */
   endpointOf: (vendor: VendorName) => string | undefined;
+  /** Called with the process group of a call, so that another process can end it should this one die. */
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
-  /** Marks what a call started. */
-  tagVariable: string;
   mask: (text: string) => string;
   /** Of the built-in agent, in one call. */
   maxRounds: number;
@@ -34,35 +33,22 @@ export function createWriter(spec: WriterSpec, dependencies: WriterDependencies)
       return dependencies.offline();
     case 'command':
       return loadedLater(spec.text, true, async () =>
-        (await import('./programs/command.ts')).createCommandWriter({ ...dependencies, spec }),
+        (await import('./programs/command.ts')).createCommandWriter(spec, dependencies),
       );
     case 'claude-code':
     case 'codex':
     case 'gemini-cli':
       return loadedLater(spec.text, true, async () =>
-        (await import('./programs/writer.ts')).createAgentWriter({ ...dependencies, spec }),
+        (await import('./programs/writer.ts')).createAgentWriter(spec, dependencies),
       );
-    case 'anthropic':
-    case 'google':
-    case 'openai':
-    case 'openai-compatible':
-      return loadedLater(spec.text, false, () => builtIn(spec, dependencies));
+    default:
+      return loadedLater(spec.text, false, async () => {
+        const { token: key, endpointOf, costOf } = dependencies;
+        const access = { spec, key, baseUrl: endpointOf(spec.provider) };
+        const { createBuiltInWriter } = await import('./loop.ts');
+        return createBuiltInWriter({ ...dependencies, ...access, costOf: (usage) => costOf(spec.text, usage) });
+      });
   }
-}
-
-async function builtIn(spec: VendorSpec, dependencies: WriterDependencies): Promise<Writer> {
-  const { token, endpointOf, maxRounds, costOf, mask, idleTimeoutMs, ceilingMs } = dependencies;
-  const { createBuiltInWriter } = await import('./loop.ts');
-  return createBuiltInWriter({
-    spec,
-    key: token,
-    baseUrl: endpointOf(spec.provider),
-    maxRounds,
-    costOf: (usage) => costOf(spec.text, usage),
-    mask,
-    idleTimeoutMs,
-    ceilingMs,
-  });
 }
 
 function loadedLater(spec: string, writesByItself: boolean, load: () => Promise<Writer>): Writer {

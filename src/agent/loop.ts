@@ -1,33 +1,27 @@
 import { AgentosError } from '../core/errors.ts';
-import type { VendorSpec } from '../core/model-spec.ts';
 import { addUsage, NO_USAGE, type Usage } from '../core/money.ts';
-import type { Secret } from '../core/secret.ts';
 import type { Journal } from '../journal/port.ts';
-import type { CallLimits } from '../models/call-bounds.ts';
-import { detailOf } from '../models/detail.ts';
-import { truncated } from '../models/vendor-stream.ts';
-import type { VendorPrompt } from '../models/vendors/call.ts';
-import { tracedAsk } from './ask.ts';
 import {
   type Answer,
   type AnswerCall,
-  answerTurn,
-  callsOf,
-  cutOffTurn,
-  openingTurns,
-  resultsTurn,
+  askVendor,
   textOfAnswer,
-} from './conversation.ts';
+  truncated,
+  type VendorAccess,
+  type VendorQuestion,
+} from '../models/ask-vendor.ts';
+import { detailOf } from '../models/detail.ts';
+import type { VendorPrompt } from '../models/vendors.ts';
+import { answerAttributes, askedAttributes } from '../telemetry/gen-ai.ts';
+import { traced, wantsContent } from '../telemetry/tracer.ts';
+import { answerTurn, callsOf, cutOffTurn, openingTurns, resultsTurn, withCacheMarks } from './conversation.ts';
 import type { WriteReply, Writer } from './port.ts';
-import { failed, type ToolResult, type ToolSet } from './tool.ts';
-import { openWorktree } from './worktree-path.ts';
-import { worktreeTools } from './worktree-tools.ts';
+import { createToolSet, failed, type Tool, type ToolResult, type ToolSet } from './tool.ts';
+import { list, read, search } from './tools/reading.ts';
+import { edit, remove, write } from './tools/writing.ts';
+import { openWorktree, type Worktree } from './worktree-path.ts';
 
-export interface LoopOptions extends CallLimits {
-  spec: VendorSpec;
-  key: Secret;
-  /** Where it is not the vendor's own. */
-  baseUrl: string | undefined;
+export interface LoopOptions extends VendorAccess {
   /** Calls to the model in one conversation, stored ones counted too. */
   maxRounds: number;
   costOf: (usage: Usage) => number | null;
@@ -60,11 +54,20 @@ export function createBuiltInWriter(options: LoopOptions): Writer {
     writesByItself: false,
     async write(request) {
       request.signal.throwIfAborted();
-      const tools = worktreeTools(await openWorktree(request.worktree), { mayWrite: true });
+      const tools = worktreeTools(await openWorktree(request.worktree));
       const system = [request.system, WAY_OF_WORKING].filter((text) => text !== '').join('\n\n');
       return await converse(options, { ...request, system, tools });
     },
   };
+}
+
+/** What a model may do in a worktree: look at its files, and change them. */
+export function worktreeTools(worktree: Worktree): ToolSet {
+  const tools = [list, read, search, write, edit, remove];
+  return createToolSet(
+    tools.map((tool): Tool => tool(worktree)),
+    worktree.given,
+  );
 }
 
 /**
@@ -87,13 +90,11 @@ async function converse(options: LoopOptions, conversation: Conversation): Promi
       if (!replayed) onLine(detailOf(mask(line)));
     };
     const calls = callsOf(answer);
-    const words = textOfAnswer(answer);
+    const words = textOfAnswer(answer).trim();
     text = words || text;
     if (words !== '') say(words);
     if (!answer.cut && calls.length === 0) return { text: mask(text), answered: answer.answered, ...bill.total() };
-    if (answer.cut && cutBefore) {
-      throw truncated(spec.provider, answer.metered ? answer.usage.outputTokens : null);
-    }
+    if (answer.cut && cutBefore) throw truncated(spec.provider, answer);
     cutBefore = answer.cut;
     if (round === maxRounds) break;
     const said = answerTurn(answer);
@@ -106,17 +107,18 @@ async function converse(options: LoopOptions, conversation: Conversation): Promi
 
 /** The stored answer to this very conversation, or one call, stored before anything follows from it. */
 async function answerOf(
-  { spec, key, baseUrl, costOf, idleTimeoutMs, ceilingMs }: LoopOptions,
+  options: LoopOptions,
   { step, tools: { definitions: tools }, journal, signal, onProgress }: Conversation,
   round: number,
   turns: VendorPrompt,
 ): Promise<{ answer: Answer; replayed: boolean }> {
+  const { spec } = options;
   signal.throwIfAborted();
   const { value: answer, replayed } = await journal.step<Answer>(
     { name: `${step}.${round}`, inputs: { model: spec.text, tools, turns } },
     async ({ id: stepId }) => {
-      const question = { spec, key, baseUrl, turns, tools, stepId, signal, onProgress, idleTimeoutMs, ceilingMs };
-      const answer = await tracedAsk(question, costOf);
+      const promptWith: VendorQuestion['promptWith'] = (mark) => withCacheMarks(turns, mark);
+      const answer = await tracedAsk(options, { promptWith, tools, stepId, signal, onProgress });
       if (round === 1 && !answer.cut && answerTurn(answer) === null) {
         throw new AgentosError({ code: 'reply-empty', provider: spec.provider }, { retry: 'transient' });
       }
@@ -124,6 +126,27 @@ async function answerOf(
     },
   );
   return { answer, replayed };
+}
+
+/** One call as a span. What was asked is not repeated in each: the task is in the span above, the rest are answers. */
+function tracedAsk(options: LoopOptions, question: VendorQuestion): Promise<Answer> {
+  const { spec, costOf } = options;
+  return traced(`chat ${spec.model}`, { kind: 'client', attributes: askedAttributes(spec, 'chat') }, async (span) => {
+    const answer = await askVendor(options, question);
+    const { answered, usage, metered, cut, parts } = answer;
+    const finish = cut ? 'length' : callsOf(answer).length > 0 ? 'tool_call' : 'stop';
+    span.set(
+      answerAttributes({ answered, finish, usage: metered ? usage : null, costUsd: metered ? costOf(usage) : null }),
+    );
+    const said = parts.map((part) =>
+      part.type === 'tool-call'
+        ? { type: 'tool_call', id: part.toolCallId, name: part.toolName, arguments: part.input }
+        : { type: part.type, content: part.text },
+    );
+    const message = { role: 'assistant', parts: said, finish_reason: finish };
+    if (wantsContent()) span.set({ 'gen_ai.output.messages': JSON.stringify([message]) });
+    return answer;
+  });
 }
 
 const MOST_CALLS = 64;

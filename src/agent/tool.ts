@@ -1,15 +1,10 @@
 import { z } from 'zod';
 import { AgentosError, systemCode } from '../core/errors.ts';
+import type { AnswerCall } from '../models/ask-vendor.ts';
 import { untilAborted } from '../models/call-bounds.ts';
 import { detailOf } from '../models/detail.ts';
-import { fieldsOf } from '../models/json-fields.ts';
-
-/** What the model gets back, and what the log says. Never thrown: a tool that can't do what was asked says why. */
-export interface ToolResult {
-  ok: boolean;
-  text: string;
-  line: string;
-}
+import type { VendorTool } from '../models/vendors.ts';
+import { argumentsOf } from './conversation.ts';
 
 /**
  * Something that the model may do. The same call on the same files has the same result, to the letter: a killed loop
@@ -21,26 +16,32 @@ export interface Tool<Schema extends z.ZodType = z.ZodType> {
   schema: Schema;
   /** It changes files, so it is never left half done. */
   changes: boolean;
-  run(input: z.output<Schema>, signal: AbortSignal): Promise<ToolResult>;
+  /** What it was asked to work on, for the log. */
+  about(input: z.output<Schema>): string;
+  /** `note`: what came of it, for the log. */
+  run(input: z.output<Schema>, signal: AbortSignal): Promise<{ text: string; note?: string }>;
+}
+
+/** Why a tool can't do what it was asked to. It is told to the model, and leaves no tool set. */
+export class NotDone extends Error {}
+
+/** What the model gets back, and what the log says. */
+export interface ToolResult {
+  ok: boolean;
+  text: string;
+  line: string;
 }
 
 export function failed(line: string, why: string): ToolResult {
   return { ok: false, text: `Not done: ${why}.`, line: `${line}: ${why}` };
 }
 
-/** A call as the model wrote it. */
-export interface ToolCall {
-  toolName: string;
-  /** JSON, or what the model takes for JSON. */
-  input: string;
-}
-
 /** What a model may do in one conversation. */
 export interface ToolSet {
   /** As the vendors' packages want them; part of a step's inputs. */
-  definitions: { type: 'function'; name: string; description: string; inputSchema: Record<string, unknown> }[];
+  definitions: VendorTool[];
   /** What is wrong with a call is a result like any other; only a bound or a broken disk is thrown. */
-  run(call: ToolCall, signal: AbortSignal): Promise<ToolResult>;
+  run(call: Pick<AnswerCall, 'toolName' | 'input'>, signal: AbortSignal): Promise<ToolResult>;
 }
 
 /** `directory`: where the tools work, for the error that says that it can't be used. */
@@ -48,7 +49,7 @@ export function createToolSet(tools: readonly Tool[], directory: string): ToolSe
   return {
     definitions: tools.map(({ name, description, schema }) => {
       const { $schema: _, ...inputSchema } = z.toJSONSchema(schema, { io: 'input' });
-      return { type: 'function', name, description, inputSchema };
+      return { type: 'function', name, description, inputSchema: inputSchema as VendorTool['inputSchema'] };
     }),
     async run(call, signal) {
       signal.throwIfAborted();
@@ -59,27 +60,21 @@ export function createToolSet(tools: readonly Tool[], directory: string): ToolSe
       }
       const args = argumentsOf(call.input);
       if (args === null) return failed(tool.name, 'the arguments are not a JSON object');
-      const parsed = tool.schema.safeParse(args);
+      // Models say null for what they leave out.
+      const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null));
+      const parsed = tool.schema.safeParse(given);
       if (!parsed.success) return failed(tool.name, detailOf(z.prettifyError(parsed.error)));
+      const line = `${tool.name} ${tool.about(parsed.data)}`;
       try {
         const running = tool.run(parsed.data, signal);
-        return await (tool.changes ? running : untilAborted(signal, running));
+        const { text, note } = await (tool.changes ? running : untilAborted(signal, running));
+        return { ok: true, text, line: note === undefined ? line : `${line} ${note}` };
       } catch (error) {
+        if (error instanceof NotDone) return failed(line, error.message);
         const reason = systemCode(error);
         if (reason === null) throw error;
         throw new AgentosError({ code: 'worktree-unusable', path: directory, reason }, { cause: error });
       }
     },
   };
-}
-
-/** Models say null for what they leave out. */
-function argumentsOf(json: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = json.trim() === '' ? {} : JSON.parse(json);
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
-    return Object.fromEntries(Object.entries(fieldsOf(value)).filter(([, member]) => member !== null));
-  } catch {
-    return null;
-  }
 }

@@ -5,6 +5,7 @@ import { withoutSecrets } from '../core/keys.ts';
 import { createGit, type Git } from '../git/git.ts';
 import { isTemporaryFile, writeFileAtomic } from '../process/files.ts';
 import { isSecret } from '../prompts/context/context.ts';
+import { NotDone } from './tool.ts';
 import { isProtected, locate, type Place, type Worktree } from './worktree-path.ts';
 
 const INSTALLED = ['node_modules', '__pycache__', '.venv'];
@@ -35,7 +36,7 @@ function isShown(path: string): boolean {
   return !isOurs && !isProtected(path) && !isSecret(path);
 }
 
-export interface LineSearch {
+interface LineSearch {
   text: string;
   /** POSIX extended; otherwise the text is meant literally. */
   isRegex: boolean;
@@ -44,14 +45,11 @@ export interface LineSearch {
   path: string;
 }
 
-export interface FoundLine {
-  path: string;
-  line: number;
-  text: string;
+interface FoundLines {
+  lines: { path: string; line: number; text: string }[];
+  /** There is more. */
+  cut: boolean;
 }
-
-/** `cut`: there is more. A text says why nothing could be searched for. */
-export type FoundLines = { lines: FoundLine[]; cut: boolean } | string;
 
 const SEARCH_MS = 30_000;
 const SEARCH_BYTES = 4 * 1024 * 1024;
@@ -60,15 +58,17 @@ const SEARCH_BYTES = 4 * 1024 * 1024;
 export async function searchLines(worktree: Worktree, search: LineSearch): Promise<FoundLines> {
   // What is tracked although it is ignored is not among the untracked.
   const [tracked, all] = await Promise.all([grep(worktree, search, []), grep(worktree, search, ['--untracked'])]);
-  if (typeof tracked === 'string') return tracked;
-  if (typeof all === 'string') return all;
   const found = new Map([...tracked.lines, ...all.lines].map((line) => [`${line.path}\0${line.line}`, line]));
   const lines = [...found.values()].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.line - b.line));
   const paths = [...new Set(lines.map(({ path }) => path))];
   const readable = new Set<string>();
   for (const path of paths.filter(isShown)) {
-    const located = await locate(worktree, path, 'read');
-    if (located.ok && (await readText(located.place)).ok) readable.add(path);
+    try {
+      await readText(await locate(worktree, path, 'read'));
+      readable.add(path);
+    } catch (error) {
+      if (!(error instanceof NotDone)) throw error;
+    }
   }
   return { lines: lines.filter(({ path }) => readable.has(path)), cut: tracked.cut || all.cut };
 }
@@ -91,13 +91,13 @@ async function grep(worktree: Worktree, search: LineSearch, which: string[]): Pr
     if (!(error instanceof AgentosError) || error.problem.code !== 'git-failed') throw error;
     const { exitCode, detail } = error.problem;
     if (exitCode === 1) return { lines: [], cut: false };
-    if (exitCode === null) return 'it took too long: make it simpler, or name a path';
-    return detail.replace(/^fatal: (?:command line, )?/, '');
+    if (exitCode === null) throw new NotDone('it took too long: make it simpler, or name a path');
+    throw new NotDone(detail.replace(/^fatal: (?:command line, )?/, ''));
   }
 }
 
 /** `path\0number\0text` */
-function foundLine(output: string): FoundLine[] {
+function foundLine(output: string): FoundLines['lines'] {
   const [path = '', line = '', ...text] = output.split('\0');
   return text.length === 0 ? [] : [{ path, line: Number(line), text: text.join('\0').replace(/\r$/, '') }];
 }
@@ -105,30 +105,23 @@ function foundLine(output: string): FoundLine[] {
 const LARGEST_BYTES = 4 * 1024 * 1024;
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
 
-type TextFile = { ok: true; text: string } | { ok: false; why: string };
-
-/** The text of a file, byte-order mark and line ends as they are, or why it is not shown. */
-export async function readText(place: Place): Promise<TextFile> {
-  const { path, kind } = place;
+/** The text of a file that may be shown, byte-order mark and line ends as they are. */
+export async function readText({ path, absolute, kind, secret }: Place): Promise<string> {
   const hidden = `${path} may hold secrets and is not shown`;
-  if (kind === 'missing') return refuse(`there is no ${path}`);
-  if (kind !== 'file') return refuse(`${path} is ${kind === 'folder' ? 'a folder' : 'not a regular file'}`);
-  if (place.secret) return refuse(hidden);
+  if (kind === 'missing') throw new NotDone(`there is no ${path}`);
+  if (kind !== 'file') throw new NotDone(`${path} is ${kind === 'folder' ? 'a folder' : 'not a regular file'}`);
+  if (secret) throw new NotDone(hidden);
   try {
-    const { size } = await stat(place.absolute);
-    if (size > LARGEST_BYTES) return refuse(`${path} is too large to be read (${size} bytes)`);
-    const text = decoded(await readFile(place.absolute));
-    if (text === null) return refuse(`${path} is not text (${size} bytes)`);
-    return PRIVATE_KEY.test(text) ? refuse(hidden) : { ok: true, text };
+    const { size } = await stat(absolute);
+    if (size > LARGEST_BYTES) throw new NotDone(`${path} is too large to be read (${size} bytes)`);
+    const text = decoded(await readFile(absolute));
+    if (text === null) throw new NotDone(`${path} is not text (${size} bytes)`);
+    if (PRIVATE_KEY.test(text)) throw new NotDone(hidden);
+    return text;
   } catch (error) {
     const code = systemCode(error);
-    if (code === null) throw error;
-    return refuse(`${path} can't be read: ${code}`);
+    throw code === null ? error : new NotDone(`${path} can't be read: ${code}`);
   }
-}
-
-function refuse(why: string): TextFile {
-  return { ok: false, why };
 }
 
 function decoded(bytes: Buffer): string | null {
@@ -140,33 +133,28 @@ function decoded(bytes: Buffer): string | null {
   }
 }
 
-/** No other path would help: the disk is full, or gone. */
-const HOPELESS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE']);
-
-/**
- * Puts a text into its place as a whole, with the permissions that the file had; a hard link elsewhere keeps the old
- * text. Null, or why this path won't do; what no other path could fix is thrown.
- */
-export async function saveText(place: Place, text: string): Promise<string | null> {
+/** Puts a text into its place as a whole, with the permissions that the file had; a hard link elsewhere keeps the old text. */
+export async function saveText(place: Place, text: string): Promise<void> {
   const bytes = Buffer.byteLength(text);
-  if (bytes > LARGEST_BYTES) return `${bytes} bytes are too much for one file`;
+  if (bytes > LARGEST_BYTES) throw new NotDone(`${bytes} bytes are too much for one file`);
   try {
     const mode = place.kind === 'file' ? (await stat(place.absolute)).mode & 0o777 : null;
     await writeFileAtomic(place.absolute, text);
     if (mode !== null) await chmod(place.absolute, mode);
-    return null;
   } catch (error) {
-    return reasonOf(error, place);
+    throw notWritten(error, place);
   }
 }
 
-/** Why a change of a file failed, for the model. */
-export function reasonOf(error: unknown, { path, absolute }: Place): string {
+/** No other path would help: the disk is full, or gone. */
+const HOPELESS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE']);
+
+/** Why a change of a file failed: for the model, unless no other path could help. */
+export function notWritten(error: unknown, { path, absolute }: Place): unknown {
   const unwritable = error instanceof AgentosError && error.problem.code === 'output-unwritable';
   const code = systemCode(unwritable ? error.cause : error);
-  if (code === null) throw error;
-  if (HOPELESS.has(code)) {
-    throw new AgentosError({ code: 'output-unwritable', path: absolute, reason: code }, { cause: error });
-  }
-  return `${path} can't be written: ${code}`;
+  if (code === null) return error;
+  return HOPELESS.has(code)
+    ? new AgentosError({ code: 'output-unwritable', path: absolute, reason: code }, { cause: error })
+    : new NotDone(`${path} can't be written: ${code}`);
 }

@@ -1,7 +1,9 @@
 import { lstat, realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { AgentosError, systemCode } from '../core/errors.ts';
+import { isInside } from '../core/paths.ts';
 import { isSecret } from '../prompts/context/context.ts';
+import { NotDone } from './tool.ts';
 
 /** The folder that the model's paths are relative to. */
 export interface Worktree {
@@ -24,8 +26,6 @@ export interface Place {
   secret: boolean;
 }
 
-export type Located = { ok: true; place: Place } | { ok: false; why: string };
-
 export async function openWorktree(given: string): Promise<Worktree> {
   try {
     return { given, root: await realpath(given) };
@@ -36,62 +36,53 @@ export async function openWorktree(given: string): Promise<Worktree> {
 }
 
 /**
- * Where a path of the model's leads, or why it may not go there. Links are followed only while they stay inside, at
+ * Where a path of the model's leads; not done where it may not go there. Links are followed only while they stay inside, at
  * every component, so that a link made earlier, or a parent folder of a file that is not there yet, opens no way out.
  */
-export async function locate(worktree: Worktree, asked: string, purpose: Purpose): Promise<Located> {
+export async function locate(worktree: Worktree, asked: string, purpose: Purpose): Promise<Place> {
   const named = segmentsOf(worktree, asked);
-  if (typeof named === 'string') return refuse(named);
-  const forbidden = forbiddenIn(named, purpose);
-  if (forbidden !== null) return refuse(forbidden);
+  refuseForbidden(named, purpose);
   const path = named.join('/') || '.';
   try {
     const walked = await walk(worktree.root, named, purpose);
-    if (typeof walked === 'string') return refuse(walked);
     const real = relative(worktree.root, walked.absolute).split(sep).join('/');
-    return { ok: true, place: { path, ...walked, secret: isSecret(path) || isSecret(real) } };
+    return { path, ...walked, secret: isSecret(path) || isSecret(real) };
   } catch (error) {
     const code = systemCode(error);
-    if (code === null) throw error;
-    return refuse(`${path} can't be used: ${code}`);
+    throw code === null ? error : new NotDone(`${path} can't be used: ${code}`);
   }
 }
 
-function refuse(why: string): { ok: false; why: string } {
-  return { ok: false, why };
-}
-
-/** The components, with `.` and `..` resolved by their letters; a text says what is wrong with the path. */
-function segmentsOf({ given, root }: Worktree, asked: string): string[] | string {
-  if (asked === '') return 'a path is missing';
-  if (/\p{Cc}/u.test(asked) || !asked.isWellFormed()) return 'the path holds characters that no path here may have';
-  if (asked.includes('\\')) return 'write paths with / between folders';
+/** The components, with `.` and `..` resolved by their letters. */
+function segmentsOf({ given, root }: Worktree, asked: string): string[] {
+  if (asked === '') throw new NotDone('a path is missing');
+  if (/\p{Cc}/u.test(asked) || !asked.isWellFormed())
+    throw new NotDone('the path holds characters that no path here may have');
+  if (asked.includes('\\')) throw new NotDone('write paths with / between folders');
   const base = [root, given].find((folder) => asked === folder || asked.startsWith(`${folder}/`));
   if (base === undefined && isAbsolute(asked))
-    return `${asked} is outside of the repository: use a path relative to it`;
+    throw new NotDone(`${asked} is outside of the repository: use a path relative to it`);
   const segments: string[] = [];
   for (const segment of asked.slice(base?.length ?? 0).split('/')) {
     if (segment === '' || segment === '.') continue;
     if (segment !== '..') segments.push(segment);
-    else if (segments.pop() === undefined) return `${asked} leads out of the repository`;
+    else if (segments.pop() === undefined) throw new NotDone(`${asked} leads out of the repository`);
   }
   return segments;
 }
 
 const PROTECTED = new Set(['.git', 'git~1', '.agentos']);
 
-function forbiddenIn(segments: readonly string[], purpose: Purpose): string | null {
-  const names = segments.map(plainName);
-  const guarded = names.findIndex((name) => PROTECTED.has(name));
-  if (guarded !== -1) return `${segments[guarded]} is not part of the task and can't be touched`;
-  if (purpose !== 'read' && names.includes('node_modules'))
-    return 'node_modules holds installed packages: not to be changed';
-  return null;
-}
-
 /** True for what no path may hold, in any spelling. */
 export function isProtected(path: string): boolean {
-  return forbiddenIn(path.split('/'), 'read') !== null;
+  return path.split('/').some((segment) => PROTECTED.has(plainName(segment)));
+}
+
+function refuseForbidden(segments: readonly string[], purpose: Purpose): void {
+  const guarded = segments.find(isProtected);
+  if (guarded !== undefined) throw new NotDone(`${guarded} is not part of the task and can't be touched`);
+  if (purpose !== 'read' && segments.some((segment) => plainName(segment) === 'node_modules'))
+    throw new NotDone('node_modules holds installed packages: not to be changed');
 }
 
 /**
@@ -110,12 +101,12 @@ async function walk(
   root: string,
   segments: readonly string[],
   purpose: Purpose,
-): Promise<Pick<Place, 'absolute' | 'kind'> | string> {
+): Promise<Pick<Place, 'absolute' | 'kind'>> {
   let absolute = root;
   let kind: Place['kind'] = 'folder';
   for (const [index, segment] of segments.entries()) {
     const shown = segments.slice(0, index + 1).join('/');
-    if (kind !== 'folder') return `${segments.slice(0, index).join('/')} is not a folder`;
+    if (kind !== 'folder') throw new NotDone(`${segments.slice(0, index).join('/')} is not a folder`);
     const next = join(absolute, segment);
     kind = await kindOf(next);
     if (kind === 'missing') return { absolute: join(absolute, ...segments.slice(index)), kind };
@@ -125,10 +116,9 @@ async function walk(
       continue;
     }
     const target = await realpath(next).catch(() => null);
-    if (target === null) return `${shown} is a link that leads nowhere`;
-    if (target !== root && !target.startsWith(`${root}${sep}`)) return `${shown} is a link out of the repository`;
-    const forbidden = forbiddenIn(relative(root, target).split(sep), purpose);
-    if (forbidden !== null) return forbidden;
+    if (target === null) throw new NotDone(`${shown} is a link that leads nowhere`);
+    if (!isInside(root, target)) throw new NotDone(`${shown} is a link out of the repository`);
+    refuseForbidden(relative(root, target).split(sep), purpose);
     absolute = target;
     kind = await kindOf(target);
   }

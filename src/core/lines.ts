@@ -20,7 +20,7 @@ export interface LineReader {
 }
 
 /** Cuts a stream of bytes into lines. A line that does not end is passed on in pieces, so that it can't fill the memory. */
-export function createLineReader(onLine: (line: string) => void): LineReader {
+export function createLineReader(onLine: (line: string) => void, longest = MAX_LINE_CHARS): LineReader {
   const decoder = new TextDecoder();
   let rest = '';
   const take = (piece: string, ended: boolean): void => {
@@ -29,9 +29,9 @@ export function createLineReader(onLine: (line: string) => void): LineReader {
       onLine(rest.replace(/\r$/, ''));
       rest = '';
     }
-    while (rest.length > MAX_LINE_CHARS) {
-      onLine(rest.slice(0, MAX_LINE_CHARS));
-      rest = rest.slice(MAX_LINE_CHARS);
+    while (rest.length > longest) {
+      onLine(rest.slice(0, longest));
+      rest = rest.slice(longest);
     }
   };
   return {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { systemClock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
-import { gatewayErrorIn } from '../models/gateway-error.ts';
+import { gatewayErrorIn } from '../models/vendor-failure.ts';
 import { ERROR_HEADER, failureHeaders, failureOf } from './failure.ts';
 import type { Headers } from './headers.ts';
 import type { WireFormat } from './vendors/format.ts';

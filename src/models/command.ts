@@ -2,14 +2,12 @@ import { LONGEST_MS } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { CommandSpec } from '../core/model-spec.ts';
 import { NO_USAGE } from '../core/money.ts';
-import { runProgram } from '../process/program.ts';
+import { type ProgramEnd, runProgram } from '../process/program.ts';
 import { type CallLimits, MAX_REPLY_BYTES, withinBounds } from './call-bounds.ts';
 import { detailOf } from './detail.ts';
-import type { ModelRequest, Provider } from './port.ts';
-import { promptText } from './prompt-text.ts';
+import { type Provider, promptText } from './port.ts';
 
 export interface CommandOptions extends CallLimits {
-  spec: CommandSpec;
   cwd: string;
   /** All that the command sees of the environment. */
   env: Readonly<Record<string, string>>;
@@ -20,69 +18,45 @@ export interface CommandOptions extends CallLimits {
 }
 
 /** A shell command as a model: the prompt on stdin, the reply on stdout. */
-export function createCommandProvider({ spec, cwd, env, onLine, onGroup, ...limits }: CommandOptions): Provider {
+export function createCommandProvider({ command, text: spec }: CommandSpec, options: CommandOptions): Provider {
+  const { cwd, env, onLine, onGroup } = options;
   return {
-    spec: spec.text,
+    spec,
     isModel: true,
-    complete: (request) =>
-      withinBounds({ what: spec.text, limits, signal: request.signal }, async ({ signal, alive }) => {
-        const text = await run({ command: spec.command, cwd, env, onLine, onGroup, request, signal, alive });
-        if (text.trim() === '')
-          throw new AgentosError({ code: 'reply-empty', provider: spec.text }, { retry: 'transient' });
-        return { text, asked: spec.text, answered: null, substituted: false, usage: NO_USAGE, metered: false };
+    complete: ({ system, parts, signal, onProgress }) =>
+      withinBounds({ what: spec, limits: options, signal }, async (call) => {
+        const tooLarge = new AbortController();
+        let outputChars = 0;
+        const end = await runProgram({
+          command,
+          cwd,
+          env,
+          input: `${promptText([{ text: system }, ...parts])}\n`,
+          onGroup,
+          signal: AbortSignal.any([call.signal, tooLarge.signal]),
+          // The call's own bounds end it earlier.
+          timeoutMs: LONGEST_MS,
+          onProgress: () => {
+            call.alive();
+            onProgress?.({ outputChars });
+          },
+          onLine: (line, stream) => {
+            if (stream === 'stderr') return onLine?.(line);
+            outputChars += line.length + 1;
+            const problem = { code: 'reply-too-large', provider: spec, limitBytes: MAX_REPLY_BYTES } as const;
+            if (outputChars > MAX_REPLY_BYTES) tooLarge.abort(new AgentosError(problem));
+          },
+        });
+        if (end.exitCode !== 0) throw commandFailed(command, end);
+        const text = end.stdout;
+        if (text.trim() === '') throw new AgentosError({ code: 'reply-empty', provider: spec }, { retry: 'transient' });
+        return { text, asked: spec, answered: null, substituted: false, usage: NO_USAGE, metered: false };
       }),
   };
 }
 
-interface Run extends Pick<CommandOptions, 'cwd' | 'env' | 'onLine' | 'onGroup'> {
-  command: string;
-  request: ModelRequest;
-  signal: AbortSignal;
-  alive: () => void;
-}
-
-const KEPT_LINES = 20;
-
-async function run({ command, cwd, env, onLine, onGroup, request, signal, alive }: Run): Promise<string> {
-  const lastLines: string[] = [];
-  let chars = 0;
-  const tooLarge = new AbortController();
-  const { exitCode, ...end } = await runProgram({
-    command,
-    cwd,
-    env,
-    input: `${promptText([{ text: request.system }, ...request.parts])}\n`,
-    onGroup,
-    signal: AbortSignal.any([signal, tooLarge.signal]),
-    // The call's own bounds end it earlier.
-    timeoutMs: LONGEST_MS,
-    onProgress: () => {
-      alive();
-      request.onProgress?.({ outputChars: chars });
-    },
-    onLine: (line, stream) => {
-      if (stream === 'stderr') {
-        onLine?.(line);
-        lastLines.push(line);
-        if (lastLines.length > KEPT_LINES) lastLines.shift();
-        return;
-      }
-      chars += line.length + 1;
-      if (chars > MAX_REPLY_BYTES) {
-        const problem = {
-          code: 'reply-too-large',
-          provider: `command:${command}`,
-          limitBytes: MAX_REPLY_BYTES,
-        } as const;
-        tooLarge.abort(new AgentosError(problem));
-      }
-    },
-  });
-  if (exitCode === 0) return end.stdout;
-  // The end of what it said, because programs explain themselves last.
-  const detail = detailOf((lastLines.join(' ').trim() || end.stdout || end.tail).slice(-300));
-  throw new AgentosError(
-    { code: 'command-failed', command, exitCode, signal: end.signal, detail },
-    { retry: end.missing ? 'permanent' : 'transient' },
-  );
+/** With the end of what it said, because programs explain themselves last. */
+export function commandFailed(command: string, { exitCode, signal, missing, tail }: ProgramEnd): AgentosError {
+  const problem = { code: 'command-failed', command, exitCode, signal, detail: detailOf(tail.slice(-300)) } as const;
+  return new AgentosError(problem, { retry: missing ? 'permanent' : 'transient' });
 }

@@ -1,15 +1,17 @@
+import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
-import type { ModelSpec } from '../core/model-spec.ts';
+import { type ModelSpec, sameModel } from '../core/model-spec.ts';
 import type { Secret } from '../core/secret.ts';
+import type { VendorAccess } from './ask-vendor.ts';
 import type { CallLimits } from './call-bounds.ts';
 import { createCommandProvider } from './command.ts';
-import type { Provider } from './port.ts';
-import { createVendorProvider } from './vendor.ts';
+import { type ModelRequest, type Provider, promptText } from './port.ts';
+import type { VendorMarks, VendorPrompt } from './vendors.ts';
 
 export interface ProviderDependencies extends CallLimits {
-  /** Throws where there is none; a compatible server that wants none gets an empty one. */
-  keyOf: (vendor: VendorName) => Secret;
-  /** The base URL, where it is not the vendor's own. */
+  /** The item's token for the gateway. */
+  token: Secret;
+  /** The gateway's, for a vendor. */
   endpointOf: (vendor: VendorName) => string | undefined;
   /** Where commands run and what they see of the environment. */
   cwd: string;
@@ -20,22 +22,54 @@ export interface ProviderDependencies extends CallLimits {
 }
 
 export function createProvider(spec: ModelSpec, dependencies: ProviderDependencies): Provider {
-  const { idleTimeoutMs, ceilingMs, keyOf, endpointOf, cwd, env, onLine, onGroup, offline } = dependencies;
+  const { token: key, endpointOf, offline, idleTimeoutMs, ceilingMs } = dependencies;
   switch (spec.provider) {
     case 'offline':
       return offline();
     case 'command':
-      return createCommandProvider({ spec, cwd, env, onLine, onGroup, idleTimeoutMs, ceilingMs });
-    case 'anthropic':
-    case 'google':
-    case 'openai':
-    case 'openai-compatible':
-      return createVendorProvider({
-        spec,
-        key: keyOf(spec.provider),
-        baseUrl: endpointOf(spec.provider),
-        idleTimeoutMs,
-        ceilingMs,
-      });
+      return createCommandProvider(spec, dependencies);
+    default:
+      return createVendorProvider({ spec, key, baseUrl: endpointOf(spec.provider), idleTimeoutMs, ceilingMs });
   }
+}
+
+export function createVendorProvider(access: VendorAccess): Provider {
+  const { provider, model: asked, text: spec } = access.spec;
+  return {
+    spec,
+    isModel: true,
+    async complete(request) {
+      const { askVendor, textOfAnswer, truncated } = await import('./ask-vendor.ts');
+      const { stepId, signal, onProgress } = request;
+      const answer = await askVendor(access, {
+        promptWith: (mark) => promptOf(request, mark),
+        tools: [],
+        stepId,
+        signal,
+        onProgress: (outputChars) => onProgress?.({ outputChars }),
+      });
+      if (answer.cut) throw truncated(provider, answer);
+      const text = textOfAnswer(answer);
+      if (text.trim() === '') throw new AgentosError({ code: 'reply-empty', provider }, { retry: 'transient' });
+      const { answered, usage, metered } = answer;
+      const substituted = answered !== null && !sameModel(asked, answered);
+      if (request.role === 'reviewer' && substituted)
+        throw new AgentosError({ code: 'model-downgraded', asked, answered });
+      return { text, asked, answered, substituted, usage, metered };
+    },
+  };
+}
+
+/** As one text, or in its pieces where the vendor wants a mark on the last one that repeats. */
+function promptOf({ system, parts }: ModelRequest, mark: VendorMarks | undefined): VendorPrompt {
+  const marked = mark === undefined ? {} : { providerOptions: mark };
+  const pieces = mark === undefined ? [{ text: promptText(parts) }] : parts.filter(({ text }) => text !== '');
+  const lastRepeating = pieces.findLastIndex((part) => 'repeats' in part && part.repeats === true);
+  const content = pieces.map(({ text }, index) => ({
+    type: 'text' as const,
+    text,
+    ...(index === lastRepeating ? marked : {}),
+  }));
+  const instructions: VendorPrompt = system === '' ? [] : [{ role: 'system', content: system, ...marked }];
+  return [...instructions, { role: 'user', content }];
 }

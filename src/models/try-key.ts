@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
+import { text } from 'node:stream/consumers';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import { parseJson } from '../core/json.ts';
 import type { VendorKey, VendorName } from '../core/keys.ts';
 import { vendorBaseUrl } from './base-url.ts';
 import { detailOf } from './detail.ts';
@@ -16,9 +18,6 @@ const CREDENTIALS: Record<VendorName, (secret: string) => Record<string, string>
   openai: (secret) => ({ authorization: `Bearer ${secret}` }),
   'openai-compatible': (secret) => ({ authorization: `Bearer ${secret}` }),
 };
-
-/** Of a refusal; what is behind it says nothing more. */
-const MOST_BYTES = 10_000;
 
 interface TryOptions {
   endpoint: string | undefined;
@@ -38,7 +37,7 @@ export async function tryKey(
       agents,
     );
     if (status >= 200 && status < 300) return null;
-    const answer = { status, headers, body: parsed(body), fallback: `status ${status}` };
+    const answer = { status, headers, body: parseJson(body), fallback: `status ${status}` };
     return toErrorRecord(vendorFailure({ ...answer, provider: vendor, secret: key, nowMs: Date.now() }));
   } catch (error) {
     if (error instanceof AgentosError) return toErrorRecord(error);
@@ -59,25 +58,9 @@ async function get(
       ? https.get(url, { headers, signal, agent: agents['https:'] })
       : http.get(url, { headers, signal, agent: agents['http:'] });
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of response) {
-    pieces.push(piece as Buffer);
-    bytes += (piece as Buffer).byteLength;
-    if (bytes > MOST_BYTES) break;
-  }
-  request.destroy();
   return {
     status: response.statusCode ?? 0,
     headers: Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)])),
-    body: Buffer.concat(pieces).toString('utf8'),
+    body: await text(response),
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -1,4 +1,5 @@
-import { AgentosError } from '../core/errors.ts';
+import { AgentosError, type ErrorRecord } from '../core/errors.ts';
+import { parseJson } from '../core/json.ts';
 import { detailOf } from './detail.ts';
 import { fieldsOf, listOf, textOf } from './json-fields.ts';
 import { readRetryAfterMs } from './retry-after.ts';
@@ -158,4 +159,22 @@ function readError(body: unknown): ErrorFacts {
     codes: candidates.flatMap((value) => textOf(value) ?? []),
     message: textOf(error['message']) ?? textOf(given) ?? textOf(whole['message']) ?? textOf(whole['detail']) ?? null,
   };
+}
+
+/** An error that our own gateway raised, as it was raised: it stands beside the vendor's words, in a field of its own. */
+export function gatewayError(event: unknown): AgentosError | null {
+  const body = fieldsOf(event);
+  const error = fieldsOf(body['error'] ?? fieldsOf(body['response'])['error']);
+  return revived(error['agentos'] ?? body['agentos']);
+}
+
+/** The same from a header, where nothing but an error was sent. */
+export function gatewayErrorIn(header: string | null): AgentosError | null {
+  return revived(parseJson(header ?? ''));
+}
+
+function revived(record: unknown): AgentosError | null {
+  const { problem, retry } = fieldsOf(record);
+  if (typeof fieldsOf(problem)['code'] !== 'string') return null;
+  return new AgentosError(problem as ErrorRecord['problem'], { retry: retry as ErrorRecord['retry'] });
 }

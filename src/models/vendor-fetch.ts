@@ -2,9 +2,8 @@ import { AgentosError, systemCode } from '../core/errors.ts';
 import { parseJson } from '../core/json.ts';
 import { currentTraceparent } from '../telemetry/tracer.ts';
 import { detailOf, gistOf } from './detail.ts';
-import { gatewayErrorIn } from './gateway-error.ts';
 import { fieldsOf } from './json-fields.ts';
-import { vendorFailure } from './vendor-failure.ts';
+import { gatewayErrorIn, vendorFailure } from './vendor-failure.ts';
 
 /** Our own gateway speaks the vendors' formats; what it has to say beyond them is in these. */
 const STEP_HEADER = 'x-agentos-step';

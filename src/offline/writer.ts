@@ -42,9 +42,9 @@ async function writeFiles(files: readonly RecordedFile[], request: WriteRequest)
   const changed: { path: string; absolute: string; text: string }[] = [];
   for (const file of files) {
     const { path } = file;
-    const located = await locate(worktree, path, 'write');
-    if (!located.ok) throw new AgentosError({ code: 'output-unwritable', path, reason: located.why });
-    const { kind, absolute } = located.place;
+    const { kind, absolute } = await locate(worktree, path, 'write').catch((error: unknown) => {
+      throw new AgentosError({ code: 'output-unwritable', path, reason: String(error) }, { cause: error });
+    });
     const before = kind === 'missing' ? null : await readFile(absolute, 'utf8');
     const text = withRecorded(file, before);
     if (text === null)

@@ -29,6 +29,8 @@ export interface ProgramOptions {
   timeoutMs: number;
   /** Of standard output, from its beginning; more is not kept (default 32 MB). */
   keepBytes?: number;
+  /** A longer line of standard output comes in pieces. */
+  longestLine?: number;
 }
 
 export interface ProgramEnd {
@@ -73,13 +75,15 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const kept: Buffer[] = [];
   let bytes = 0;
   const tail: string[] = [];
-  const readerOf = (stream: 'stdout' | 'stderr') =>
-    createLineReader((line) => {
-      onLine?.(line, stream);
-      tail.push(line);
-      if (tail.length > TAIL_LINES) tail.shift();
-    });
-  const readers = { stdout: readerOf('stdout'), stderr: readerOf('stderr') };
+  const take = (stream: 'stdout' | 'stderr') => (line: string) => {
+    onLine?.(line, stream);
+    tail.push(line);
+    if (tail.length > TAIL_LINES) tail.shift();
+  };
+  const readers = {
+    stdout: createLineReader(take('stdout'), options.longestLine),
+    stderr: createLineReader(take('stderr')),
+  };
   child.stdout?.on('data', (piece: Buffer) => {
     if (bytes < (options.keepBytes ?? KEEP_BYTES)) kept.push(piece);
     bytes += piece.byteLength;

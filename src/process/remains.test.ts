@@ -39,7 +39,6 @@ test.skipIf(!hasProc)('what a program leaves behind without its environment and 
       until test -s sub/pid; do sleep 0.01; done`,
     cwd: worktree,
     env: { PATH: process.env['PATH'] ?? '' },
-    tagVariable: 'AGENTOS_CALL',
     signal: new AbortController().signal,
     timeoutMs: 20_000,
   });

@@ -7,12 +7,11 @@ import { isProcessAlive, processIds, processStat } from './process-tree.ts';
 import { type ProgramEnd, type ProgramOptions, runProgram } from './program.ts';
 
 /**
- * A program whose every descendant carries a value of its own in this variable. What is left of them when it ends is ended
+ * A program whose every descendant carries a value of its own in a variable. What is left of them when it ends is ended
  * too, also what made itself independent of the process group, or even of its environment: it would keep changing files
  * that are being looked at.
  */
-export async function runTaggedProgram(options: ProgramOptions & { tagVariable: string }): Promise<ProgramEnd> {
-  const { tagVariable, ...program } = options;
+export async function runTaggedProgram(program: ProgramOptions): Promise<ProgramEnd> {
   const tag = randomUUID();
   let began: number | null = null;
   const onGroup = (leader: number, ended: boolean): void => {
@@ -20,12 +19,15 @@ export async function runTaggedProgram(options: ProgramOptions & { tagVariable: 
     program.onGroup?.(leader, ended);
   };
   try {
-    return await runProgram({ ...program, onGroup, env: { ...program.env, [tagVariable]: tag } });
+    return await runProgram({ ...program, onGroup, env: { ...program.env, [CALL_TAG]: tag } });
   } finally {
-    await endTagged(tag, tagVariable);
+    await endTagged(tag, CALL_TAG);
     if (began !== null) await endUntagged(program.cwd, began);
   }
 }
+
+/** Of one call of a command or an agent. */
+const CALL_TAG = 'AGENTOS_CALL';
 
 /** Every worker carries it in its environment, and so does all that it starts, even what left its process group. */
 export const WORKER_TAG = 'AGENTOS_WORKER';

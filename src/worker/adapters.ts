@@ -73,7 +73,7 @@ export function createAdapters(context: TaskContext): Adapters {
     if (known !== undefined) return known;
     const created = createProvider(parseModelSpec(config.models[role]), {
       ...limits,
-      keyOf: () => token,
+      token,
       endpointOf: (vendor) => input.endpoints[vendor],
       cwd: paths.repository,
       env,

@@ -18,9 +18,6 @@ import { runImplement } from '../workflow/implement.ts';
 import { createAdapters } from './adapters.ts';
 import type { Task } from './task.ts';
 
-/** Carried by everything that a call of an agent starts, so that nothing of it is left behind. */
-const CALL_TAG = 'AGENTOS_CALL';
-
 export const implementTask: Task = async (context) => {
   const adapters = createAdapters(context);
   const { input, paths, git, env, mask, token, limits, costOf } = adapters;
@@ -53,7 +50,6 @@ export const implementTask: Task = async (context) => {
     maxRounds: config.implement.maxAgentRounds,
     costOf,
     onGroup: context.group,
-    tagVariable: CALL_TAG,
     mask,
     offline: offlineWriter,
   });

@@ -54,15 +54,13 @@ async function start(
     await writeFile(program, `#!/bin/sh\n${script}\n`);
     await chmod(program, 0o755);
   }
-  const writer = createAgentWriter({
-    spec: parseWriterSpec(agent) as AgentSpec,
+  const writer = createAgentWriter(parseWriterSpec(agent) as AgentSpec, {
     env: { PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}` },
     home: join(place, 'home'),
     endpointOf: (vendor) => opened.gateway.endpointOf(vendor),
     token: new Secret(opened.token),
     idleTimeoutMs: 20_000,
     ceilingMs: 60_000,
-    tagVariable: 'AGENTOS_CALL',
     mask: (text) => text.replaceAll('hunter2', '********'),
     ...options,
   });

@@ -50,15 +50,13 @@ async function start(
   git('worktree', 'add', '--quiet', worktree);
   const temporary = join(repository, '.agentos', 'tmp');
   await mkdir(temporary);
-  const writer = createAgentWriter({
-    spec: parseWriterSpec(`${spec}:${model}`) as AgentSpec,
+  const writer = createAgentWriter(parseWriterSpec(`${spec}:${model}`) as AgentSpec, {
     env: { PATH: pathWithAgents(), LANG: 'C.UTF-8', TMPDIR: temporary },
     home: join(repository, '.agentos', 'homes', 'implement-7'),
     endpointOf: (vendor) => gateway.endpointOf(vendor),
     token: new Secret(token),
     idleTimeoutMs: 60_000,
     ceilingMs: 100_000,
-    tagVariable: 'AGENTOS_CALL',
     mask: (text) => text,
   });
   const giveUp = new AbortController();

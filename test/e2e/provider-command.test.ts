@@ -19,12 +19,10 @@ afterEach(async ({ task }) => {
   if (task.result?.state === 'pass') await rm(folder, { recursive: true });
 });
 
-type Ask = Partial<Omit<CommandOptions, 'spec'>> &
-  Partial<Pick<ModelRequest, 'signal' | 'system' | 'parts' | 'onProgress'>>;
+type Ask = Partial<CommandOptions> & Partial<Pick<ModelRequest, 'signal' | 'system' | 'parts' | 'onProgress'>>;
 
 function ask(command: string, { signal, system, parts, onProgress, ...options }: Ask = {}): Promise<ModelReply> {
-  const provider = createCommandProvider({
-    spec: parseModelSpec(`command:${command}`) as CommandSpec,
+  const provider = createCommandProvider(parseModelSpec(`command:${command}`) as CommandSpec, {
     cwd: folder,
     env: { PATH: process.env['PATH'] ?? '' },
     idleTimeoutMs: 20_000,

@@ -25,12 +25,10 @@ async function start(
   const { signal, task, onLine, ...given } = options;
   const worktree = await testFolder();
   const groups: [number, boolean][] = [];
-  const writer = createCommandWriter({
-    spec: parseWriterSpec(`command:${command}`) as CommandSpec,
+  const writer = createCommandWriter(parseWriterSpec(`command:${command}`) as CommandSpec, {
     env: { PATH: process.env['PATH'] ?? '' },
     idleTimeoutMs: 20_000,
     ceilingMs: 30_000,
-    tagVariable: 'AGENTOS_CALL',
     onGroup: (leader, ended) => groups.push([leader, ended]),
     ...given,
   });
@@ -171,7 +169,7 @@ describe.runIf(existsSync('/proc'))('what a command leaves running', () => {
   });
 
   test('by another call goes on', async () => {
-    const first = await start(`echo ready; ${FOREVER}`, { idleTimeoutMs: 5_000, tagVariable: 'AGENTOS_CALL' });
+    const first = await start(`echo ready; ${FOREVER}`, { idleTimeoutMs: 5_000 });
     await eventually('the first runs', () => first.lines.includes('ready'));
     await (await start('true')).reply;
     const [leader] = first.groups[0] ?? [0];

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { worktreeTools } from '../../src/agent/loop.ts';
 import type { ToolResult } from '../../src/agent/tool.ts';
 import { openWorktree, type Worktree } from '../../src/agent/worktree-path.ts';
-import { worktreeTools } from '../../src/agent/worktree-tools.ts';
 import { testFolder } from './folder.ts';
 
 export interface ToolWorktree {
@@ -32,7 +32,7 @@ export async function toolWorktree(files: Record<string, string> = {}): Promise<
     await chmod(join(root, path), mode);
   };
   for (const [path, content] of Object.entries(files)) await put(path, content);
-  const tools = worktreeTools(worktree, { mayWrite: true });
+  const tools = worktreeTools(worktree);
   return {
     outside,
     worktree,

@@ -1,7 +1,14 @@
 import { join } from 'node:path';
 import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
-import { AGENT_RETRIES, type Agent, type AgentVerdict, type EventReader } from './agent.ts';
-import { linesOf, shortLine, toolLine } from './log-lines.ts';
+import {
+  AGENT_RETRIES,
+  type Agent,
+  type AgentVerdict,
+  type EventReader,
+  linesOf,
+  shortLine,
+  toolLine,
+} from './agent.ts';
 
 /**
  * Edits inside the working directory are accepted by the mode; commands run because they are allowed by name. Skipping all

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { fieldsOf, textOf } from '../../models/json-fields.ts';
-import { promptText } from '../../models/prompt-text.ts';
+import { promptText } from '../../models/port.ts';
 import { writeFileAtomic } from '../../process/files.ts';
-import { AGENT_RETRIES, type Agent, type EventReader } from './agent.ts';
-import { linesOf, shortLine, toolLine } from './log-lines.ts';
+import { AGENT_RETRIES, type Agent, type EventReader, linesOf, shortLine, toolLine } from './agent.ts';
 
 const ARGUMENTS = ['--output-format', 'stream-json', '--approval-mode', 'yolo'];
 

@@ -4,7 +4,6 @@ import type { EventReader } from './agent.ts';
 import { createClaudeReader } from './claude-code.ts';
 import { createCodexReader } from './codex.ts';
 import { createGeminiReader } from './gemini-cli.ts';
-import { createJsonLines } from './json-lines.ts';
 
 /** What the real programs wrote against a loopback vendor. */
 function recorded(name: string): string[] {
@@ -14,12 +13,7 @@ function recorded(name: string): string[] {
 
 function follow(reader: EventReader, lines: readonly string[]): string[] {
   const log: string[] = [];
-  const split = createJsonLines(
-    (event) => log.push(...reader.read(event)),
-    (line) => log.push(`? ${line}`),
-  );
-  for (const line of lines) split.push(line);
-  split.end();
+  for (const line of lines) log.push(...reader.read(JSON.parse(line)));
   return log;
 }
 

@@ -1,65 +1,51 @@
 import { LONGEST_MS } from '../../core/duration.ts';
 import { AgentosError } from '../../core/errors.ts';
-import type { VendorName } from '../../core/keys.ts';
+import { parseJson } from '../../core/json.ts';
 import { MASK } from '../../core/mask.ts';
 import { type AgentSpec, vendorOf } from '../../core/model-spec.ts';
-import type { Secret } from '../../core/secret.ts';
-import { type CallLimits, withinBounds } from '../../models/call-bounds.ts';
+import { withinBounds } from '../../models/call-bounds.ts';
 import { detailOf } from '../../models/detail.ts';
+import { fieldsOf } from '../../models/json-fields.ts';
 import { makeFolder } from '../../process/files.ts';
 import { findProgram, type ProgramEnd } from '../../process/program.ts';
 import { runTaggedProgram } from '../../process/remains.ts';
+import type { WriterDependencies } from '../create.ts';
 import type { WriteReply, WriteRequest, Writer } from '../port.ts';
 import type { Agent, AgentStart, EventReader } from './agent.ts';
 import { AGENTS } from './agents.ts';
 import { createAccountReader, newRefusal, usedBetween, watchGateway } from './gateway-account.ts';
-import { createJsonLines } from './json-lines.ts';
 
-export interface AgentWriterOptions extends CallLimits {
-  spec: AgentSpec;
-  /** All that the agent sees of the environment; it is looked for on the PATH in it. */
-  env: Readonly<Record<string, string>>;
-  /** The item's own. */
-  home: string;
-  /** Of package managers and compilers, shared by the items; agents with a sandbox may write there. */
-  caches?: string | undefined;
-  /** The gateway's, for a vendor. */
-  endpointOf: (vendor: VendorName) => string | undefined;
-  /** The item's token for the gateway. */
-  token: Secret;
-  /** Called with the process group of a call, so that another process can end it should this one die. */
-  onGroup?: ((leader: number, ended: boolean) => void) | undefined;
-  /** Marks what a call started. */
-  tagVariable: string;
-  mask: (text: string) => string;
-}
+export type AgentWriterOptions = Omit<WriterDependencies, 'maxRounds' | 'costOf' | 'offline'>;
 
 const TRY_OUT_MS = 30_000;
 const KEPT_LINES = 20;
+/** An event holds at most a file or the output of a command. */
+const MAX_EVENT_CHARS = 8 * 1024 * 1024;
+const MAX_STRAY_CHARS = 10_000;
 
 /** A command-line agent in the worktree. All its calls go through the gateway, which knows what they used and cost. */
-export function createAgentWriter(options: AgentWriterOptions): Writer {
-  const { spec, idleTimeoutMs, ceilingMs } = options;
+export function createAgentWriter(spec: AgentSpec, options: AgentWriterOptions): Writer {
   return {
     spec: spec.text,
     isModel: true,
     writesByItself: true,
     write: (request) =>
-      withinBounds({ what: spec.text, limits: { idleTimeoutMs, ceilingMs }, signal: request.signal }, (call) =>
-        write(options, request, call),
+      withinBounds({ what: spec.text, limits: options, signal: request.signal }, (call) =>
+        write(spec, options, request, call),
       ),
   };
 }
 
 async function write(
+  spec: AgentSpec,
   options: AgentWriterOptions,
   request: WriteRequest,
   call: { signal: AbortSignal; alive: () => void },
 ): Promise<WriteReply> {
-  const { spec, home, caches, env, tagVariable, onGroup, idleTimeoutMs, ceilingMs } = options;
+  const { home, caches, env, onGroup, idleTimeoutMs, ceilingMs } = options;
   const agent = AGENTS[spec.provider];
   const token = options.token.reveal();
-  const endpoint = endpointFor(options);
+  const endpoint = endpointFor(spec, options);
   const file = await findProgram(agent.program, env['PATH']);
   if (file === null) throw missing(agent);
   const alive = (): void => {
@@ -80,10 +66,10 @@ async function write(
       onLine,
       onProgress: alive,
       onGroup,
-      tagVariable,
       signal,
       timeoutMs,
       keepBytes: 0,
+      longestLine: MAX_EVENT_CHARS,
     });
 
   await makeFolder(home);
@@ -120,7 +106,6 @@ async function write(
   });
   const signal = AbortSignal.any([call.signal, hopeless.signal]);
   const end = await run(start, listener.onLine, { signal, timeoutMs: LONGEST_MS }).finally(stopWatching);
-  listener.end();
   const after = await account.settled(call.signal);
   if (end.exitCode !== 0 || reader.verdict?.is !== 'done') {
     throw newRefusal(before, after) ?? failed(agent, end, reader, listener, mask);
@@ -131,33 +116,31 @@ async function write(
 
 interface Listener {
   onLine: (line: string, stream: 'stdout' | 'stderr') => void;
-  end: () => void;
   /** Whether it said anything in the form that it was asked for. */
-  readonly began: boolean;
+  began: boolean;
   /** The last of what it said otherwise. */
-  readonly stray: readonly string[];
+  stray: string[];
 }
 
+/** Lines of standard output that are JSON objects are its events; whatever else it says goes to the log. */
 function createListener(reader: EventReader, log: (line: string) => void, worktree: string): Listener {
-  const stray: string[] = [];
-  let began = false;
-  const onText = (line: string): void => {
-    log(line);
-    if (line.trim() !== '') stray.push(line);
-    if (stray.length > KEPT_LINES) stray.shift();
-  };
-  const lines = createJsonLines((event) => {
-    began = true;
-    for (const line of reader.read(event)) log(line.replaceAll(`${worktree}/`, ''));
-  }, onText);
-  return {
-    stray,
-    get began() {
-      return began;
+  const listener: Listener = {
+    began: false,
+    stray: [],
+    onLine(line, stream) {
+      const event = stream === 'stdout' && line.startsWith('{') ? parseJson(line) : null;
+      if (event !== null) {
+        listener.began = true;
+        for (const said of reader.read(fieldsOf(event))) log(said.replaceAll(`${worktree}/`, ''));
+        return;
+      }
+      const text = line.slice(0, MAX_STRAY_CHARS);
+      log(text);
+      if (text.trim() !== '') listener.stray.push(text);
+      if (listener.stray.length > KEPT_LINES) listener.stray.shift();
     },
-    onLine: (line, stream) => (stream === 'stdout' ? lines.push(line) : onText(line)),
-    end: () => lines.end(),
   };
+  return listener;
 }
 
 function failed(
@@ -183,7 +166,7 @@ function missing({ name, program, install }: Agent): AgentosError {
   return new AgentosError({ code: 'agent-missing', agent: name, program, install });
 }
 
-function endpointFor({ spec, endpointOf }: AgentWriterOptions): string {
+function endpointFor(spec: AgentSpec, { endpointOf }: AgentWriterOptions): string {
   const vendor = vendorOf(spec);
   const endpoint = vendor === null ? undefined : endpointOf(vendor);
   if (endpoint !== undefined) return endpoint;

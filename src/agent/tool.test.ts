@@ -1,16 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { toolWorktree } from '../../test/support/tool-worktree.ts';
-import { worktreeTools } from './worktree-tools.ts';
+import { worktreeTools } from './loop.ts';
 
 describe('the tools', () => {
-  test('are described as plain JSON Schema, and none is a shell; for reading there are fewer', async () => {
+  test('are described as plain JSON Schema, and none is a shell', async () => {
     const { worktree } = await toolWorktree();
-    const { definitions } = worktreeTools(worktree, { mayWrite: true });
+    const { definitions } = worktreeTools(worktree);
     expect(definitions.map(({ name }) => name)).toEqual(['list', 'read', 'search', 'write', 'edit', 'remove']);
-    const reading = worktreeTools(worktree, { mayWrite: false });
-    expect(reading.definitions.map(({ name }) => name)).toEqual(['list', 'read', 'search']);
-    const call = { toolName: 'write', input: '{"path": "a.ts", "content": "a"}' };
-    expect(await reading.run(call, new AbortController().signal)).toMatchObject({ ok: false });
     expect(definitions.find(({ name }) => name === 'read')?.inputSchema).toMatchObject({
       type: 'object',
       required: ['path'],
@@ -30,7 +26,7 @@ describe('the tools', () => {
     async (input) => {
       const made = await toolWorktree({ 'a.ts': 'a' });
       const signal = new AbortController().signal;
-      const tools = worktreeTools(made.worktree, { mayWrite: true });
+      const tools = worktreeTools(made.worktree);
       expect(await tools.run({ toolName: 'read', input }, signal)).toMatchObject({ ok: false });
     },
   );

@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import { NotDone, type Tool } from '../tool.ts';
+import { readText, searchLines, worktreeFiles } from '../worktree-files.ts';
+import { locate, type Worktree } from '../worktree-path.ts';
+
+const MOST_CHARS = 24_000;
+
+const MOST_LISTED = 400;
+const listSchema = z.object({
+  path: z.string().optional().describe('A folder; without it, the whole repository.'),
+});
+
+export const list = (worktree: Worktree): Tool<typeof listSchema> => ({
+  name: 'list',
+  description:
+    'Lists the files below a folder. Where there are too many, deep folders are shown with a count of files.',
+  schema: listSchema,
+  changes: false,
+  about: ({ path = '.' }) => path,
+  async run({ path: asked = '.' }) {
+    const { path, kind } = await locate(worktree, asked, 'read');
+    if (kind !== 'folder') throw new NotDone(kind === 'missing' ? `there is no ${path}` : `${path} is not a folder`);
+    const all = await worktreeFiles(worktree);
+    const files = path === '.' ? all : all.filter((file) => file.startsWith(`${path}/`));
+    if (files.length === 0) return { text: `No files below ${path}; ignored and installed ones are not listed.` };
+    const top = path === '.' ? 0 : path.split('/').length;
+    let lines = files;
+    const deepest = files.reduce((most, file) => Math.max(most, file.split('/').length), 0);
+    const fits = (): boolean => bounded(lines, MOST_LISTED).length === lines.length;
+    for (let depth = deepest - 1; !fits() && depth > top; depth--) lines = folded(files, depth);
+    const shown = bounded(lines, MOST_LISTED);
+    const left = lines.length - shown.length;
+    return { text: [...shown, ...(left > 0 ? [`… and ${left} more: search for a name instead`] : [])].join('\n') };
+  },
+});
+
+function bounded(lines: readonly string[], most: number): string[] {
+  let chars = 0;
+  const tooLong = lines.findIndex((line) => {
+    chars += line.length + 1;
+    return chars > MOST_CHARS;
+  });
+  return lines.slice(0, tooLong === -1 ? most : Math.min(most, tooLong));
+}
+
+function folded(files: readonly string[], depth: number): string[] {
+  const counts = new Map<string, number>();
+  for (const file of files) {
+    const segments = file.split('/');
+    const line = segments.length > depth ? `${segments.slice(0, depth).join('/')}/` : file;
+    counts.set(line, (counts.get(line) ?? 0) + 1);
+  }
+  return [...counts].map(([line, count]) => (line.endsWith('/') ? `${line} (${count} files)` : line));
+}
+
+const MOST_READ = 1_000;
+const MOST_READ_CHARS = 40_000;
+const LONGEST_LINE = 2_000;
+const readSchema = z.object({
+  path: z.string().describe('The file, relative to the root of the repository.'),
+  offset: z.number().int().min(1).optional().describe('The first line to show, counted from 1.'),
+  limit: z.number().int().min(1).optional().describe(`How many lines to show; at most ${MOST_READ}.`),
+});
+
+export const read = (worktree: Worktree): Tool<typeof readSchema> => ({
+  name: 'read',
+  description: 'Shows a file with line numbers. The number and the tab before each line are not part of the file.',
+  schema: readSchema,
+  changes: false,
+  about: ({ path }) => path,
+  async run({ path: asked, offset = 1, limit = MOST_READ }) {
+    const place = await locate(worktree, asked, 'read');
+    const lines = (await readText(place)).replace(/^\ufeff/, '').split(/\r?\n/);
+    if (lines.at(-1) === '') lines.pop();
+    if (lines.length === 0) return { text: `${place.path} is empty.` };
+    if (offset > lines.length) throw new NotDone(`${place.path} has only ${lines.length} lines`);
+    const shown = numbered(lines, offset, Math.min(limit, MOST_READ));
+    const last = offset + shown.length - 1;
+    const more =
+      last < lines.length ? [`(lines ${offset}–${last} of ${lines.length}; read on with offset ${last + 1})`] : [];
+    return { text: [...shown, ...more].join('\n'), note: `${offset}–${last}` };
+  },
+});
+
+/** At least one line, and then as many as fit. */
+function numbered(lines: readonly string[], offset: number, limit: number): string[] {
+  const shown: string[] = [];
+  let chars = 0;
+  for (const [index, line] of lines.slice(offset - 1, offset - 1 + limit).entries()) {
+    const cut = line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}… (${line.length} characters)` : line;
+    chars += cut.length + 8;
+    if (shown.length > 0 && chars > MOST_READ_CHARS) break;
+    shown.push(`${String(offset + index).padStart(6)}\t${cut}`);
+  }
+  return shown;
+}
+
+const MOST_MATCHES = 200;
+const LONGEST_MATCH = 300;
+const searchSchema = z.object({
+  text: z.string().describe('What to look for within single lines.'),
+  regex: z.boolean().optional().describe('The text is a POSIX extended regular expression ([0-9], not \\d).'),
+  ignoreCase: z.boolean().optional(),
+  path: z.string().optional().describe('A file, or a folder to look below; without it, the whole repository.'),
+});
+
+export const search = (worktree: Worktree): Tool<typeof searchSchema> => ({
+  name: 'search',
+  description: 'Finds lines in the files of the repository. Gives path, line number and line of each match.',
+  schema: searchSchema,
+  changes: false,
+  about: ({ text, path }) => `${JSON.stringify(text)}${path === undefined ? '' : ` in ${path}`}`,
+  async run({ text, regex: isRegex = false, ignoreCase = false, path: asked = '.' }) {
+    if (text === '' || /[\n\0]/.test(text)) throw new NotDone('give a piece of a single line');
+    const place = await locate(worktree, asked, 'read');
+    if (place.kind !== 'folder') await readText(place);
+    const { lines, cut } = await searchLines(worktree, { text, isRegex, ignoreCase, path: place.path });
+    const matches = lines.map((match) => `${match.path}:${match.line}: ${match.text.slice(0, LONGEST_MATCH)}`);
+    const shown = bounded(matches, MOST_MATCHES);
+    const isMore = cut || shown.length < matches.length;
+    const notes = [
+      ...(shown.length === 0 ? ['No match; ignored and installed files are not searched.'] : []),
+      ...(isMore ? ['(there are more matches: look for something rarer, or name a path)'] : []),
+    ];
+    return { text: [...shown, ...notes].join('\n'), note: `(${shown.length}${isMore ? '+' : ''})` };
+  },
+});
