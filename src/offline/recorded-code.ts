@@ -1,8 +1,8 @@
+import { parsePatch } from 'diff';
 import type { Code } from 'mdast';
 import { bodyHash, readFrontMatter } from '../documents/header.ts';
 import { normaliseText, parseMarkdown, plainText, sectionsOf } from '../documents/markdown.ts';
 import { type Edit, readEdits } from '../documents/revise/edits.ts';
-import { changesOfDiff, changesOfSteps, sameChanges } from './line-changes.ts';
 import code7 from './tour/7-code-1.md';
 import review7 from './tour/7-code-review-1.md';
 import guards7 from './tour/7-guards-1.md';
@@ -85,4 +85,62 @@ function readRecordedStep(markdown: string): RecordedStep {
     return [edits ? { path: section.title, edits } : { path: section.title, content: `${block.value}\n` }];
   });
   return { words: (title?.own ?? []).map(plainText).join('\n'), files };
+}
+
+/** By path: how often each line was added, less how often it was removed. The same, whatever algorithm made the diff. */
+type LineChanges = Map<string, Map<string, number>>;
+
+/** Of a diff as git prints it; null where it can't be read. */
+function changesOfDiff(diff: string): LineChanges | null {
+  const changes: LineChanges = new Map();
+  try {
+    for (const { oldFileName = '', newFileName = '', hunks } of parsePatch(diff)) {
+      const paths = [oldFileName.replace(/^a\//, ''), newFileName.replace(/^b\//, '')];
+      const [before = '', after = ''] = paths.map((path) => (path === '/dev/null' ? '' : path));
+      // A renamed file is gone from its old place, too.
+      for (const path of [before, after]) if (path !== '') changes.set(path, changes.get(path) ?? new Map());
+      for (const line of hunks.flatMap(({ lines }) => lines)) {
+        if (line.startsWith('+')) count(changes, after, [line.slice(1)], 1);
+        if (line.startsWith('-')) count(changes, before, [line.slice(1)], -1);
+      }
+    }
+  } catch {
+    return null;
+  }
+  return changes.size === 0 && diff.trim() !== '' ? null : changes;
+}
+
+function changesOfSteps(steps: readonly RecordedStep[]): LineChanges {
+  const changes: LineChanges = new Map();
+  for (const file of steps.flatMap(({ files }) => files)) {
+    if ('content' in file) count(changes, file.path, file.content.replace(/\n$/, '').split('\n'), 1);
+    else {
+      for (const { search, replace } of file.edits) {
+        count(changes, file.path, search.split('\n'), -1);
+        count(changes, file.path, replace.split('\n'), 1);
+      }
+    }
+  }
+  return changes;
+}
+
+function sameChanges(left: LineChanges, right: LineChanges): boolean {
+  return canonical(left) === canonical(right);
+}
+
+function count(changes: LineChanges, path: string, lines: readonly string[], by: 1 | -1): void {
+  const counts = changes.get(path) ?? new Map<string, number>();
+  changes.set(path, counts);
+  for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + by);
+}
+
+function canonical(changes: LineChanges): string {
+  const files = [...changes].map(([path, counts]) => [
+    path,
+    [...counts]
+      .filter(([, times]) => times !== 0)
+      .map(([line, times]) => `${line}\0${times}`)
+      .toSorted(),
+  ]);
+  return JSON.stringify(files.toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
 }

@@ -43,36 +43,32 @@ export interface OpenedWorktree {
  */
 export async function openWorktree(options: WorktreeOptions): Promise<OpenedWorktree> {
   const { repository, lockFile, env } = options;
-  const { place, claim, listing } = await inGitQueue(lockFile, async () => {
-    const known = Promise.all([placeOf(repository, options.directory), branchesNear(repository, options.branch)]);
-    // Not awaited until the worktree is claimed.
-    const names = namesIn(repository, options.start);
-    names.catch(() => undefined);
-    const [found, branches] = await known;
+  const { place, claim } = await inGitQueue(lockFile, async () => {
+    const [found, branches] = await Promise.all([
+      placeOf(repository, options.directory),
+      branchesNear(repository, options.branch),
+    ]);
     await removeStaleGitLocks(found, [options.branch, (await readWorktreeState(found))?.branch ?? null]);
-    return { place: found, claim: await claimWorktree(repository, found, branches, options), listing: names };
+    return { place: found, claim: await claimWorktree(repository, found, branches, options) };
   });
   const { gitDir, state } = claim;
   const isNew = !state.ready;
   const isMoved = state.start !== options.start;
   const commit = isMoved ? options.start : state.head;
-  const names = await (commit === options.start ? listing : namesIn(repository, commit));
-  const { settings, warning } = await lfsSettings(repository, commit, names);
+  const { settings, warning } = await lfsSettings(repository, commit);
   const git = worktreeGit(place, gitDir, env, settings);
   await rm(`${place.indexFile}.lock`, { force: true });
   if (isNew) await rm(place.indexFile, { force: true });
-  const [, pins, startTree] = await Promise.all([
-    isNew || isMoved ? checkOut(git, place, commit) : null,
+  const [pin] = await Promise.all([
     openPins(repository, basename(options.directory)),
-    // Asked for next; it runs beside the checkout.
-    git.text(['rev-parse', '--verify', `${options.start}^{tree}`]),
+    isNew || isMoved ? checkOut(git, place, commit) : null,
   ]);
   // What is left of another commit where nothing was finished would count as made by the set-up.
   if (isNew && isMoved) await restoreTree(git, place, { tree: commit, isIndexed: true }, []);
   const head = isMoved ? await moveBranch(repository, state, commit) : state.head;
   if (isNew || isMoved) {
     await shareIndex(place, gitDir);
-    if (names.includes('.gitmodules')) await submodules(options, claim, place, settings, isMoved);
+    await submodules(options, claim, place, settings, isMoved);
   }
   const moved = isMoved ? { start: commit, head, made: null, ignored: [] } : {};
   const ready = { ...state, ...moved, ready: true };
@@ -82,8 +78,7 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
     place,
     { ...claim, state: ready },
     settings,
-    pins,
-    startTree,
+    pin,
     await folderStamp(place.directory),
   );
   return {
@@ -116,11 +111,6 @@ async function checkOut(git: Git, place: WorktreePlace, commit: string): Promise
       await rm(place.indexFile, { force: true });
     }
   }
-}
-
-async function namesIn(repository: Git, commit: string): Promise<string[]> {
-  const listing = await repository.run(['ls-tree', '-r', '-z', '--full-tree', '--name-only', commit]);
-  return listing.toString('utf8').split('\0');
 }
 
 /**

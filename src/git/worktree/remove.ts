@@ -14,12 +14,10 @@ export interface RemovalOptions {
   /** Null: not known. */
   branch: string | null;
   lockFile: string;
-  /** The refs of its pins, where they are known. */
-  pins?: readonly string[];
 }
 
 /** The worktree with all that is in it, its pins and our notes of it; not the branch. Only what git knows as one. */
-export async function removeWorktree({ repository, place, branch, lockFile, pins }: RemovalOptions): Promise<void> {
+export async function removeWorktree({ repository, place, branch, lockFile }: RemovalOptions): Promise<void> {
   const { directory } = place;
   await removeStaleGitLocks(place, [branch]);
   await inGitQueue(lockFile, async () => {
@@ -37,6 +35,6 @@ export async function removeWorktree({ repository, place, branch, lockFile, pins
     await removeFolder(gitDir);
     await rmdir(dirname(gitDir)).catch(() => undefined);
   });
-  await removePins(repository, place.name, pins);
+  await removePins(repository, place.name);
   await removeFolder(place.stateFolder);
 }

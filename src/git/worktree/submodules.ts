@@ -163,10 +163,7 @@ const WARNING =
 export async function lfsSettings(
   repository: Git,
   commit: string,
-  names: readonly string[],
 ): Promise<{ settings: readonly GitSetting[]; warning: string | null }> {
-  const attributes = names.filter((name) => name === '.gitattributes' || name.endsWith('/.gitattributes'));
-  if (attributes.length === 0) return { settings: [], warning: null };
   const pathspec = ':(glob)**/.gitattributes';
   const isUsed = await works(repository, ['grep', '--quiet', '--fixed-strings', 'filter=lfs', commit, '--', pathspec]);
   if (!isUsed || (await works(repository, ['lfs', 'version']))) return { settings: [], warning: null };

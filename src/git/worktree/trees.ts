@@ -63,34 +63,23 @@ export async function linesBetween(git: Git, from: string, to: string): Promise<
   );
 }
 
-interface BlobReader {
-  /** The content of a file in a tree; null where there is no such file. */
-  read(open: () => Promise<Git>, tree: string, path: string): Promise<string | null>;
-}
-
-/** What is asked for at the same time is read by one process. */
-export function createBlobReader(): BlobReader {
-  interface Batch {
-    wanted: { ref: string; path: string }[];
-    contents: Promise<(string | null)[]>;
-  }
-  let next: Batch | null = null;
-  const begin = (open: () => Promise<Git>): Batch => {
-    const wanted: Batch['wanted'] = [];
-    const contents = open().then((git) => {
-      next = null;
-      return readAt(git, wanted);
-    });
-    return { wanted, contents };
+/** Reads files of trees; null for one that is not there. What is asked for at the same time is read by one process. */
+export function createBlobReader(open: () => Promise<Git>): (tree: string, path: string) => Promise<string | null> {
+  let wanted: { ref: string; path: string }[] = [];
+  let next: Promise<(string | null)[]> | null = null;
+  const readAll = async (): Promise<(string | null)[]> => {
+    const git = await open();
+    const batch = wanted;
+    wanted = [];
+    next = null;
+    return readAt(git, batch);
   };
-  return {
-    async read(open, tree, path) {
-      // It would be taken for two.
-      if (path.includes('\n')) return null;
-      next ??= begin(open);
-      const at = next.wanted.push({ ref: tree, path }) - 1;
-      return (await next.contents)[at] ?? null;
-    },
+  return async (tree, path) => {
+    // It would be taken for two.
+    if (path.includes('\n')) return null;
+    const at = wanted.push({ ref: tree, path }) - 1;
+    next ??= readAll();
+    return (await next)[at] ?? null;
   };
 }
 
@@ -114,9 +103,10 @@ export async function treeWithPathsFrom(
   return editTree(git, stateFolder, tree, lines);
 }
 
-/** Of a tree that the index holds; it holds the new one then. */
+/** A tree with files of these contents; null: without the file. */
 export async function treeWithFiles(
   git: Git,
+  stateFolder: string,
   tree: string,
   files: Readonly<Record<string, string | null>>,
 ): Promise<string> {
@@ -132,7 +122,7 @@ export async function treeWithFiles(
     ...gone.map(({ path }) => removal(tree, path)),
     ...contents.map(({ path }, at) => `${executable.has(path) ? '100755' : '100644'} ${ids[at]}\t${path}`),
   ];
-  return writeEdited(git, lines);
+  return editTree(git, stateFolder, tree, lines);
 }
 
 interface TreeEntry {
@@ -171,58 +161,44 @@ function removal(tree: string, path: string): string {
 
 let edits = 0;
 
+/** The tree with these entries, made in an index of its own. */
 async function editTree(git: Git, stateFolder: string, tree: string, lines: readonly string[]): Promise<string> {
   edits += 1;
   const index = join(stateFolder, `edit-${process.pid}-${edits}`);
   const env = { GIT_INDEX_FILE: index };
+  const input = Buffer.from(lines.map((line) => `${line}\0`).join(''), 'latin1');
   try {
     await git.run(['read-tree', tree], { env });
-    return await writeEdited(git, lines, env);
+    await git.run(['update-index', '--replace', '-z', '--index-info'], { env, input });
+    return await git.text(['write-tree'], { env });
   } finally {
     await rm(index, { force: true });
   }
 }
 
-/** The tree that the index has with these entries. */
-async function writeEdited(git: Git, lines: readonly string[], env: Record<string, string> = {}): Promise<string> {
-  const input = Buffer.from(lines.map((line) => `${line}\0`).join(''), 'latin1');
-  await git.run(['update-index', '--replace', '-z', '--index-info'], { env, input });
-  return git.text(['write-tree'], { env });
-}
+/** Keeps the trees and commits that a journal refers to: nothing else does when git tidies up. */
+export type Pin = (git: Git, object: string) => Promise<void>;
 
-/** Trees and commits that a journal refers to: nothing else keeps them when git tidies up. */
-export interface Pins {
-  pin(git: Git, object: string): Promise<void>;
-  /** The refs that there are. */
-  refs(): readonly string[];
-}
-
-export async function openPins(repository: Git, name: string): Promise<Pins> {
+export async function openPins(repository: Git, name: string): Promise<Pin> {
   const listed = await repository.text(['for-each-ref', '--format=%(objectname) %(refname)', pinsOf(name)]);
   const known = new Set<string>();
-  const refs: string[] = [];
   let last = 0;
   for (const line of listed.split('\n').filter(Boolean)) {
     const [object = '', ref = ''] = line.split(' ');
     known.add(object);
-    refs.push(ref);
     last = Math.max(last, Number(ref.slice(ref.lastIndexOf('/') + 1)) || 0);
   }
-  return {
-    async pin(git, object) {
-      if (known.has(object)) return;
-      last += 1;
-      refs.push(`${pinsOf(name)}${last}`);
-      await git.run(['update-ref', `${pinsOf(name)}${last}`, object]);
-      known.add(object);
-    },
-    refs: () => refs,
+  return async (git, object) => {
+    if (known.has(object)) return;
+    last += 1;
+    await git.run(['update-ref', `${pinsOf(name)}${last}`, object]);
+    known.add(object);
   };
 }
 
-/** Of a worktree that is gone; `known`: its refs, where they are known already. */
-export async function removePins(repository: Git, name: string, known?: readonly string[]): Promise<void> {
-  const refs = known ?? (await repository.text(['for-each-ref', '--format=%(refname)', pinsOf(name)])).split('\n');
+/** Of a worktree that is gone. */
+export async function removePins(repository: Git, name: string): Promise<void> {
+  const refs = (await repository.text(['for-each-ref', '--format=%(refname)', pinsOf(name)])).split('\n');
   const input = refs.flatMap((ref) => (ref === '' ? [] : [`delete ${ref}\n`])).join('');
   if (input !== '') await repository.run([...NO_HOOKS, 'update-ref', '--stdin'], { input });
 }

@@ -3,14 +3,7 @@ import { join } from 'node:path';
 import { AgentosError, codeOf } from '../../core/errors.ts';
 import { makeWritable } from '../../process/files.ts';
 import type { Git } from '../git.ts';
-import {
-  type GitSetting,
-  LONG_MS,
-  type WorktreePlace,
-  type WorktreeState,
-  worktreeGit,
-  writeWorktreeState,
-} from './place.ts';
+import { type GitSetting, type WorktreePlace, type WorktreeState, worktreeGit, writeWorktreeState } from './place.ts';
 import {
   captureIndex,
   ignoredFiles,
@@ -31,7 +24,7 @@ import {
   diffBetween,
   type LineCounts,
   linesBetween,
-  type Pins,
+  type Pin,
   patchBetween,
   type TreeChange,
   treeWithFiles,
@@ -124,8 +117,7 @@ export function createWorktree(
   place: WorktreePlace,
   claim: Claim,
   settings: readonly GitSetting[],
-  pins: Pins,
-  startTree: string,
+  pin: Pin,
   firstStamp: string | null,
 ): Worktree {
   const { repository, lockFile, env } = options;
@@ -134,8 +126,7 @@ export function createWorktree(
   /** What we last brought the private index to; another file in its place holds something else. */
   let indexed: { tree: string; stamp: string | null } | null = null;
   let stamp = firstStamp;
-  const trees = new Map([[options.start, startTree]]);
-  const reads = createBlobReader();
+  const trees = new Map<string, string>();
 
   const holds = async (tree: string): Promise<boolean> =>
     indexed?.tree === tree && indexed.stamp !== null && indexed.stamp === (await indexStamp(place));
@@ -174,7 +165,7 @@ export function createWorktree(
   };
 
   const pinned = async (git: Git, object: string): Promise<string> => {
-    await pins.pin(git, object);
+    await pin(git, object);
     return object;
   };
 
@@ -213,14 +204,9 @@ export function createWorktree(
       return pinned(git, await treeWithPathsFrom(git, place.stateFolder, tree, source, paths));
     },
     async withFiles(tree, files) {
-      const git = await ours();
-      // In our own index: a commit is made of it next, and the branch moved there.
-      if (!(await holds(tree))) await git.run(['read-tree', '--reset', tree], { timeoutMs: LONG_MS });
-      const complete = await treeWithFiles(git, tree, files);
-      await nowHolds(complete);
-      return complete;
+      return treeWithFiles(await ours(), place.stateFolder, tree, files);
     },
-    read: (tree, path) => reads.read(ours, tree, path),
+    read: createBlobReader(ours),
     diff: async (from, to) => diffBetween(await ours(), from, to),
     patch: async (from, to) => patchBetween(await ours(), from, to),
     lines: async (from, to) => linesBetween(await ours(), from, to),
@@ -261,7 +247,7 @@ export function createWorktree(
       await note({ made: [...before, ...made], ignored: await ignoredFiles(git) });
     },
     dropIgnored: async () => (await removeIgnored(await ours(), place, state.ignored)).map(readable),
-    remove: () => removeWorktree({ repository, place, branch, lockFile, pins: pins.refs() }),
+    remove: () => removeWorktree({ repository, place, branch, lockFile }),
   };
 }
 
