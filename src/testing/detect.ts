@@ -1,9 +1,18 @@
 import type { TestSettings } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import { withScriptsExpanded } from './npm-scripts.ts';
-import { type PackageJson, packageManager, withPackagePrograms } from './package-json.ts';
 import type { RunnerName, TestSuite } from './port.ts';
-import { dependsOn, folderFiles, hasFile, type Project, type ProjectFiles, readProject } from './project.ts';
+import {
+  dependsOn,
+  folderFiles,
+  hasFile,
+  type PackageJson,
+  type Project,
+  type ProjectFiles,
+  packageManager,
+  readProject,
+  withPackagePrograms,
+} from './project.ts';
 import type { Runner, RunnerSign } from './runner.ts';
 import { RUNNERS, runnerNamed, testScript } from './runners.ts';
 import { createSuite } from './suite.ts';

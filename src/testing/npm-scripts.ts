@@ -1,4 +1,4 @@
-import { edited, isAssignment, type ShellCommand, shellCommands } from './shell-script.ts';
+import { edited, isAssignment, type ShellCommand, shellCommands } from './script.ts';
 
 type Scripts = Readonly<Record<string, string>>;
 

@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { type PackageJson, readPackageJson } from './package-json.ts';
+import { delimiter, dirname, join } from 'node:path';
+import { z } from 'zod';
+import { parseJson } from '../core/json.ts';
 
 /** As much of a project as it takes to tell how its tests are run: a folder, or a commit that is not checked out. */
 export interface ProjectFiles {
@@ -28,19 +30,20 @@ export interface Project {
   texts: Readonly<Record<ManifestName, string>>;
 }
 
-const MANIFESTS = ['pyproject.toml', 'setup.cfg', 'tox.ini', 'Cargo.toml'] as const;
-type ManifestName = (typeof MANIFESTS)[number];
+type ManifestName = 'pyproject.toml' | 'setup.cfg' | 'tox.ini' | 'Cargo.toml';
 
 export async function readProject(files: ProjectFiles): Promise<Project> {
-  const folders = Promise.all(['', 'tests', 'test'].map((folder) => files.names(folder)));
-  const texts = Promise.all(MANIFESTS.map((name) => files.read(name)));
-  const [top = [], ...others] = await folders;
-  const [pyproject = '', setup = '', tox = '', cargo = ''] = await texts;
+  const [top = [], ...others] = await Promise.all(['', 'tests', 'test'].map((folder) => files.names(folder)));
   return {
     packageJson: readPackageJson(await files.read('package.json')),
     top,
     names: [top, ...others].flat(),
-    texts: { 'pyproject.toml': pyproject, 'setup.cfg': setup, 'tox.ini': tox, 'Cargo.toml': cargo },
+    texts: {
+      'pyproject.toml': await files.read('pyproject.toml'),
+      'setup.cfg': await files.read('setup.cfg'),
+      'tox.ini': await files.read('tox.ini'),
+      'Cargo.toml': await files.read('Cargo.toml'),
+    },
   };
 }
 
@@ -51,4 +54,64 @@ export function hasFile({ top }: Project, pattern: RegExp): boolean {
 /** Whether package.json depends on one of these packages. */
 export function dependsOn({ packageJson }: Project, packages: readonly string[]): boolean {
   return packages.some((name) => packageJson?.dependencies.has(name));
+}
+
+const texts = z.record(z.string(), z.unknown()).catch({});
+const packageSchema = z.object({
+  scripts: texts,
+  dependencies: texts,
+  devDependencies: texts,
+  jest: z.unknown().optional(),
+});
+
+export interface PackageJson {
+  scripts: Readonly<Record<string, string>>;
+  /** Names of all that it depends on, for work or for use; Jest too where it is only configured. */
+  dependencies: ReadonlySet<string>;
+}
+
+/** Null where there is none, or none that can be read. */
+function readPackageJson(text: string): PackageJson | null {
+  const found = packageSchema.safeParse(parseJson(text.replace(/^\uFEFF/, ''))).data;
+  if (found === undefined) return null;
+  const { scripts, dependencies, devDependencies, jest } = found;
+  return {
+    scripts: Object.fromEntries(
+      Object.entries(scripts).flatMap(([name, script]) => (typeof script === 'string' ? [[name, script]] : [])),
+    ),
+    dependencies: new Set(
+      Object.keys({ ...dependencies, ...devDependencies, ...(jest === undefined ? {} : { jest }) }),
+    ),
+  };
+}
+
+/** By the lock file at the top: the command in front of `test`. */
+export function packageManager(top: readonly string[]): string {
+  const managers = { 'pnpm-lock.yaml': 'pnpm', 'yarn.lock': 'yarn', 'bun.lock': 'bun run', 'bun.lockb': 'bun run' };
+  return Object.entries(managers).find(([lock]) => top.includes(lock))?.[1] ?? 'npm';
+}
+
+/** The first number of an installed package's version; null where it is not there. */
+export async function installedMajor(directory: string, name: string): Promise<number | null> {
+  const file = foldersUpwards(directory)
+    .map((folder) => join(folder, 'node_modules', name, 'package.json'))
+    .find(existsSync);
+  const version = file === undefined ? null : /"version"\s*:\s*"(\d+)\./.exec(await readFile(file, 'utf8'));
+  return version === null ? null : Number(version[1]);
+}
+
+/** The environment with the programs of the installed packages first on the search path, as npm has it. */
+export function withPackagePrograms(
+  env: Readonly<Record<string, string>>,
+  directory: string,
+): Readonly<Record<string, string>> {
+  const folders = foldersUpwards(directory).map((folder) => join(folder, 'node_modules', '.bin'));
+  const { NODE_TEST_CONTEXT: _, ...rest } = env;
+  return { ...rest, PATH: [...folders, env.PATH ?? ''].filter((part) => part !== '').join(delimiter) };
+}
+
+/** A folder and all folders above it. */
+function foldersUpwards(directory: string): string[] {
+  const above = dirname(directory);
+  return above === directory ? [directory] : [directory, ...foldersUpwards(above)];
 }

@@ -1,7 +1,7 @@
 import type { FileCoverage, LoadFailure, RunnerName, TestCase } from './port.ts';
 import type { Project } from './project.ts';
-import type { CallChange, HeadAt, RunnerCall, TestScript } from './runner-call.ts';
-import type { PathInWorktree } from './worktree-path.ts';
+import type { PathInWorktree } from './reports/report.ts';
+import type { CallChange, HeadAt, RunnerCall, TestScript } from './script.ts';
 
 /** Where one run happens and where its report goes. */
 export interface RunPlace {

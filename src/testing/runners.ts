@@ -1,6 +1,5 @@
 import type { LoadFailure, RunnerName } from './port.ts';
 import type { Changes, Runner } from './runner.ts';
-import { runnerCalls, type TestScript } from './runner-call.ts';
 import { cargo } from './runners/cargo.ts';
 import { go } from './runners/go.ts';
 import { jest } from './runners/jest.ts';
@@ -8,6 +7,7 @@ import { node } from './runners/node.ts';
 import { pytest } from './runners/pytest.ts';
 import { vitest } from './runners/vitest.ts';
 import { junit, tap } from './runners/written-report.ts';
+import { runnerCalls, type TestScript } from './script.ts';
 
 /** In the order in which a project is asked for signs of them. */
 export const RUNNERS: readonly Runner[] = [vitest, jest, pytest, go, cargo, node, junit, tap];

@@ -378,7 +378,7 @@ test.skipIf(!isThere('cargo', '--version'))('cargo test (skipped where it is not
   const found = await run();
   expect(brief(found).toSorted()).toEqual([
     'failed src/lib.rs: tests > breaks',
-    'passed src/inner.rs: inner > tests > deep',
+    'passed src/lib.rs: inner > tests > deep',
     'passed src/lib.rs: tests > works',
     'passed tests/integ.rs: integ',
     'skipped src/lib.rs: tests > later',

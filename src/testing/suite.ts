@@ -1,17 +1,16 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { glob, mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { constants } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { TestSettings } from '../core/config.ts';
 import { type ProgramEnd, runProgram } from '../process/program.ts';
 import type { TestOutcome, TestRun, TestRunOptions, TestSuite } from './port.ts';
 import { parseLcov } from './reports/coverage.ts';
+import { createPathInWorktree } from './reports/report.ts';
 import type { Ask, Report, Runner, RunPlace } from './runner.ts';
-import { withCallsChanged } from './runner-call.ts';
 import { testScript } from './runners.ts';
+import { withCallsChanged } from './script.ts';
 import { createIsTestFile } from './test-files.ts';
-import { createPathInWorktree } from './worktree-path.ts';
-import { type WrittenFiles, watchWritten } from './written-files.ts';
 
 export interface SuiteOptions {
   directory: string;
@@ -198,4 +197,39 @@ export function noSuite(patterns: readonly string[]): TestSuite {
         tail: '',
       }),
   };
+}
+
+/** Files that a command of the user's own writes, told from those that were there before. */
+interface WrittenFiles {
+  /** The texts of those that are new or were written since. */
+  texts(): Promise<string[]>;
+  /** Removes those that were not there before. */
+  removeNew(): Promise<void>;
+}
+
+/** `pattern` is a path in the directory, with `*` and `**` where there are several. To be called before the command. */
+async function watchWritten(directory: string, pattern: string): Promise<WrittenFiles> {
+  const before = await statesOf(directory, pattern);
+  const changed = async (): Promise<string[]> =>
+    [...(await statesOf(directory, pattern))]
+      .filter(([path, state]) => before.get(path) !== state)
+      .map(([path]) => path);
+  return {
+    texts: async () => await Promise.all((await changed()).map(async (path) => await readFile(path, 'utf8'))),
+    async removeNew() {
+      for (const path of await changed()) if (!before.has(path)) await rm(path, { force: true });
+    },
+  };
+}
+
+async function statesOf(directory: string, pattern: string): Promise<Map<string, string>> {
+  const paths = /[*?[{]/.test(pattern) ? [] : [pattern];
+  if (paths.length === 0) for await (const path of glob(pattern, { cwd: directory })) paths.push(path);
+  const found = new Map<string, string>();
+  for (const path of paths.toSorted()) {
+    const place = resolve(directory, path);
+    const info = await stat(place, { bigint: true }).catch(() => null);
+    if (info?.isFile()) found.set(place, `${info.ino}:${info.size}:${info.mtimeNs}:${info.ctimeNs}`);
+  }
+  return found;
 }

@@ -14,7 +14,7 @@ import { detectSetup } from '../../process/setup.ts';
 import { loadPrompts } from '../../prompts/overrides.ts';
 import { openProject, type Project, type ProjectOptions } from '../../run/project.ts';
 import { detectTests } from '../../testing/detect.ts';
-import { isAssignment, shellCommands } from '../../testing/shell-script.ts';
+import { isAssignment, shellCommands } from '../../testing/script.ts';
 
 export interface Check {
   name: string;

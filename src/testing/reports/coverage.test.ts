@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseCobertura, parseGoProfile, parseLcov } from './coverage.ts';
+import { parseGoProfile, parseLcov } from './coverage.ts';
 
 const pathInWorktree = (path: string): string | null =>
   path.startsWith('/w/') ? path.slice(3) : path.startsWith('/') ? null : path;
@@ -27,15 +27,6 @@ end_of_record`;
     { file: 'src/a.js', lines: 3, covered: 2, missed: [10] },
     { file: 'src/empty.js', lines: 0, covered: 0, missed: [] },
   ]);
-});
-
-test("coverage.py's XML: names are relative to a source", () => {
-  const xml = `<?xml version="1.0" ?><!DOCTYPE coverage><coverage><sources><source>/w/lib</source><source>/w</source></sources>
-    <packages><package><classes><class name="a.py" filename="pkg/a.py"><methods/><lines><line number="1" hits="1"/><line number="3" hits="0"/></lines></class></classes></package></packages></coverage>`;
-  expect(parseCobertura(xml, pathInWorktree, (path) => path === 'pkg/a.py')).toEqual([
-    { file: 'pkg/a.py', lines: 2, covered: 1, missed: [3] },
-  ]);
-  expect(parseCobertura('<coverage', pathInWorktree, () => true)).toBeNull();
 });
 
 test("Go's profile: blocks become lines, packages become files of the module", () => {

@@ -70,3 +70,16 @@ test('a report without tests is an empty one; other XML is none', () => {
   expect(read('<coverage/>')).toBeNull();
   expect(read('<testsuites><testsuite>')).toBeNull();
 });
+
+test('entities, CDATA, both kinds of quotes and a byte-order mark are read; numbers and blanks stay text', () => {
+  const reading = read(`\uFEFF<?xml version="1.0"?><!DOCTYPE x><!-- <no> --><testsuite name='007'>
+    <testcase name="1 &lt; 2 &#x41; x -> y"><failure message='&quot;'>t&amp;u<![CDATA[<raw> & ]] ]]></failure></testcase></testsuite>`);
+  expect(reading?.cases).toEqual([
+    { file: null, name: '007 > 1 < 2 A x -> y', outcome: 'failed', message: '"\nt&u<raw> & ]]' },
+  ]);
+});
+
+test('what is cut off, crossed or no XML at all is no report', () => {
+  for (const text of ['', 'plain', '<a>', '<a><b></a></b>', '<a><![CDATA[x</a>', '<a x=1/>', '</a>', '<a', '<!-- '])
+    expect(read(text.replaceAll('a>', 'testsuite>')), text).toBeNull();
+});

@@ -1,7 +1,7 @@
+import { XMLParser, XMLValidator } from 'fast-xml-parser';
+import { z } from 'zod';
 import type { TestCase } from '../port.ts';
-import type { PathInWorktree } from '../worktree-path.ts';
-import { caseMessage, loadMessage, type Reading } from './report.ts';
-import { parseXml, type XmlElement } from './xml.ts';
+import { caseMessage, loadMessage, type PathInWorktree, type Reading } from './report.ts';
 
 export interface JunitHints {
   pathInWorktree: PathInWorktree;
@@ -102,4 +102,47 @@ function merged(cases: readonly TestCase[]): TestCase[] {
     if (known === undefined || (known.outcome !== 'failed' && test.outcome === 'failed')) found.set(key, test);
   }
   return [...found.values()];
+}
+
+interface XmlElement {
+  name: string;
+  attributes: Readonly<Record<string, string>>;
+  children: XmlElement[];
+  /** Its own text, without that of its children. */
+  text: string;
+}
+
+const parser = new XMLParser({
+  preserveOrder: true,
+  ignoreAttributes: false,
+  attributeNamePrefix: '',
+  parseTagValue: false,
+  parseAttributeValue: false,
+  trimValues: false,
+  // The only way to have references by number resolved.
+  htmlEntities: true,
+});
+
+/** A node is `{'#text': …}`, or `{<name>: [nodes], ':@': {attributes}}`. */
+const nodeSchema = z.object({ '#text': z.string().optional(), ':@': z.record(z.string(), z.string()).optional() });
+const nodesSchema = z.array(nodeSchema.catchall(z.unknown())).catch([]);
+
+/** Null where it is not XML, or is cut off. */
+function parseXml(source: string): XmlElement | null {
+  const xml = source.replace(/^\uFEFF/, '');
+  try {
+    if (XMLValidator.validate(xml) !== true) return null;
+    return elementsIn(parser.parse(xml)).find(({ name }) => !name.startsWith('?')) ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function elementsIn(content: unknown): XmlElement[] {
+  return nodesSchema.parse(content).flatMap((node) => {
+    const name = Object.keys(node).find((key) => key !== '#text' && key !== ':@');
+    if (name === undefined) return [];
+    const text = nodesSchema.parse(node[name]).map((inner) => inner['#text'] ?? '');
+    return [{ name, attributes: node[':@'] ?? {}, children: elementsIn(node[name]), text: text.join('') }];
+  });
 }

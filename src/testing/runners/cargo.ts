@@ -1,16 +1,11 @@
-import { readdir } from 'node:fs/promises';
+import { glob } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { hasFile } from '../project.ts';
 import { caseMessage, loadMessage } from '../reports/report.ts';
 import { type Ask, type Changes, changedCalls, type Runner } from '../runner.ts';
-import { hasOption, optionsMatching, plainArguments, type TestScript } from '../runner-call.ts';
-import { shellQuoted } from '../shell-script.ts';
+import { optionsMatching, plainArguments, shellQuoted, type TestScript } from '../script.ts';
 
-const TAKES_VALUE = new Set(
-  `-p --package --exclude --test --bin --example --bench -F --features --target --target-dir --manifest-path
-  --profile -j --jobs --color --message-format --config -Z`.split(/\s+/),
-);
 /** The target of `tests/a.rs` and `tests/a/main.rs` is `a`. */
 const INTEGRATION = /(?:^|\/)tests\/([^/]+?)(?:\.rs|\/main\.rs)$/;
 
@@ -35,7 +30,7 @@ export const cargo: Runner = {
     // Tests inside of the library have no target of their own to choose.
     if (targets.length === 0 || !sources.every(isInTests)) return null;
     return {
-      remove: optionsMatching(call, /^--(lib|bins|bin|tests|test|doc|examples|all-targets)(=|$)/, TAKES_VALUE),
+      remove: optionsMatching(call, /^--(lib|bins|tests|doc|examples|all-targets)$/, /^--(bin|test)(=|$)/),
       last: targets.flatMap((target) => ['--test', target]),
     };
   },
@@ -43,7 +38,8 @@ export const cargo: Runner = {
   async instrument(script, place) {
     return {
       changes: await changedCalls(script, 'cargo', (call) => ({
-        first: hasOption(call, /^--no-fail-fast$/) ? [] : ['--no-fail-fast'],
+        remove: optionsMatching(call, /^--no-fail-fast$/),
+        first: ['--no-fail-fast'],
       })),
       // Cargo names each target on standard error and its results on standard output: only together do they make sense.
       mergesStreams: true,
@@ -58,17 +54,20 @@ export const cargo: Runner = {
     const reading = parseLibtest(output.stdout);
     if (reading === null) return null;
     const compileFailures = await allCompileFailures(reading.compileFailures, script, ask);
-    const sources = await createRustSources(place.worktree);
+    const fileOf = createFileOf(place.worktree);
+    const cases: TestCase[] = [];
+    const crashes: LoadFailure[] = [];
+    for (const { source, crate, crash, cases: found } of reading.targets) {
+      const file = source === null ? null : await fileOf(source);
+      if (crash !== null) crashes.push({ file, message: crash });
+      for (const test of found) {
+        const parts = test.name.split('::');
+        cases.push({ ...test, file, name: [...(file === null ? [crate] : []), ...parts].join(' > ') });
+      }
+    }
     return {
-      cases: reading.targets.flatMap((target) =>
-        target.cases.map(({ name, outcome, message }) => ({ ...sources.testOf(target, name), outcome, message })),
-      ),
-      loadFailures: [
-        ...compileFailures,
-        ...reading.targets.flatMap((target): LoadFailure[] =>
-          target.crash === null ? [] : [{ file: sources.fileOf(target), message: target.crash }],
-        ),
-      ],
+      cases,
+      loadFailures: [...compileFailures, ...crashes],
       coverage: null,
     };
   },
@@ -88,20 +87,19 @@ async function allCompileFailures(
   if (known.length === 0 || call === undefined || others.length > 0) return known;
   const dashes = call.words.findIndex(({ text }) => text === '--');
   const dropped = new Set([
-    ...plainArguments(call, TAKES_VALUE),
-    ...optionsMatching(call, /^--(no-run|no-fail-fast|doc)$/, TAKES_VALUE),
+    ...plainArguments(call, /^--(all-features|workspace|all|release|locked|offline|frozen|quiet|verbose|tests|lib)$/),
+    ...optionsMatching(call, /^--(no-run|no-fail-fast|doc)$/),
   ]);
-  const before = call.words.slice(0, call.head);
   const after = call.words.slice(call.head + 1, dashes < 0 ? undefined : dashes).filter((word) => !dropped.has(word));
   const isChosen = after.some(({ text }) => /^--(tests?|lib|bins?|all-targets)(=|$)/.test(text));
   const words = [
-    ...before,
-    { text: 'check' },
-    { text: '--keep-going' },
-    ...(isChosen ? [] : [{ text: '--tests' }]),
-    ...after,
+    ...call.words.slice(0, call.head).map(({ text }) => text),
+    'check',
+    '--keep-going',
+    ...(isChosen ? [] : ['--tests']),
+    ...after.map(({ text }) => text),
   ];
-  const { stderr } = await ask(words.map(({ text }) => shellQuoted(text)).join(' '));
+  const { stderr } = await ask(words.map(shellQuoted).join(' '));
   const found = parseCompileErrors(stderr.split(/\r?\n/));
   const files = new Set(found.map(({ file }) => file));
   return [...known.filter(({ file }) => !files.has(file)), ...found];
@@ -202,56 +200,14 @@ function failureMessages(lines: readonly string[]): Map<string, string> {
   return new Map([...found].map(([name, said]) => [name, caseMessage(said.join('\n'))]));
 }
 
-type Target = Pick<TestTarget, 'source' | 'crate'>;
-
-interface RustSources {
-  /** Null where several crates of a workspace have a file of that name. */
-  fileOf(target: Target): string | null;
-  /** Where a test is, by the modules in its name. */
-  testOf(target: Target, name: string): { file: string | null; name: string };
-}
-
-async function createRustSources(worktree: string): Promise<RustSources> {
-  const sources = new Set(await rustFiles(worktree, ''));
-  const fileNamed = (path: string): string | null => {
-    const found = [...sources].filter((file) => file === path || file.endsWith(`/${path}`));
+/** Where the sources of a target are; null where several crates of a workspace have a file of that name. */
+function createFileOf(worktree: string): (source: string) => Promise<string | null> {
+  const isSkipped = (path: string): boolean => /^(target|node_modules|\.git|\.agentos)$/.test(posix.basename(path));
+  return async (source) => {
+    const found: string[] = [];
+    for await (const path of glob(`**/${source}`, { cwd: worktree, exclude: isSkipped })) found.push(path);
     return found.length === 1 ? (found[0] ?? null) : null;
   };
-  const fileOf = ({ source }: Target): string | null => (source === null ? null : fileNamed(source));
-  return {
-    fileOf,
-    testOf(target, name) {
-      const [, documented, rest] = /^(\S+\.rs) - (.*)$/.exec(name) ?? [];
-      const parts = documented === undefined ? name.split('::') : [rest ?? ''];
-      const root = documented === undefined ? fileOf(target) : fileNamed(documented);
-      if (root === null) return { file: null, name: [target.crate, ...parts].join(' > ') };
-      return { file: moduleFile(root, parts.slice(0, -1)), name: parts.join(' > ') };
-    },
-  };
-
-  /** The deepest file that the modules lead to: `a::b::tests` is in `src/a/b.rs`. */
-  function moduleFile(root: string, modules: readonly string[]): string {
-    for (let depth = modules.length; depth > 0; depth -= 1) {
-      const place = posix.join(posix.dirname(root), ...modules.slice(0, depth));
-      const file = [`${place}.rs`, `${place}/mod.rs`].find((path) => sources.has(path));
-      if (file !== undefined) return file;
-    }
-    return root;
-  }
-}
-
-const PASSED_OVER = new Set(['target', 'node_modules', '.git', '.agentos']);
-
-async function rustFiles(worktree: string, folder: string): Promise<string[]> {
-  const entries = await readdir(posix.join(worktree, folder), { withFileTypes: true });
-  const found = await Promise.all(
-    entries.map(async (entry) => {
-      const path = posix.join(folder, entry.name);
-      if (entry.isDirectory()) return PASSED_OVER.has(entry.name) ? [] : await rustFiles(worktree, path);
-      return entry.name.endsWith('.rs') ? [path] : [];
-    }),
-  );
-  return found.flat();
 }
 
 /** Names that can't be resolved: imports, modules, functions, methods, types, traits, structs, fields. */

@@ -1,21 +1,16 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '../../core/json.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { hasFile } from '../project.ts';
 import { parseGoProfile } from '../reports/coverage.ts';
-import { caseMessage, loadMessage, textsIn } from '../reports/report.ts';
+import { caseMessage, createPathInWorktree, loadMessage, textsIn } from '../reports/report.ts';
 import { type Changes, changedCalls, type Runner } from '../runner.ts';
-import { hasOption, plainArguments } from '../runner-call.ts';
+import { optionsMatching, plainArguments } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
-import { createPathInWorktree } from '../worktree-path.ts';
-import { createGoModule } from './go-module.ts';
 
-const TAKES_VALUE = new Set(
-  `-run -skip -bench -count -timeout -parallel -p -tags -cpu -coverpkg -coverprofile -covermode -ldflags
-  -gcflags -mod -modfile -o -exec -vet -shuffle -fuzz -fuzztime`.split(/\s+/),
-);
+const FLAGS = /^-(race|v|short|json|cover|failfast)$/;
 
 export const go: Runner = {
   name: 'go',
@@ -29,22 +24,25 @@ export const go: Runner = {
     const folders = files.filter((file) => isTestOf('go', file)).map(dirname);
     if (folders.length === 0) return null;
     const last = [...new Set(folders.map((folder) => (folder === '.' ? '.' : `./${folder}`)))];
-    return { remove: plainArguments(call, TAKES_VALUE), last };
+    return { remove: plainArguments(call, FLAGS), last };
   },
 
   async instrument(script, place, coverage) {
     // A workspace file of a folder above is not about this worktree.
     const isOutside = place.env.GOWORK === undefined && !existsSync(join(place.worktree, 'go.work'));
     const env: Record<string, string> = isOutside ? { GOWORK: 'off' } : {};
-    const changes = await changedCalls(script, 'go', (call, index) => ({
-      first: [
-        ...(hasOption(call, /^--?json$/) ? [] : ['-json']),
-        ...(coverage && !hasOption(call, /^--?coverprofile/)
-          ? [`-coverprofile=${join(place.folder, `profile-${index}.out`)}`]
-          : []),
-        ...(coverage && !hasOption(call, /^--?coverpkg/) ? ['-coverpkg=./...'] : []),
-      ],
-    }));
+    const changes = await changedCalls(script, 'go', (call, index) => {
+      const unlessGiven = (option: RegExp, ours: string): string[] =>
+        optionsMatching(call, option).length > 0 ? [] : [ours];
+      const profile = `-coverprofile=${join(place.folder, `profile-${index}.out`)}`;
+      return {
+        first: [
+          ...unlessGiven(/^--?json$/, '-json'),
+          ...(coverage ? unlessGiven(/^--?coverprofile/, profile) : []),
+          ...(coverage ? unlessGiven(/^--?coverpkg/, '-coverpkg=./...') : []),
+        ],
+      };
+    });
     // A script that hides the command still passes on the variable.
     if (changes.size === 0) env.GOFLAGS = `${place.env.GOFLAGS ?? ''} -json`.trim();
     return { changes, env };
@@ -71,7 +69,7 @@ export const go: Runner = {
         file: folderOf(failure.package),
         message: loadMessage(failure.message),
       })),
-      coverage: profiles.length === 0 ? null : parseGoProfile(profiles.join('\n'), module.path ?? ''),
+      coverage: profiles.length === 0 ? null : parseGoProfile(profiles.join('\n'), module.path),
     };
   },
 
@@ -232,9 +230,63 @@ function isGoMissing({ message }: LoadFailure, changes: Changes, worktree: strin
     if (found === undefined) return false;
     const [, qualifier] = found;
     if (qualifier === undefined) return changed.has(posix.dirname(file));
-    const meant = module.importsOf(file).find(({ path, alias }) => (alias ?? module.packageName(path)) === qualifier);
-    if (meant !== undefined) return changed.has(module.folderOf(meant.path) ?? '');
+    const meant = module.importedAs(file, qualifier);
+    if (meant !== null) return changed.has(module.folderOf(meant) ?? '');
     // The package of a type need not be imported by the file that uses it.
-    return [...changed].some((folder) => module.packageName(module.importPath(folder)) === qualifier);
+    return [...changed].some((folder) => packageName(posix.join(module.path, folder)) === qualifier);
+  }
+}
+
+/** What a package is called where it is imported without another name: mostly the end of its path. */
+function packageName(path: string): string {
+  return posix.basename(path.replace(/\/v\d+$/, '')).replace(/\.v\d+$/, '');
+}
+
+/** The Go module at the top of a worktree, as far as its files have to be read to understand what `go test` says. */
+function createGoModule(worktree: string) {
+  const tests = new Map<string, ReadonlyMap<string, string | null>>();
+  const path = /^module\s+"?([^\s"]+)/m.exec(textOf('go.mod'))?.[1] ?? '';
+  return {
+    /** From go.mod; empty where there is none. */
+    path,
+
+    /** Of a package, relative to the worktree; null for a package of another module. */
+    folderOf(importPath: string): string | null {
+      if (path === '') return null;
+      if (importPath === path) return '.';
+      return importPath.startsWith(`${path}/`) ? importPath.slice(path.length + 1) : null;
+    },
+
+    /** The package that a file calls by this name; null where it imports none. */
+    importedAs(file: string, name: string): string | null {
+      const imports = textOf(file).matchAll(/^(?:import)?\s*(?:([\w.]+)\s+)?["`]([^"`\n]+)["`]\s*$/gm);
+      const found = [...imports].find(([, alias, imported = '']) => (alias ?? packageName(imported)) === name);
+      return found?.[2] ?? null;
+    },
+
+    /** Which file of a package holds a test; null where none or more than one does. */
+    fileOfTest(folder: string, test: string): string | null {
+      const known = tests.get(folder) ?? testsIn(folder);
+      tests.set(folder, known);
+      return known.get(test) ?? null;
+    },
+  };
+
+  function testsIn(folder: string): ReadonlyMap<string, string | null> {
+    const found = new Map<string, string | null>();
+    for (const name of readdirSync(join(worktree, folder)).filter((entry) => entry.endsWith('_test.go'))) {
+      const file = posix.join(folder, name);
+      for (const [, test = ''] of textOf(file).matchAll(/^func ((?:Test|Example|Fuzz|Benchmark)\w*)\s*\(/gm))
+        found.set(test, found.has(test) ? null : file);
+    }
+    return found;
+  }
+
+  function textOf(file: string): string {
+    try {
+      return readFileSync(join(worktree, file), 'utf8');
+    } catch {
+      return '';
+    }
   }
 }

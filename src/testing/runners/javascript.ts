@@ -2,9 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { LoadFailure } from '../port.ts';
-import { loadMessage } from '../reports/report.ts';
+import { createPathInWorktree, loadMessage, type PathInWorktree } from '../reports/report.ts';
 import type { Changes, Report, RunOutput } from '../runner.ts';
-import { createPathInWorktree, type PathInWorktree } from '../worktree-path.ts';
 
 /*
  * What the runners of JavaScript have in common: how Node, the bundlers and the TypeScript compiler say that a module can't

@@ -1,21 +1,18 @@
+import { existsSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join, matchesGlob } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { z } from 'zod';
+import { parseJson } from '../../core/json.ts';
+import type { TestCase } from '../port.ts';
 import { lcovIn } from '../reports/coverage.ts';
-import { textsIn, together } from '../reports/report.ts';
+import { caseMessage, loadMessage, type PathInWorktree, type Reading, textsIn, together } from '../reports/report.ts';
 import { type Ask, changedCalls, type Runner } from '../runner.ts';
-import { optionsMatching, plainArguments } from '../runner-call.ts';
-import type { ShellWord } from '../shell-script.ts';
+import { optionsMatching, plainArguments, type ShellWord } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
-import { isJavaScriptMissing, typescriptFailures } from './javascript.ts';
-import { createSourceOf, END_LINE, NODE_REPORTER, parseNodeLines } from './node-report.ts';
+import { FROM_TYPESCRIPT, isJavaScriptMissing, typescriptFailures } from './javascript.ts';
 
-const TAKES_VALUE = new Set(
-  `-r --require --import --loader --experimental-loader -C --conditions --env-file --test-reporter
-  --test-reporter-destination --test-name-pattern --test-skip-pattern --test-timeout --test-concurrency
-  --test-shard --test-global-setup --test-coverage-include --test-coverage-exclude --tsconfig
-  --env-file-if-exists --experimental-config-file --watch-path --max-old-space-size`.split(/\s+/),
-);
+const FLAGS = /^--(test|test-only|test-force-exit|experimental-[\w-]+|enable-source-maps|no-warnings)$/;
 
 /** Node's own runner. */
 export const node: Runner = {
@@ -28,7 +25,7 @@ export const node: Runner = {
     /^(node|nodejs|tsx)$/.test(names[at] ?? '') && names.slice(at).includes('--test') ? at : null,
 
   select(call, files) {
-    const remove = plainArguments(call, TAKES_VALUE);
+    const remove = plainArguments(call, FLAGS);
     const patterns = remove.map(({ text }) => text.replace(/^\.\//, ''));
     const chosen = files.filter((file) =>
       patterns.length === 0 ? isTestOf('javascript', file) : patterns.some((pattern) => isNamedBy(pattern, file)),
@@ -40,17 +37,14 @@ export const node: Runner = {
     const reporter = join(place.folder, 'reporter.mjs');
     await writeFile(reporter, NODE_REPORTER);
     const changes = await changedCalls(script, 'node', async (call, index) => {
-      const patterns = await patternsForFolders(plainArguments(call, TAKES_VALUE), place.worktree, ask);
+      const patterns = await patternsForFolders(plainArguments(call, FLAGS), place.worktree, ask);
       const reporters = [
         ['spec', 'stdout'],
         [pathToFileURL(reporter).href, join(place.folder, `report-${index}.jsonl`)],
         ...(coverage ? [['lcov', join(place.folder, `coverage-${index}.info`)]] : []),
       ];
       return {
-        remove: [
-          ...optionsMatching(call, /^(--test-reporter|--test-reporter-destination|--watch)(=|$)/, TAKES_VALUE),
-          ...patterns.keys(),
-        ],
+        remove: [...optionsMatching(call, /^--watch(=|$)/, /^--test-reporter(-destination)?(=|$)/), ...patterns.keys()],
         last: [...patterns.values()],
         first: [
           // With source maps, the lines are those of the files that a person wrote.
@@ -103,4 +97,121 @@ async function patternsForFolders(
     return [word, `${folder}/**/${isNamed ? '{test,test-*,*[._-]test,*[._-]spec}' : '*'}.?(c|m)[jt]s`] as const;
   });
   return new Map(await Promise.all(found));
+}
+
+/**
+ * A reporter for node:test that writes one line of JSON per finished test, between a first and a last line of its own. It
+ * runs inside the user's Node, from 20 on.
+ * What a file prints to standard error is kept, as it is all that is known of a file that can't be loaded.
+ */
+const NODE_REPORTER = `const LIMIT = 20000;
+
+const endOf = ({ exitCode, signal }) => {
+  if (signal) return ' (ended by ' + signal + ')';
+  return exitCode ? ' (exit code ' + exitCode + ')' : '';
+};
+
+export default async function* report(source) {
+  const printed = new Map();
+  const names = [];
+  yield JSON.stringify({ type: 'begin' }) + '\\n';
+  for await (const { type, data } of source) {
+    if (type === 'test:stderr') {
+      const key = data.entryFile ?? data.file;
+      const text = printed.get(key) ?? '';
+      if (text.length < LIMIT) printed.set(key, text + data.message);
+    }
+    if (type === 'test:start') names[data.nesting] = data.name;
+    if (type !== 'test:pass' && type !== 'test:fail') continue;
+    const error = data.details?.error;
+    const cause = error?.cause ?? error;
+    yield JSON.stringify({
+      type: type === 'test:pass' ? 'pass' : 'fail',
+      kind: data.details?.type ?? 'test',
+      names: [...names.slice(0, data.nesting), data.name],
+      file: data.entryFile ?? data.file ?? null,
+      excused: data.skip !== undefined || data.todo !== undefined || data.expectFailure !== undefined,
+      failure: error?.failureType ?? null,
+      message: error === undefined ? null : String(cause?.stack ?? cause?.message ?? cause) + endOf(error),
+      printed: printed.get(data.file) ?? printed.get(data.name) ?? '',
+    }) + '\\n';
+  }
+  yield JSON.stringify({ type: 'end' }) + '\\n';
+}
+`;
+
+const lineSchema = z.object({
+  type: z.enum(['pass', 'fail']),
+  kind: z.string(),
+  names: z.array(z.string().nullable()),
+  file: z.string().nullable(),
+  excused: z.boolean(),
+  failure: z.string().nullable(),
+  message: z.string().nullable(),
+  printed: z.string(),
+});
+
+type NodeLine = z.infer<typeof lineSchema>;
+
+/** The reporter's last line. */
+const END_LINE = JSON.stringify({ type: 'end' });
+
+/**
+ * What our own reporter wrote. Node reports a file without tests, and one that can't be loaded, as a test with the name of
+ * the file. Null where the reporter never began, or never came to its end.
+ */
+export function parseNodeLines(text: string, pathInWorktree: PathInWorktree, sourceOf: PathInWorktree): Reading | null {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  if (lines.at(-1) !== END_LINE) return null;
+  const reading: Reading = { cases: [], loadFailures: [] };
+  /** Tests that were cancelled because something around them failed, which is reported later. */
+  let cancelled: { names: string; test: TestCase }[] = [];
+  for (const line of lines) {
+    const parsed = lineSchema.safeParse(parseJson(line));
+    if (!parsed.success) continue;
+    const found = parsed.data;
+    const file = found.file === null ? null : sourceOf(found.file);
+    const name = found.names.filter((part) => part !== null).join(' > ');
+    if (isWholeFile(found, pathInWorktree)) {
+      if (found.type === 'fail' && !found.excused)
+        reading.loadFailures.push({ file, message: loadMessage(`${found.printed}\n${found.message ?? ''}`) });
+      continue;
+    }
+    if (found.kind === 'suite') {
+      const inside = cancelled.filter(({ names }) => names.startsWith(`${name} > `));
+      if (found.type === 'pass' || found.excused || found.failure === 'subtestsFailed') continue;
+      for (const { test } of inside) test.message = caseMessage(found.message ?? '');
+      cancelled = cancelled.filter((entry) => !inside.includes(entry));
+      if (inside.length === 0) reading.loadFailures.push({ file, message: loadMessage(found.message ?? '') });
+      continue;
+    }
+    const outcome = found.excused ? 'skipped' : found.type === 'pass' ? 'passed' : 'failed';
+    const message = outcome === 'failed' ? caseMessage(found.message ?? '') : null;
+    const test: TestCase = { file, name, outcome, message };
+    reading.cases.push(test);
+    if (found.failure === 'cancelledByParent') cancelled.push({ names: name, test });
+  }
+  return reading;
+}
+
+function isWholeFile(line: NodeLine, pathInWorktree: PathInWorktree): boolean {
+  const [name] = line.names;
+  if (line.names.length !== 1 || line.kind !== 'test' || name === null || name === undefined || line.file === null)
+    return false;
+  const file = pathInWorktree(line.file);
+  return file !== null && pathInWorktree(name) === file;
+}
+
+/**
+ * For tests that are compiled before they run: the file that a person wrote, of the same name outside of the output folder.
+ * A file that was not compiled is its own source.
+ */
+function createSourceOf(worktree: string, pathInWorktree: PathInWorktree): PathInWorktree {
+  return (path) => {
+    const file = pathInWorktree(path);
+    const [, output = '', name = '', extension = ''] = /^([^/]+)\/(.+)(\.[cm]?jsx?)$/.exec(file ?? '') ?? [];
+    if (!/^\.?(dist|build|out|lib|output|compiled|tmp|test-dist|dist-test)$/.test(output)) return file;
+    const places = (FROM_TYPESCRIPT[extension] ?? []).flatMap((end) => [`${name}${end}`, `src/${name}${end}`]);
+    return places.find((place) => existsSync(join(worktree, place))) ?? file;
+  };
 }

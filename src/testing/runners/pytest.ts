@@ -3,19 +3,14 @@ import { join, posix } from 'node:path';
 import { findProgram, runProgram } from '../../process/program.ts';
 import type { LoadFailure } from '../port.ts';
 import { hasFile, type Project } from '../project.ts';
-import { parseCobertura } from '../reports/coverage.ts';
+import { lcovIn } from '../reports/coverage.ts';
 import { parseJunit } from '../reports/junit.ts';
 import { loadMessage, textsIn } from '../reports/report.ts';
 import type { Ask, Changes, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
-import { plainArguments, type TestScript } from '../runner-call.ts';
-import { shellQuoted } from '../shell-script.ts';
+import { plainArguments, shellQuoted, type TestScript } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
 
-const TAKES_VALUE = new Set(
-  `-k -m -c -p -o -n -W -r --rootdir --confcutdir --ignore --ignore-glob --deselect --maxfail --tb
-  --durations --junitxml --junit-xml --basetemp --import-mode --cov-report --cov-config --timeout
-  --numprocesses --dist --log-level --capture --color`.split(/\s+/),
-);
+const FLAGS = /^(-[qvxs]+|--(verbose|quiet|exitfirst|lf|ff|strict-markers))$/;
 
 /**
  * The options go in by PYTEST_ADDOPTS, so that they arrive even through `make test`. Files that can't be collected don't
@@ -39,7 +34,7 @@ export const pytest: Runner = {
 
   select(call, files) {
     const chosen = files.filter((file) => isTestOf('python', file));
-    return chosen.length === 0 ? null : { remove: plainArguments(call, TAKES_VALUE), last: chosen };
+    return chosen.length === 0 ? null : { remove: plainArguments(call, FLAGS), last: chosen };
   },
 
   async instrument(script, place, coverage, ask) {
@@ -50,7 +45,7 @@ export const pytest: Runner = {
       '--continue-on-collection-errors',
     ];
     if (coverage && (await knowsCoverage(script, ask)))
-      options.push('--cov=.', `--cov-report=xml:${join(place.folder, 'coverage.xml')}`);
+      options.push('--cov=.', `--cov-report=lcov:${join(place.folder, 'coverage.info')}`);
     const given = place.env.PYTEST_ADDOPTS ?? '';
     return {
       env: {
@@ -67,9 +62,7 @@ export const pytest: Runner = {
     const [xml] = await textsIn(place.folder, /^report\.xml$/);
     const reading = xml === undefined ? null : parseJunit(xml, { pathInWorktree, isFile });
     if (reading === null) return conftestFailure(output, place);
-    const [cobertura] = await textsIn(place.folder, /^coverage\.xml$/);
-    const coverage = cobertura === undefined ? null : parseCobertura(cobertura, pathInWorktree, isFile);
-    return { ...reading, coverage };
+    return { ...reading, coverage: await lcovIn(place.folder, pathInWorktree) };
   },
 };
 
@@ -93,7 +86,7 @@ async function knowsCoverage({ text, calls }: TestScript, ask: Ask): Promise<boo
   const head = call?.words[call.head];
   if (first === undefined || head === undefined) return false;
   const { stdout } = await ask(`${text.slice(first.start, head.end)} --help`);
-  return stdout.includes('--cov-report');
+  return /--cov-report[^]*\blcov\b/.test(stdout);
 }
 
 const PROBE_TIMEOUT_MS = 30_000;

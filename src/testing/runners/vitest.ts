@@ -2,25 +2,19 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '../../core/json.ts';
-import { installedMajor, isInstalled } from '../package-json.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
-import { dependsOn, hasFile } from '../project.ts';
+import { dependsOn, hasFile, installedMajor } from '../project.ts';
 import { lcovIn } from '../reports/coverage.ts';
-import { parseJestJson } from '../reports/jest-json.ts';
-import { caseMessage, loadMessage, type Reading, textsIn, together } from '../reports/report.ts';
+import { caseMessage, loadMessage, type PathInWorktree, type Reading, textsIn } from '../reports/report.ts';
 import { changedCalls, type Runner, type RunPlace } from '../runner.ts';
-import { optionsMatching, plainArguments } from '../runner-call.ts';
+import { optionsMatching, plainArguments } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
-import type { PathInWorktree } from '../worktree-path.ts';
 import { isJavaScriptMissing, typescriptFailures } from './javascript.ts';
+import { jestReports } from './jest.ts';
 
-const TAKES_VALUE = new Set(
-  `-c --config -r --root --dir -t --testNamePattern --reporter --outputFile --project --environment --pool
-  --maxWorkers --minWorkers --testTimeout --hookTimeout --teardownTimeout --mode --exclude --shard --bail
-  --retry --workspace --maxConcurrency --slowTestThreshold`.split(/\s+/),
-);
-
-const OURS = /^(--reporter|--outputFile|--watch|-w$|--ui|--open|--passWithNoTests)/;
+const FLAGS = /^--(run|coverage|silent|ui|no-[\w-]+)$/;
+const OUR_FLAGS = /^(--watch|-w$|--ui|--open|--passWithNoTests)/;
+const OUR_VALUES = /^--(reporter|outputFile)/;
 
 export const vitest: Runner = {
   name: 'vitest',
@@ -36,18 +30,20 @@ export const vitest: Runner = {
 
   select(call, files) {
     const chosen = files.filter((file) => isTestOf('javascript', file));
-    return chosen.length === 0 ? null : { remove: plainArguments(call, TAKES_VALUE), last: chosen };
+    return chosen.length === 0 ? null : { remove: plainArguments(call, FLAGS), last: chosen };
   },
 
   async instrument(script, place, coverage) {
-    const shared = await sharedArguments(place);
+    // Keeps its caches out of the worktree.
+    const isCaching = ((await installedMajor(place.worktree, 'vitest')) ?? 0) >= 5;
+    const caches = isCaching ? [`--fsModuleCachePath=${join(place.caches, 'vitest')}`, '--no-cache'] : [];
     const changes = await changedCalls(script, 'vitest', async (call, index) => {
       const notes = join(place.folder, `notes-${index}.mjs`);
       await writeFile(notes, VITEST_NOTES_REPORTER);
       const verb = call.words[call.head];
       const isWatching = verb?.text === 'watch' || verb?.text === 'dev';
       return {
-        remove: [...optionsMatching(call, OURS, TAKES_VALUE), ...(isWatching ? [verb] : [])],
+        remove: [...optionsMatching(call, OUR_FLAGS, OUR_VALUES), ...(isWatching ? [verb] : [])],
         last: [
           ...(verb?.text === 'run' ? [] : ['--run']),
           // Without it, older versions write no report where there is no test yet.
@@ -56,8 +52,8 @@ export const vitest: Runner = {
           '--reporter=json',
           `--reporter=${notes}`,
           `--outputFile.json=${join(place.folder, `report-${index}.json`)}`,
-          ...shared,
-          ...(coverage ? coverageArguments(place, index) : []),
+          ...caches,
+          ...(coverage ? await coverageArguments(place, index) : []),
         ],
       };
     });
@@ -65,23 +61,18 @@ export const vitest: Runner = {
   },
 
   async read({ folder, pathInWorktree }, output) {
-    const reports = await textsIn(folder, /^report-.*\.json$/);
-    const readings = reports.map((text) => parseJestJson(text, pathInWorktree)).filter((found) => found !== null);
-    if (readings.length === 0) return typescriptFailures(output, pathInWorktree);
+    const reading = await jestReports(folder, pathInWorktree);
+    if (reading === null) return typescriptFailures(output, pathInWorktree);
     const notes = (await textsIn(folder, /^notes-.*\.json$/)).map(parseVitestNotes).filter((note) => note !== null);
-    const noted = notes.reduce((reading, note) => withVitestNotes(reading, note, pathInWorktree), together(readings));
+    const noted = notes.reduce((read, note) => withVitestNotes(read, note, pathInWorktree), reading);
     return { ...noted, coverage: await lcovIn(folder, pathInWorktree) };
   },
 };
 
-/** Keeps its caches out of the worktree. */
-async function sharedArguments(place: RunPlace): Promise<string[]> {
-  const major = await installedMajor(place.worktree, 'vitest');
-  return major !== null && major >= 5 ? [`--fsModuleCachePath=${join(place.caches, 'vitest')}`, '--no-cache'] : [];
-}
-
-function coverageArguments(place: RunPlace, index: number): string[] {
-  const providers = ['v8', 'istanbul'].filter((name) => isInstalled(place.worktree, `@vitest/coverage-${name}`));
+async function coverageArguments(place: RunPlace, index: number): Promise<string[]> {
+  const providers: string[] = [];
+  for (const name of ['v8', 'istanbul'])
+    if ((await installedMajor(place.worktree, `@vitest/coverage-${name}`)) !== null) providers.push(name);
   if (providers.length === 0) return [];
   return [
     '--coverage.enabled',

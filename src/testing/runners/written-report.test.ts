@@ -72,25 +72,11 @@ const JUNIT = '--test-reporter=junit --test-reporter-destination=out/junit.xml';
 
 test.each<[string, string, Partial<TestSettings>]>([
   ['JUnit in a file', `node --test ${JUNIT}`, { runner: 'junit', report: 'out/junit.xml' }],
-  [
-    'JUnit from standard output',
-    'node --test --test-reporter=junit > out/junit.xml',
-    { runner: 'junit', report: 'out/junit.xml' },
-  ],
   ['TAP on standard output', 'node --test --test-reporter=tap', { runner: 'tap' }],
-  [
-    'TAP in a file',
-    'node --test --test-reporter tap --test-reporter-destination out/a.tap --test-reporter spec --test-reporter-destination stdout',
-    { runner: 'tap', report: 'out/a.tap' },
-  ],
-  ['JUnit of a hidden call', 'sh hidden.sh', { runner: 'junit', report: 'out/junit.xml' }],
-  ['TAP of a hidden call', 'sh hidden-tap.sh', { runner: 'tap' }],
   ['TAP of a hidden call, with the reasons elsewhere', 'sh hidden-both.sh', { runner: 'tap', report: 'out/a.tap' }],
 ])('node:test, %s: files that can not be loaded are told from tests, with the reason', async (_, command, settings) => {
   await write({
     ...FILES,
-    'hidden.sh': `node --test ${JUNIT}`,
-    'hidden-tap.sh': 'node --test --test-reporter=tap',
     'hidden-both.sh':
       'node --test --test-reporter=tap --test-reporter-destination=out/a.tap --test-reporter=spec --test-reporter-destination=stderr',
   });

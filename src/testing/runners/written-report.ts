@@ -1,21 +1,16 @@
 import { statSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import type { LoadFailure } from '../port.ts';
 import { parseJunit } from '../reports/junit.ts';
-import { loadMessage, type Reading, textsIn, together } from '../reports/report.ts';
+import { loadMessage, type Reading, together } from '../reports/report.ts';
 import { parseTap } from '../reports/tap.ts';
 import type { Ask, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
-import type { CallChange, RunnerCall, TestScript } from '../runner-call.ts';
-import { withReasons } from './load-reasons.ts';
-import { NODE_REPORTER, parseNodeLines } from './node-report.ts';
-
-const instrument: Runner['instrument'] = async (script, place) => ({ changes: await sideReports(script, place) });
+import { shellQuoted } from '../script.ts';
 
 /** Any command that writes JUnit XML. */
 export const junit: Runner = {
   name: 'junit',
-  instrument,
+  instrument: async () => ({}),
   async read(place, output, _script, ask) {
     const { pathInWorktree } = place;
     const isFile = (path: string): boolean => isFileIn(place, path);
@@ -28,7 +23,7 @@ export const junit: Runner = {
 /** Any command that writes TAP, to a file or to its standard output. */
 export const tap: Runner = {
   name: 'tap',
-  instrument,
+  instrument: async () => ({}),
   async read(place, output, _script, ask) {
     const texts = place.report === null ? [output.stdout] : await place.report();
     const readings = texts.map((text) => parseTap(text, (name) => fileNamed(name, place)));
@@ -64,42 +59,42 @@ async function gathered(
     const message = loadMessage(`It ended with ${output.exitCode}, and its report names no failure.\n${said}`);
     loadFailures.push({ file: null, message });
   }
-  const known = await sideReasons(place);
-  return { cases, loadFailures: await withReasons(loadFailures, known, place, output, ask), coverage: null };
+  return { cases, loadFailures: await withReasons(loadFailures, place, output, ask), coverage: null };
 }
+
+/** Each takes a process. */
+const MOST_ASKED = 10;
+const TAIL_LINES = 200;
+/** All that node:test says of a file whose process failed. */
+const ONLY_FAILED = /(?:^|error: |cause: |\[Error: )'?test failed\b/m;
 
 /**
- * node:test's own reporters for JUnit and TAP say of a file that can't be loaded only that it failed, and the one for JUnit
- * prints nothing either: each call of it in the script gets our reporter besides those that it has.
+ * The load failures, with a reason also where the report gives none: what Node says of the file alone, or all that was
+ * printed where only one file is open.
  */
-async function sideReports({ calls }: TestScript, place: RunPlace): Promise<ReadonlyMap<RunnerCall, CallChange>> {
-  const reporter = join(place.folder, 'side-reporter.mjs');
-  const changes = new Map<RunnerCall, CallChange>();
-  for (const call of calls.filter(({ runner }) => runner === 'node')) {
-    const reporters = count(call, /^--test-reporter(=|$)/);
-    const destinations = count(call, /^--test-reporter-destination(=|$)/);
-    const isAlone = reporters === 1 && destinations === 0;
-    if (reporters === 0 || (!isAlone && destinations !== reporters)) continue;
-    changes.set(call, {
-      first: [
-        `--test-reporter=${pathToFileURL(reporter).href}`,
-        `--test-reporter-destination=${join(place.folder, `side-${changes.size}.jsonl`)}`,
-        // Only a reporter that is alone may go without.
-        ...(isAlone ? ['--test-reporter-destination=stdout'] : []),
-      ],
-    });
+async function withReasons(
+  failures: readonly LoadFailure[],
+  place: RunPlace,
+  output: RunOutput,
+  ask: Ask,
+): Promise<LoadFailure[]> {
+  const isBare = ({ file, message }: LoadFailure): boolean =>
+    file !== null && (message === '' || ONLY_FAILED.test(message));
+  const bare = failures.filter(isBare);
+  const reasons = new Map<LoadFailure, string>();
+  for (const failure of bare.filter(({ file }) => /\.[cm]?[jt]s$/.test(file ?? '')).slice(0, MOST_ASKED)) {
+    const alone = await ask(`node ${shellQuoted(failure.file ?? '')}`);
+    if (alone.exitCode !== 0 && alone.stderr.trim() !== '') reasons.set(failure, alone.stderr);
   }
-  if (changes.size > 0) await writeFile(reporter, NODE_REPORTER);
-  return changes;
-}
-
-function count({ words, head }: RunnerCall, pattern: RegExp): number {
-  return words.filter(({ text }, at) => at > head && pattern.test(text)).length;
-}
-
-/** Why each file could not be loaded. */
-async function sideReasons({ folder, pathInWorktree }: RunPlace): Promise<Map<string, string>> {
-  const texts = await textsIn(folder, /^side-\d+\.jsonl$/);
-  const failures = texts.flatMap((text) => parseNodeLines(text, pathInWorktree, pathInWorktree)?.loadFailures ?? []);
-  return new Map(failures.flatMap(({ file, message }) => (file === null ? [] : [[file, message] as const])));
+  const [only, ...others] = bare;
+  if (only !== undefined && others.length === 0 && !reasons.has(only)) {
+    // The report itself explains nothing that was not read from it.
+    const isReport = place.report !== null && output.stdout.trimStart().startsWith('<?xml');
+    const printed = `${isReport ? '' : output.stdout.trimEnd()}\n${output.stderr}`.trim();
+    reasons.set(only, printed.split('\n').slice(-TAIL_LINES).join('\n'));
+  }
+  return failures.map((failure) => {
+    const reason = reasons.get(failure) ?? '';
+    return reason === '' ? failure : { ...failure, message: loadMessage(reason) };
+  });
 }

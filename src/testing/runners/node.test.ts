@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseNodeLines } from './node-report.ts';
+import { parseNodeLines } from './node.ts';
 
 const inWorktree = (path: string): string | null =>
   path.startsWith('/w/') ? path.slice(3) : path.startsWith('/') ? null : path;

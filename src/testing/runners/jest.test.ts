@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseJestJson } from './jest-json.ts';
+import { parseJestJson } from './jest.ts';
 
 const read = (report: unknown) =>
   parseJestJson(JSON.stringify(report), (path) => (path.startsWith('/w/') ? path.slice(3) : null));
