@@ -1,6 +1,9 @@
-import { AgentosError } from '../core/errors.ts';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AgentosError, systemCode } from '../core/errors.ts';
 import issueTemplate from '../documents/issue-template.md';
 import template from '../documents/lld-template.md';
+import { normaliseText } from '../documents/markdown.ts';
 import codeReview from './code-review.md';
 import codeReviewer from './code-reviewer.md';
 import draft from './draft.md';
@@ -22,59 +25,37 @@ import writeAgain from './write-again.md';
 import writeCode from './write-code.md';
 import writeTests from './write-tests.md';
 
+/**
+ * Each with what it may refer to besides. A repository's own prompt with another name in it is refused before anything
+ * starts.
+ */
 const BUILT_IN = {
-  drafter,
-  reviewer,
-  draft,
-  repair,
-  revise,
-  'edit-format': editFormat,
-  review,
-  'review-again': reviewAgain,
-  'lld-template': template,
-  implementer,
-  'write-tests': writeTests,
-  'write-code': writeCode,
-  'write-again': writeAgain,
-  guards,
-  'code-reviewer': codeReviewer,
-  'code-review': codeReview,
-  'issue-drafter': issueDrafter,
-  'issue-reviewer': issueReviewer,
-  'issue-draft': issueDraft,
-  'issue-revise': issueRevise,
-  'issue-review': issueReview,
-  'issue-template': issueTemplate,
-};
+  drafter: [drafter],
+  reviewer: [reviewer],
+  draft: [draft, 'id', 'title'],
+  repair: [repair, 'id', 'title', 'findings', 'edit-format'],
+  revise: [revise, 'id', 'title', 'edit-format'],
+  'edit-format': [editFormat],
+  review: [review, 'id', 'title', 'round', 'max-rounds'],
+  'review-again': [reviewAgain, 'problems'],
+  'lld-template': [template],
+  implementer: [implementer],
+  'write-tests': [writeTests, 'id', 'title', 'scenarios', 'runner', 'command', 'test-files', 'added'],
+  'write-code': [writeCode, 'id', 'title', 'runner', 'command', 'files'],
+  'write-again': [writeAgain, 'failures'],
+  guards: [guards, 'id', 'title', 'scenarios'],
+  'code-reviewer': [codeReviewer],
+  'code-review': [codeReview, 'id', 'title', 'round', 'max-rounds'],
+  'issue-drafter': [issueDrafter],
+  'issue-reviewer': [issueReviewer],
+  'issue-draft': [issueDraft, 'id', 'title'],
+  'issue-revise': [issueRevise, 'id', 'title', 'edit-format'],
+  'issue-review': [issueReview, 'id', 'title', 'round', 'max-rounds'],
+  'issue-template': [issueTemplate],
+} satisfies Record<string, [text: string, ...placeholders: string[]]>;
 
 export type PromptName = keyof typeof BUILT_IN;
 export const PROMPT_NAMES = Object.keys(BUILT_IN) as PromptName[];
-
-/** What a prompt may refer to. A repository's own prompt with another name in it is refused before anything starts. */
-const PLACEHOLDERS: Record<PromptName, readonly string[]> = {
-  drafter: [],
-  reviewer: [],
-  draft: ['id', 'title'],
-  repair: ['id', 'title', 'findings', 'edit-format'],
-  revise: ['id', 'title', 'edit-format'],
-  'edit-format': [],
-  review: ['id', 'title', 'round', 'max-rounds'],
-  'review-again': ['problems'],
-  'lld-template': [],
-  implementer: [],
-  'write-tests': ['id', 'title', 'scenarios', 'runner', 'command', 'test-files', 'added'],
-  'write-code': ['id', 'title', 'runner', 'command', 'files'],
-  'write-again': ['failures'],
-  guards: ['id', 'title', 'scenarios'],
-  'code-reviewer': [],
-  'code-review': ['id', 'title', 'round', 'max-rounds'],
-  'issue-drafter': [],
-  'issue-reviewer': [],
-  'issue-draft': ['id', 'title'],
-  'issue-revise': ['id', 'title', 'edit-format'],
-  'issue-review': ['id', 'title', 'round', 'max-rounds'],
-  'issue-template': [],
-};
 
 /** Their placeholders are for the drafter to replace. */
 const TEMPLATES: ReadonlySet<PromptName> = new Set(['lld-template', 'issue-template'] as const);
@@ -88,9 +69,10 @@ export function createPrompts(overrides: ReadonlyMap<PromptName, { file: string;
   for (const [name, { file, text }] of overrides) {
     if (text.trim() === '') throw new AgentosError({ code: 'prompt-invalid', file, reason: 'is empty' });
     if (TEMPLATES.has(name)) continue;
+    const [, ...placeholders]: string[] = BUILT_IN[name];
     for (const [, placeholder = ''] of text.matchAll(/\{\{([^}]*)\}\}/g)) {
-      if (PLACEHOLDERS[name].includes(placeholder)) continue;
-      const known = PLACEHOLDERS[name].map((entry) => `{{${entry}}}`).join(', ') || 'none';
+      if (placeholders.includes(placeholder)) continue;
+      const known = placeholders.map((entry) => `{{${entry}}}`).join(', ') || 'none';
       throw new AgentosError({
         code: 'prompt-invalid',
         file,
@@ -100,9 +82,27 @@ export function createPrompts(overrides: ReadonlyMap<PromptName, { file: string;
   }
   return {
     fill(name, values = {}) {
-      const text = overrides.get(name)?.text ?? BUILT_IN[name];
+      const text = overrides.get(name)?.text ?? BUILT_IN[name][0];
       if (TEMPLATES.has(name)) return text.trim();
       return text.replace(/\{\{([^}]*)\}\}/g, (_, key: string) => String(values[key] ?? '')).trim();
     },
   };
+}
+
+/** The prompts for a repository: its own under `agentos/prompts/`, ours for the rest. */
+export async function loadPrompts(directory: string): Promise<Prompts> {
+  const overrides = new Map<PromptName, { file: string; text: string }>();
+  for (const name of PROMPT_NAMES) {
+    const file = join(directory, `${name}.md`);
+    try {
+      overrides.set(name, { file, text: normaliseText(await readFile(file, 'utf8')) });
+    } catch (error) {
+      if (systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR') continue;
+      throw new AgentosError(
+        { code: 'prompt-invalid', file, reason: systemCode(error) ?? String(error) },
+        { cause: error },
+      );
+    }
+  }
+  return createPrompts(overrides);
 }

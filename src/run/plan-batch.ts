@@ -8,7 +8,7 @@ import { createGit } from '../git/git.ts';
 import { headCommit } from '../git/repository.ts';
 import { inspectJournal } from '../journal/inspect.ts';
 import { requireSettings } from '../models/require-models.ts';
-import { loadPrompts } from '../prompts/overrides.ts';
+import { loadPrompts } from '../prompts/prompts.ts';
 import { type Batch, type CollectedItem, isOpen, type Pipeline, rolesOf, stagesAhead } from './pipeline.ts';
 import { plannedCost } from './plan-cost.ts';
 import type { Project } from './project.ts';

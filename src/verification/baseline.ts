@@ -1,4 +1,4 @@
-import type { RunnerName, TestRun } from '../testing/port.ts';
+import type { RunnerName, TestCase, TestRun } from '../testing/port.ts';
 import { errorLine } from './error-line.ts';
 import { testKey } from './test-key.ts';
 
@@ -51,4 +51,16 @@ export function whyNoBaseline(
   if (testFiles.length === 0) return null;
   const more = testFiles.length > MOST_NAMED ? ` and ${testFiles.length - MOST_NAMED} more` : '';
   return `no test ran, although there are test files: ${testFiles.slice(0, MOST_NAMED).join(', ')}${more}`;
+}
+
+/**
+ * The tests that were written for this design: those that the baseline does not know, and those in a changed file that
+ * fail now, because what they expect was changed.
+ */
+export function newTests(run: TestRun, baseline: Baseline, changedFiles: ReadonlySet<string>): TestCase[] {
+  const known = new Set([...baseline.passed, ...baseline.others]);
+  return run.cases.filter((test) => {
+    if (!known.has(testKey(test))) return true;
+    return test.outcome === 'failed' && test.file !== null && changedFiles.has(test.file);
+  });
 }

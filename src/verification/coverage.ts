@@ -1,5 +1,6 @@
 import type { GateEvidence } from '../core/gate.ts';
 import type { FileCoverage, TestRun } from '../testing/port.ts';
+import { evidenceOf } from './test-key.ts';
 
 export interface CoverageTarget {
   percent: number;
@@ -13,42 +14,27 @@ export function coverageGate(
   changedFiles: ReadonlySet<string>,
   target: CoverageTarget | null,
 ): GateEvidence {
-  const evidence = (
-    passed: boolean,
-    skipped: string | null,
-    details: string[],
-    problems: string[],
-    summary = '',
-  ): GateEvidence => ({
-    gate: 'coverage',
-    passed,
-    skipped,
+  const seen = (found: Parameters<typeof evidenceOf>[2]): GateEvidence => ({
+    ...evidenceOf('coverage', null, found),
     command: run.command,
-    counts: null,
-    hash: null,
-    summary,
-    details,
-    problems,
   });
   if (run.coverage === null) {
     const why = 'the test runner gave no coverage';
-    if (target?.from === 'configuration') {
-      return evidence(false, null, [], [`${target.percent} % is asked for, but ${why}`]);
-    }
-    return evidence(true, target === null ? 'no target' : why, [], []);
+    if (target?.from === 'configuration') return seen({ problems: [`${target.percent} % is asked for, but ${why}`] });
+    return seen({ skipped: target === null ? 'no target' : why });
   }
   const files = run.coverage.filter(({ file }) => changedFiles.has(file));
   const details = files.map((file) => `${file.file}: ${formatPercent(file)} of ${file.lines} line(s)${missed(file)}`);
-  if (target === null) return evidence(true, 'no target', details, []);
+  if (target === null) return seen({ skipped: 'no target', details });
   const total = files.reduce(
     (sum, { lines, covered }) => ({ lines: sum.lines + lines, covered: sum.covered + covered }),
     { lines: 0, covered: 0 },
   );
-  if (total.lines === 0) return evidence(true, 'no changed file has lines to cover', details, []);
+  if (total.lines === 0) return seen({ skipped: 'no changed file has lines to cover', details });
   const reached = percentOf(total) >= target.percent;
   const problem = `the changed files are covered to ${formatPercent(total)}, the ${target.from} asks for ${target.percent} %`;
   const summary = `${formatPercent(total)} of the lines of changed files, ${target.percent} % asked for`;
-  return evidence(reached, null, details, reached ? [] : [problem, ...details], summary);
+  return seen({ summary, details, problems: reached ? [] : [problem, ...details] });
 }
 
 function percentOf({ lines, covered }: Pick<FileCoverage, 'lines' | 'covered'>): number {

@@ -4,7 +4,7 @@ import type { TestCase, TestRun } from '../testing/port.ts';
 import type { Baseline } from './baseline.ts';
 import { errorMessage, shortened } from './error-line.ts';
 import { wronglySkipped } from './scenario-tests.ts';
-import { countOf, countsOfRun, hashOfRun, testKey, testTitle, whyNothingRan } from './test-key.ts';
+import { countOf, countsOfRun, evidenceOf, testKey, testTitle, whyNothingRan } from './test-key.ts';
 
 export interface GreenFacts {
   run: TestRun;
@@ -33,18 +33,9 @@ export function greenGate({ run, tests, baseline, scenarios, deleted }: GreenFac
     problems.push(...missingScenarios(scenarios, tests, details));
     problems.push(...broken(run, baseline, deleted));
   }
-  const counts = countsOfRun(run);
-  return {
-    gate: 'green',
-    passed: problems.length === 0,
-    skipped: null,
-    command: run.command,
-    counts,
-    hash: hashOfRun(run),
-    summary: `${countOf(counts.passed, 'test')} ${counts.passed === 1 ? 'passes' : 'pass'}, ${tests.length} of them new`,
-    details,
-    problems,
-  };
+  const { passed } = countsOfRun(run);
+  const summary = `${countOf(passed, 'test')} ${passed === 1 ? 'passes' : 'pass'}, ${tests.length} of them new`;
+  return evidenceOf('green', run, { summary, details, problems });
 }
 
 function missingScenarios(scenarios: readonly LldScenario[], tests: readonly TestCase[], details: string[]): string[] {
@@ -69,5 +60,21 @@ function broken(run: TestRun, baseline: Baseline, deleted: ReadonlySet<string>):
     const failed = tests.find((test) => test.outcome === 'failed');
     if (failed !== undefined) return [`${title} passed before and fails now: ${shortened(failed.message ?? '')}`];
     return tests.some((test) => test.outcome === 'passed') ? [] : [`${title} passed before and is skipped now`];
+  });
+}
+
+/** With the code taken out again, none of these tests passes: they test the code, and not themselves. */
+export function reverseGate(run: TestRun, tests: readonly TestCase[]): GateEvidence {
+  const passing = new Set(run.cases.filter((test) => test.outcome === 'passed').map(testKey));
+  const problems = tests
+    .filter((test) => passing.has(testKey(test)))
+    .map((test) => `${testTitle(test)} passes without the code`);
+  // Tests of which none can be loaded any more are no failure of the run; one that never began is.
+  const nothing = run.outcome === 'no-tests' ? null : whyNothingRan(run);
+  if (nothing !== null) problems.push(nothing);
+  return evidenceOf('reverse', run, {
+    summary: `${countOf(tests.length, 'new test')} ${tests.length === 1 ? 'fails' : 'fail'} again without the code`,
+    details: [`${tests.length - problems.length} of ${tests.length} new test(s) do not pass without the code`],
+    problems,
   });
 }

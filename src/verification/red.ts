@@ -5,7 +5,7 @@ import { isMissingCode } from '../testing/runners.ts';
 import type { Baseline } from './baseline.ts';
 import { errorLine, errorMessage } from './error-line.ts';
 import { isForGuards, wronglySkipped } from './scenario-tests.ts';
-import { countOf, countsOfRun, hashOfRun, testTitle, whyNothingRan } from './test-key.ts';
+import { countOf, evidenceOf, testTitle, whyNothingRan } from './test-key.ts';
 
 export interface RedFacts {
   run: TestRun;
@@ -65,17 +65,7 @@ export function redGate({ run, tests, baseline, scenarios, guards, changes, work
   if (nothing === null && tests.length === 0 && failures.length === 0) problems.push('no new test was found');
   const failed = tests.filter(({ outcome }) => outcome === 'failed').length;
   const guarded = tests.filter((test) => test.outcome === 'passed' && isForGuards(test, scenarios, guards)).length;
-  return {
-    gate: 'red',
-    passed: problems.length === 0,
-    skipped: null,
-    command: run.command,
-    counts: countsOfRun(run),
-    hash: hashOfRun(run),
-    summary: redSummary(failed, failures.length, guarded),
-    details,
-    problems,
-  };
+  return evidenceOf('red', run, { summary: redSummary(failed, failures.length, guarded), details, problems });
 }
 
 function redSummary(tests: number, files: number, guards: number): string {

@@ -1,9 +1,8 @@
 import type { GateEvidence } from '../core/gate.ts';
 import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { TestCase } from '../testing/port.ts';
-import { skippedTestLine } from './skipped-tests.ts';
-import { testTitle } from './test-key.ts';
-import { withoutComments } from './without-comments.ts';
+import { skippedTestLine, withoutComments } from './skipped-tests.ts';
+import { evidenceOf, testTitle } from './test-key.ts';
 
 /** Those that a test is for, by its name. */
 export function scenariosOf(test: Pick<TestCase, 'name'>, scenarios: readonly LldScenario[]): LldScenario[] {
@@ -62,15 +61,5 @@ export function scenarioGate({ scenarios, tests, notLoaded }: ScenarioTests): Ga
     const line = skippedTestLine(file, text);
     if (line !== null) problems.push(`${file} leaves a test out, in line ${line}: no test may be skipped or focused`);
   }
-  return {
-    gate: 'tests',
-    passed: problems.length === 0,
-    skipped: null,
-    command: null,
-    counts: null,
-    hash: null,
-    summary: `every scenario has a test (${scenarios.length})`,
-    details,
-    problems,
-  };
+  return evidenceOf('tests', null, { summary: `every scenario has a test (${scenarios.length})`, details, problems });
 }

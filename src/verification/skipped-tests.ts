@@ -1,4 +1,4 @@
-import { withoutComments } from './without-comments.ts';
+import { extname } from 'node:path';
 
 const TEST = String.raw`(?<![\w$.])(?:test|it|describe|suite|specify)`;
 const QUOTE = '["\'`]';
@@ -29,14 +29,83 @@ const LEFT_OUT = [
   // Rust
   String.raw`#\[\s*ignore\b`,
 ];
-const RUBY = String.raw`^[ \t]*(?:skip|pending|x(?:it|describe|context|specify))\b(?![ \t]*[.=])`;
+const RUBY_SKIPS = String.raw`^[ \t]*(?:skip|pending|x(?:it|describe|context|specify))\b(?![ \t]*[.=])`;
 
 const ANY = new RegExp(LEFT_OUT.join('|'));
-const ANY_OF_RUBY = new RegExp([...LEFT_OUT, RUBY].join('|'), 'm');
+const ANY_OF_RUBY = new RegExp([...LEFT_OUT, RUBY_SKIPS].join('|'), 'm');
 
 /** The number of the first line that leaves a test out; null where there is none. */
 export function skippedTestLine(file: string, text: string): number | null {
   const { code } = withoutComments(file, text);
   const found = (file.endsWith('.rb') ? ANY_OF_RUBY : ANY).exec(code);
   return found === null ? null : code.slice(0, found.index).split('\n').length;
+}
+
+/** A source text in two views; in both, every character that is left out is a blank, and lines keep their numbers. */
+interface SourceViews {
+  /** Without its comments. */
+  text: string;
+  /** Without its comments and without what its strings say; their quotes are there. */
+  code: string;
+}
+
+/*
+ * The text may be a part of a file, with empty lines where others were: a comment or a string whose end is not there must
+ * not swallow all that follows. What goes over several lines ends at the latest at an empty one.
+ */
+const LINE = String.raw`//[^\n]*`;
+const BLOCK = [
+  String.raw`/\*(?:(?!\n[ \t]*/\*|\*/)[^])*\*/`,
+  String.raw`/\*[^\n]*(?:\n[ \t]*[^\s][^\n]*)*`,
+  // A line from the middle of a comment.
+  String.raw`^[ \t]*\*(?:[ \t][^\n]*|/|$)`,
+];
+const HASH = String.raw`#[^\n]*`;
+const SINGLE = String.raw`'(?:\\[^]|[^'\\\n])*'?`;
+const DOUBLE = String.raw`"(?:\\[^]|[^"\\\n])*"?`;
+const CHARACTER = String.raw`'(?:\\[^\n']+|\\'|[^'\\\n])'`;
+const BETWEEN = String.raw`\n(?![ \t]*\n)`;
+const TEMPLATE = [
+  String.raw`\`(?:\\[^]|\$\{(?:[^{}\`]|\`[^\`]*\`|\{[^{}]*\})*\}|\$(?!\{)|[^\`\\$\n]|${BETWEEN})*\``,
+  String.raw`\`[^\`\n]*\`?`,
+];
+const REGEXP = String.raw`(?<=(?:[(,=:\[!&|?{};]|=>|\breturn|^)[ \t]*)/(?![*/])(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\[\n])+/`;
+const TRIPLE = [`"""(?:[^"\\n]|"(?!"")|${BETWEEN})*"""`, `'''(?:[^'\\n]|'(?!'')|${BETWEEN})*'''`];
+
+function language(comments: readonly string[], strings: readonly string[]): RegExp {
+  return new RegExp(`(?<comment>${comments.join('|')})|${strings.join('|')}`, 'gm');
+}
+
+const JAVASCRIPT = language([LINE, ...BLOCK], [SINGLE, DOUBLE, ...TEMPLATE, REGEXP]);
+const GO = language([LINE, ...BLOCK], [CHARACTER, DOUBLE, ...TEMPLATE]);
+const RUST = language([LINE, ...BLOCK], [String.raw`r(?<hashes>#*)"[^]*?"\k<hashes>`, CHARACTER, DOUBLE]);
+const PYTHON = language([HASH], [...TRIPLE, SINGLE, DOUBLE]);
+const RUBY = language([HASH, String.raw`^=begin\b[^]*?^=end\b[^\n]*`], [SINGLE, DOUBLE]);
+const SHELL = language([String.raw`(?<![^\s;])#[^\n]*`], [SINGLE, DOUBLE]);
+
+const LANGUAGES: Readonly<Record<string, RegExp>> = {
+  ...Object.fromEntries('.js .jsx .mjs .cjs .ts .tsx .mts .cts'.split(' ').map((ending) => [ending, JAVASCRIPT])),
+  ...Object.fromEntries('.java .kt .scala .cs .swift .c .cc .cpp .go'.split(' ').map((ending) => [ending, GO])),
+  ...Object.fromEntries('.sh .bash .bats'.split(' ').map((ending) => [ending, SHELL])),
+  '.rs': RUST,
+  '.py': PYTHON,
+  '.rb': RUBY,
+};
+
+/** Of a language that is not known, everything is taken for code. */
+export function withoutComments(file: string, text: string): SourceViews {
+  const pieces = LANGUAGES[extname(file)];
+  if (pieces === undefined) return { text, code: text };
+  const view = (string: (piece: string) => string): string =>
+    text.replace(pieces, (piece: string, comment: string | undefined) =>
+      comment === undefined ? string(piece) : blank(piece),
+    );
+  return {
+    text: view((piece) => piece),
+    code: view((piece) => (piece.length < 2 ? piece : `${piece[0]}${blank(piece.slice(1, -1))}${piece.at(-1)}`)),
+  };
+}
+
+function blank(text: string): string {
+  return text.replace(/[^\n]/g, ' ');
 }

@@ -1,4 +1,4 @@
-import type { GateCounts } from '../core/gate.ts';
+import type { GateCounts, GateEvidence, GateName } from '../core/gate.ts';
 import { sha256 } from '../core/hash.ts';
 import { errorLines } from '../core/lines.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
@@ -35,6 +35,26 @@ export function hashOfRun({ cases, loadFailures }: Pick<TestRun, 'cases' | 'load
     ...loadFailures.map(({ file }) => `not-loaded ${file ?? ''}`),
   ];
   return sha256(lines.toSorted().join('\n'));
+}
+
+/** A gate passes if there is no problem. `run`: what it was seen in. */
+export function evidenceOf(
+  gate: GateName,
+  run: TestRun | null,
+  found: Partial<Pick<GateEvidence, 'skipped' | 'summary' | 'details' | 'problems'>>,
+): GateEvidence {
+  return {
+    gate,
+    passed: (found.problems ?? []).length === 0,
+    skipped: null,
+    command: run?.command ?? null,
+    counts: run === null ? null : countsOfRun(run),
+    hash: run === null ? null : hashOfRun(run),
+    summary: '',
+    details: [],
+    problems: [],
+    ...found,
+  };
 }
 
 /** Null where tests ran; otherwise why they did not, in words. */

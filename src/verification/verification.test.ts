@@ -3,12 +3,10 @@ import { tmpdir } from 'node:os';
 import { expect, test } from 'vitest';
 import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { FileCoverage, LoadFailure, TestCase, TestRun } from '../testing/port.ts';
-import { baselineOf, whyNoBaseline } from './baseline.ts';
+import { baselineOf, newTests, whyNoBaseline } from './baseline.ts';
 import { coverageGate } from './coverage.ts';
-import { greenGate } from './green.ts';
-import { newTests } from './new-tests.ts';
+import { greenGate, reverseGate } from './green.ts';
 import { redGate } from './red.ts';
-import { reverseGate } from './reverse.ts';
 import { scenarioGate } from './scenario-tests.ts';
 import { hashOfRun } from './test-key.ts';
 

@@ -14,7 +14,7 @@ import { createProvider } from '../models/create.ts';
 import type { Provider } from '../models/port.ts';
 import { userId } from '../process/state-folder.ts';
 import { repositoryContext } from '../prompts/context/context.ts';
-import { loadPrompts } from '../prompts/overrides.ts';
+import { loadPrompts } from '../prompts/prompts.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
 import type { DocumentRepository } from '../workflow/document.ts';
 import { type AskedRole, createItem, type ItemContext, type ItemParts } from '../workflow/item.ts';

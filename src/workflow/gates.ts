@@ -4,12 +4,11 @@ import type { CoverageFacts, FrozenFile, ScenarioTests } from '../documents/impl
 import { namesScenario } from '../documents/lld/scenarios.ts';
 import type { TreeChange } from '../git/worktree/worktree.ts';
 import type { TestCase } from '../testing/port.ts';
+import { newTests } from '../verification/baseline.ts';
 import { type CoverageTarget, coverageGate } from '../verification/coverage.ts';
-import { greenGate } from '../verification/green.ts';
-import { newTests } from '../verification/new-tests.ts';
-import { reverseGate } from '../verification/reverse.ts';
+import { greenGate, reverseGate } from '../verification/green.ts';
 import { isForGuards } from '../verification/scenario-tests.ts';
-import { testKey } from '../verification/test-key.ts';
+import { evidenceOf, testKey } from '../verification/test-key.ts';
 import type { ImplementContext } from './implement-item.ts';
 import { type Proofs, seeRed, selection } from './red.ts';
 import { linksOutside, type Undone, undo } from './undo.ts';
@@ -113,8 +112,8 @@ export function createGates(context: ImplementContext, proofs: Proofs): Gates {
       ];
       const changes = await testChanges(tree);
       if (written(changes).size === 0) {
-        const none = show({ ...NO_TESTS, problems: ['no test was written'] }, round);
-        return judgement(tree, [none], notes);
+        const none = evidenceOf('tests', null, { problems: ['no test was written'] });
+        return judgement(tree, [show(none, round)], notes);
       }
       const red = await seeRed(context, proofs, { tree, files: [...written(changes)], round });
       const { gates, tests } = red;
@@ -145,8 +144,8 @@ export function createGates(context: ImplementContext, proofs: Proofs): Gates {
       show(frozenEvidence(frozenFiles, undone), round);
       const changes = await worktree.changes(testsTree, tree);
       if (changes.length === 0) {
-        const none = show({ ...NO_CODE, command: suite.command, problems: ['no file was changed'] }, round);
-        return judgement(tree, [none]);
+        const none = evidenceOf('green', null, { problems: ['no file was changed'] });
+        return judgement(tree, [show({ ...none, command: suite.command }, round)]);
       }
       const name = step.replace(/^code-/, '');
       const run = await runs.after({ step: `green-${name}`, tree, coverage: true, installs: true, isFollowed: true });
@@ -181,19 +180,6 @@ export function createGates(context: ImplementContext, proofs: Proofs): Gates {
   };
 }
 
-const NO_TESTS: GateEvidence = {
-  gate: 'tests',
-  passed: false,
-  skipped: null,
-  command: null,
-  counts: null,
-  hash: null,
-  summary: '',
-  details: [],
-  problems: [],
-};
-const NO_CODE: GateEvidence = { ...NO_TESTS, gate: 'green' };
-
 function ignoredNote(dropped: readonly string[]): string[] {
   return dropped.length === 0
     ? []
@@ -219,7 +205,7 @@ async function reverseOf(
   tests: readonly TestCase[],
 ): Promise<GateEvidence> {
   const asked = tests.filter((test) => !isForGuards(test, lld.scenarios, guards.ids));
-  if (asked.length === 0) return { ...NO_TESTS, gate: 'reverse', passed: true, skipped: 'every scenario is a guard' };
+  if (asked.length === 0) return evidenceOf('reverse', null, { skipped: 'every scenario is a guard' });
   const files = frozen.filter(({ kind }) => kind !== 'deleted').map(({ path }) => path);
   return reverseGate(await runs.after({ step, tree: testsTree, ...selection(files) }), asked);
 }
@@ -238,15 +224,9 @@ async function hashesOf(
 function frozenEvidence(files: readonly FrozenFile[], undone: readonly Undone[]): GateEvidence {
   const lines = files.map(({ path, sha256: hash }) => `${path}: ${hash}`);
   const touched = undone.filter(({ why }) => why === FROZEN);
-  return {
-    gate: 'frozen',
-    passed: true,
-    skipped: null,
-    command: null,
-    counts: null,
-    problems: [],
-    hash: sha256(lines.join('\n')),
+  const evidence = evidenceOf('frozen', null, {
     summary: `${files.length} test ${files.length === 1 ? 'file is as it was' : 'files are as they were'}${touched.length === 0 ? '' : ', changes undone'}`,
     details: [...lines, ...touched.map(({ step, paths }) => `undone in ${step}: ${paths.join(', ')}`)],
-  };
+  });
+  return { ...evidence, hash: sha256(lines.join('\n')) };
 }

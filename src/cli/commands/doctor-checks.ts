@@ -11,7 +11,7 @@ import { createGit } from '../../git/git.ts';
 import { headCommit } from '../../git/repository.ts';
 import { runProgram } from '../../process/program.ts';
 import { detectSetup } from '../../process/setup.ts';
-import { loadPrompts } from '../../prompts/overrides.ts';
+import { loadPrompts } from '../../prompts/prompts.ts';
 import { openProject, type Project, type ProjectOptions } from '../../run/project.ts';
 import { detectTests } from '../../testing/detect.ts';
 import { isAssignment, shellCommands } from '../../testing/script.ts';
