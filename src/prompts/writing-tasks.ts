@@ -3,7 +3,6 @@ import { bulletsOf, gateTable } from '../documents/implementation/markdown-text.
 import { formatLedger, type Ledger, openFindings } from '../documents/ledger.ts';
 import type { LldFile } from '../documents/lld/files-table.ts';
 import { isGuard, type LldScenario } from '../documents/lld/scenarios.ts';
-import { boundedDiff, changesBetween } from './diff-view.ts';
 import type { Prompts } from './prompts.ts';
 import { tagged } from './tags.ts';
 
@@ -124,8 +123,8 @@ export interface CodeReviewTask {
   lld: string;
   evidence: readonly GateEvidence[];
   diff: string;
-  /** Null in the first round. */
-  previousDiff: string | null;
+  /** Since the last round, as a diff; null in the first. */
+  changes: string | null;
   ledger: Ledger;
   round: number;
   maxRounds: number;
@@ -134,11 +133,12 @@ export interface CodeReviewTask {
 }
 
 export function codeReviewParts(prompts: Prompts, material: CodeReviewTask): TaskPart[] {
-  const { id, title, lld, evidence, diff, previousDiff, ledger, round, maxRounds, again } = material;
+  const { id, title, lld, evidence, diff, changes, ledger, round, maxRounds, again } = material;
   const parts = [tagged('change', boundedDiff(diff, MOST_DIFF_CHARS)), tagged('gates', evidenceText(evidence))];
   if (round > 1) parts.push(tagged('findings-ledger', formatLedger(ledger)));
-  if (previousDiff !== null) {
-    parts.push(tagged('changes-since-last-round', changesBetween(previousDiff, diff, MOST_CHANGES_CHARS)));
+  if (changes !== null) {
+    const shown = changes === '' ? 'None: the change is the same as in the last round.' : changes;
+    parts.push(tagged('changes-since-last-round', boundedDiff(shown, MOST_CHANGES_CHARS)));
   }
   parts.push(prompts.fill('code-review', { id, title, round, 'max-rounds': maxRounds }));
   if (again !== undefined) {
@@ -174,4 +174,49 @@ function evidenceText(evidence: readonly GateEvidence[]): string {
     .filter((gate) => gate.details.length + gate.problems.length > 0)
     .map((gate) => `Gate ${gate.gate}:\n${bulletsOf([...gate.problems, ...gate.details])}`);
   return [gateTable(evidence), ...details].join('\n\n');
+}
+
+/** Less than this of a file is not worth showing. */
+const LEAST_PART = 2_000;
+
+/**
+ * The change as a reviewer is shown it. Files that don't fit into `most` characters are left out, later ones that do fit
+ * are not; the first that doesn't is shown as far as there is room. What is missing is named.
+ */
+export function boundedDiff(diff: string, most: number): string {
+  if (diff.trim() === '') return 'Nothing was changed.';
+  if (diff.length <= most) return diff;
+  let room = most;
+  let cut: string | null = null;
+  const shown: string[] = [];
+  const leftOut: string[] = [];
+  // In a diff only a header begins with these words at the very beginning of a line.
+  const files = diff.split(/^(?=diff --git )/m).map((text) => ({
+    path: /^diff --git "?a\/(.*?)"? "?b\//.exec(text)?.[1] ?? 'the beginning',
+    text,
+  }));
+  const whole = new Set(
+    files.filter(({ text }) => {
+      const fits = text.length <= room;
+      if (fits) room -= text.length;
+      return fits;
+    }),
+  );
+  for (const file of files) {
+    if (whole.has(file)) {
+      shown.push(file.text);
+    } else if (cut === null && room >= LEAST_PART) {
+      cut = file.path;
+      shown.push(
+        `${file.text.slice(0, file.text.lastIndexOf('\n', room) + 1)}[the rest of ${file.path} is left out]\n`,
+      );
+    } else {
+      leftOut.push(file.path);
+    }
+  }
+  const notes = [
+    ...(cut === null ? [] : [`Shown in part: ${cut}`]),
+    ...(leftOut.length === 0 ? [] : [`Left out: ${leftOut.join(', ')}`]),
+  ];
+  return `${shown.join('')}\n[The change has ${diff.length} characters, at most ${most} are shown. ${notes.join('. ')}.]`;
 }

@@ -23,10 +23,12 @@ export async function reviewCode(
 ): Promise<ReviewedCode> {
   const { id, title, lld, prompts, worktree, baseTree, emit, maxRounds } = context;
   let tree = codeTree;
+  /** The state that the last review saw. */
+  let reviewed: string | null = null;
   const outcome = await reviewLoop(
     await worktree.diff(baseTree, tree),
     {
-      review: ({ text: diff, previous: previousDiff, ledger, round, maxRounds: lastRound }, again) =>
+      review: async ({ text: diff, ledger, round, maxRounds: lastRound }, again) =>
         context.ask({
           step: `review-${round}${again === undefined ? '' : '-again'}`,
           role: 'reviewer',
@@ -37,7 +39,7 @@ export async function reviewCode(
             lld: lld.text,
             evidence: gates.evidence(),
             diff,
-            previousDiff,
+            changes: reviewed === null ? null : await worktree.diff(reviewed, tree),
             ledger,
             round,
             maxRounds: lastRound,
@@ -50,6 +52,7 @@ export async function reviewCode(
         const found = findingFailures(ledger);
         const failures =
           found.length > 0 ? found : ['The reviewer asks for a change without listing a finding: see the review.'];
+        reviewed = tree;
         tree = await revise({ start: tree, name: `revise-${round}`, review, failures });
         return { ok: true, text: await worktree.diff(baseTree, tree), ledger };
       },

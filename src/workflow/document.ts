@@ -9,8 +9,7 @@ import { removeStaleTemporaryFiles } from '../process/files.ts';
 import type { Issue } from '../source/port.ts';
 import type { ApprovedBy } from './approved-lld.ts';
 import { createDecider } from './decide.ts';
-import { createDocumentQuestions, type DocumentSubject } from './document-questions.ts';
-import { type CheckResult, reviewDocument } from './document-review.ts';
+import { type CheckResult, createDocumentQuestions, type DocumentSubject, reviewDocument } from './document-review.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 import { createLineage, type Lineage, nextVersionNumber, versionName } from './lineage.ts';
 

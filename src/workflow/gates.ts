@@ -11,7 +11,7 @@ import { isForGuards } from '../verification/scenario-tests.ts';
 import { evidenceOf, testKey } from '../verification/test-key.ts';
 import type { ImplementContext } from './implement-item.ts';
 import { type Proofs, seeRed, selection } from './red.ts';
-import { linksOutside, type Undone, undo } from './undo.ts';
+import { DESIGNS, LINKS, type Rule, type Undone, undoForbidden } from './undo.ts';
 import type { Judgement } from './writing.ts';
 
 export interface Gates {
@@ -30,10 +30,7 @@ export interface Proven {
   coverage: CoverageFacts;
 }
 
-const LINK = 'a link that points out of the repository';
 const FROZEN = 'the tests are frozen while the code is written';
-/** In the checkout these may be untracked: a branch that touches them could not be merged there. */
-const DESIGNS = /^docs\/(?:lld\/LLD-|lineage\/)/;
 const ORDER: readonly GateName[] = ['tests', 'red', 'frozen', 'green', 'coverage', 'reverse'];
 
 /**
@@ -56,9 +53,11 @@ export function createGates(context: ImplementContext, proofs: Proofs): Gates {
     emit({ type: 'gate-checked', round, ...evidence });
     return evidence;
   };
-  const putBack = async (tree: string, source: string, paths: string[], step: string, why: string): Promise<string> => {
-    if (paths.length > 0) undone.push({ step, paths, why });
-    return undo(context, { tree, source, paths, step, why });
+  /** The state without what `rules` forbid, and notes on that for the writer. */
+  const allowed = async (tree: string, source: string, step: string, rules: readonly Rule[]) => {
+    const found = await undoForbidden(context, { tree, source, step }, policy === 'off' ? [DESIGNS] : rules);
+    undone.push(...found.undone);
+    return found;
   };
   const binding = (evidence: GateEvidence): string[] =>
     policy === 'strict' || evidence.gate === 'green' ? evidence.problems : [];
@@ -84,32 +83,25 @@ export function createGates(context: ImplementContext, proofs: Proofs): Gates {
   const written = (changes: readonly TreeChange[]): Set<string> =>
     new Set(changes.filter(({ kind }) => kind !== 'deleted').map(({ path }) => path));
 
-  const withoutDesigns = async (given: string, step: string): Promise<string> => {
-    const paths = (await worktree.changes(baseTree, given))
-      .map(({ path }) => path)
-      .filter((path) => DESIGNS.test(path));
-    return putBack(given, baseTree, paths, `${step}-designs`, 'designs are no part of an implementation');
-  };
+  const isTest = ({ path }: TreeChange): boolean => suite.isTestFile(path);
+  const testRules: readonly Rule[] = [
+    DESIGNS,
+    LINKS,
+    { name: '', why: 'only tests are written in this step', forbids: (change) => !isTest(change) },
+    {
+      name: '-old',
+      why: 'the LLD does not change these tests',
+      advice: 'the LLD does not change it; write new tests in files of their own',
+      // A writer that may change an old test at will can make it pass over broken code.
+      forbids: ({ path, kind }) => kind !== 'added' && !isPlanned(path, kind),
+    },
+  ];
+  const codeRules: readonly Rule[] = [DESIGNS, LINKS, { name: '', why: FROZEN, forbids: isTest }];
 
   return {
     async judgeTests(left, step, round) {
-      const given = await withoutDesigns(left, step);
-      if (policy === 'off') return { tree: given, problems: [], gate: 'gate tests' };
-      const all = await worktree.changes(baseTree, given);
-      const code = all.filter(({ path }) => !suite.isTestFile(path)).map(({ path }) => path);
-      // A writer that may change an old test at will can make it pass over broken code.
-      const old = all
-        .filter(({ path, kind }) => suite.isTestFile(path) && kind !== 'added' && !isPlanned(path, kind))
-        .map(({ path }) => path);
-      const links = await linksOutside(worktree, given, all);
-      const inside = await putBack(given, baseTree, links, `${step}-links`, LINK);
-      const onlyTests = await putBack(inside, baseTree, code, step, 'only tests are written in this step');
-      const tree = await putBack(onlyTests, baseTree, old, `${step}-old`, 'the LLD does not change these tests');
-      const notes = [
-        ...links.map((path) => `${path} was undone: ${LINK}`),
-        ...code.map((path) => `${path} was undone: only tests are written in this step`),
-        ...old.map((path) => `${path} was undone: the LLD does not change it; write new tests in files of their own`),
-      ];
+      const { tree, notes } = await allowed(left, baseTree, step, testRules);
+      if (policy === 'off') return { tree, problems: [], gate: 'gate tests' };
       const changes = await testChanges(tree);
       if (written(changes).size === 0) {
         const none = evidenceOf('tests', null, { problems: ['no test was written'] });
@@ -126,19 +118,8 @@ export function createGates(context: ImplementContext, proofs: Proofs): Gates {
     },
 
     judgeCode: (testsTree) => async (left, step, round) => {
-      const given = await withoutDesigns(left, step);
-      if (policy === 'off') return { tree: given, problems: [], gate: 'gate green' };
-      const all = await worktree.changes(testsTree, given);
-      const links = await linksOutside(worktree, given, all);
-      const inside = await putBack(given, testsTree, links, `${step}-links`, LINK);
-      const touched = all.filter(({ path }) => suite.isTestFile(path) && !links.includes(path));
-      const tree = await putBack(
-        inside,
-        testsTree,
-        touched.map(({ path }) => path),
-        step,
-        FROZEN,
-      );
+      const { tree, notes } = await allowed(left, testsTree, step, codeRules);
+      if (policy === 'off') return { tree, problems: [], gate: 'gate green' };
       const frozen = await testChanges(testsTree);
       const frozenFiles = await hashesOf(context, testsTree, frozen);
       show(frozenEvidence(frozenFiles, undone), round);
@@ -152,12 +133,7 @@ export function createGates(context: ImplementContext, proofs: Proofs): Gates {
       const fresh = newTests(run, baseline, written(frozen));
       const tests = run.cases.filter((test) => fresh.includes(test) || redKeys.has(testKey(test)));
       const green = show(greenGate({ run, tests, baseline, scenarios: lld.scenarios, deleted }), round);
-      if (!green.passed)
-        return judgement(
-          tree,
-          [green],
-          [...ignoredNote(run.dropped), ...links.map((path) => `${path} was undone: ${LINK}`)],
-        );
+      if (!green.passed) return judgement(tree, [green], [...ignoredNote(run.dropped), ...notes]);
       const target = targetOf(context);
       proven = {
         scenarios: lld.scenarios.map(({ id, scenario }) => ({

@@ -1,3 +1,6 @@
+import { realpath } from 'node:fs/promises';
+import { basename, relative, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { oneLine } from '../core/lines.ts';
 import { describeDecision } from '../documents/decision.ts';
 import { commitMessage } from '../documents/implementation/commit-message.ts';
@@ -6,7 +9,6 @@ import type { ReviewedCode } from './code-review.ts';
 import type { Gates } from './gates.ts';
 import type { ImplementContext } from './implement-item.ts';
 import type { ItemResult } from './item.ts';
-import { portableSpec } from './portable-text.ts';
 import type { Guards } from './red.ts';
 
 /** An implementation that was approved. */
@@ -100,5 +102,38 @@ async function reportOf(context: ImplementContext, finished: Finished, codeCommi
       ...review.decisions.map(describeDecision),
     ],
     spending: spending.all().map((one) => ({ ...one, model: spec(one.model) })),
+  });
+}
+
+/**
+ * Makes text fit for a branch, which others read on other machines: paths in the worktree and in the checkout become
+ * relative to the repository. Test runners print them in many spellings.
+ */
+export async function createPortableText(repository: string, worktree: string): Promise<(text: string) => string> {
+  const folders: string[] = [];
+  // The worktree first: it may be a folder of the checkout.
+  for (const folder of [worktree, repository]) {
+    const real = await realpath(folder).catch(() => folder);
+    for (const path of new Set([folder, real])) folders.push(pathToFileURL(path).href, `file://${path}`, path);
+  }
+  const patterns = folders.map((folder) => new RegExp(`${escaped(folder)}(?:(/)|(?![\\w.-]))`, 'g'));
+  return (text) =>
+    patterns.reduce((left, pattern) => left.replace(pattern, (_, slash?: string) => (slash ? '' : '.')), text);
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
+
+/** Absolute paths among the words of a command. */
+const PATHS = /(?<=')\/[^']*(?=')|(?<=")\/[^"]*(?=")|(?<=[\s=:])\/[^\s'"]+/g;
+
+/** A model spec for a branch: programs and files of this machine are named from the repository, or by name alone. */
+export function portableSpec(repository: string, spec: string): string {
+  if (!spec.startsWith('command:')) return spec;
+  return spec.replace(PATHS, (path) => {
+    const way = relative(repository, path).split(sep).join('/');
+    const isUnrelated = way.endsWith(`..${path}`);
+    return isUnrelated ? basename(path) : way || '.';
   });
 }

@@ -5,8 +5,8 @@ import type { Git } from '../git/git.ts';
 import type { Worktree } from '../git/worktree/worktree.ts';
 import type { TestSuite } from '../testing/port.ts';
 import type { CheckoutGuard } from './checkout-guard.ts';
+import type { SetUp } from './implement-worktree.ts';
 import type { ItemContext } from './item.ts';
-import type { SetUp } from './set-up.ts';
 
 /** What the worker brings for an implementation, besides what it brings for every item. */
 export interface ImplementParts {

@@ -1,10 +1,18 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { toErrorRecord } from '../core/errors.ts';
+import { sha256 } from '../core/hash.ts';
+import { boundedLines } from '../core/lines.ts';
+import { wordingOf } from '../core/wording.ts';
 import { branchNameOf } from '../git/branches.ts';
+import { copyIgnored } from '../git/copy-ignored.ts';
 import { openWorktree } from '../git/worktree/open.ts';
-import { type TreeChange, type Worktree } from '../git/worktree/worktree.ts';
+import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
+import { writeFileAtomic } from '../process/files.ts';
+import { detectSetup, isSetupFile, runSetup } from '../process/setup.ts';
+import { traced } from '../telemetry/tracer.ts';
 import type { ImplementContext, ImplementParts } from './implement-item.ts';
 import type { ItemContext } from './item.ts';
-import { createSetUp } from './set-up.ts';
 
 /** Creates the worktree of an item, or takes over what an earlier attempt left, and sets it up. */
 export async function prepareWorktree(
@@ -70,4 +78,120 @@ export function cachedWorktree(worktree: Worktree, fresh: string | null = null):
       return lastDiff.diff;
     },
   };
+}
+
+/**
+ * Installs what the tests need: when the worktree is made, and again when the writer changes a file that the set-up goes
+ * by (a manifest, a lock file). A file in the item's home says what is installed.
+ */
+export interface SetUp {
+  /** For the base commit, unless that is installed. Returns whether a command ran. */
+  first(isNew: boolean): Promise<boolean>;
+  /** For a state that the worktree was just restored to, unless that is installed. */
+  ensure(tree: string): Promise<void>;
+  /** After a call of the writer that led from `start` to `tree`, as a durable step. */
+  afterWriting(start: string, tree: string, step: string): Promise<Installed>;
+}
+
+interface Installed {
+  /** With the lock files as the set-up left them: the branch needs them. */
+  tree: string;
+  /** Why the set-up failed; for the writer. */
+  problem: string | null;
+}
+
+function createSetUp(item: ItemContext, parts: ImplementParts, worktree: Worktree, base: string): SetUp {
+  const { paths, id, emit } = item;
+  const { setup, copy } = parts.config.implement;
+  const { directory } = worktree;
+  const marker = join(paths.home('implement', id), 'set-up.json');
+  const markerFor = (changed: string | null): string => `${JSON.stringify({ start: base, setup, copy, changed })}\n`;
+  const isInstalled = async (changed: string | null): Promise<boolean> =>
+    (await readFile(marker, 'utf8').catch(() => null)) === markerFor(changed);
+  const setupFiles = async (from: string, to: string): Promise<string[]> =>
+    (await worktree.changes(from, to)).map(({ path }) => path).filter(isSetupFile);
+  /** What the state's set-up files say, where that is not what they say in the base. */
+  const changedIn = async (tree: string): Promise<string | null> => {
+    const files = await setupFiles(await worktree.treeOf(base), tree);
+    if (files.length === 0) return null;
+    const contents = await Promise.all(files.map((path) => worktree.read(tree, path)));
+    return sha256(JSON.stringify(files.map((path, at) => [path, contents[at]])));
+  };
+  const commandFor = async (locks: 'frozen' | 'updated'): Promise<string | null> =>
+    setup === false ? null : (setup ?? (await detectSetup(directory, locks)));
+  const run = async (command: string): Promise<void> => {
+    emit({ type: 'notice', text: `set-up: ${command}` });
+    await runCommand(command, directory, item, parts);
+  };
+  const runAsStep = async (command: string): Promise<void> => {
+    const startedAt = performance.now();
+    emit({ type: 'step-started', step: 'set-up', model: null });
+    await run(command);
+    const durationMs = performance.now() - startedAt;
+    emit({ type: 'step-finished', step: 'set-up', replayed: false, costUsd: 0, durationMs });
+  };
+
+  return {
+    async first(isNew) {
+      // A later set-up of this worktree installed what the base needs too.
+      const known = (await readFile(marker, 'utf8').catch(() => null))?.replace(/"changed":"\w+"/, '"changed":null');
+      if (!isNew && known === markerFor(null)) return false;
+      const command = await commandFor('frozen');
+      const { missing, refused } = await copyIgnored(paths.repository, directory, copy);
+      for (const { path, reason } of refused) emit({ type: 'notice', text: `${path} is not copied: ${reason}` });
+      if (missing.length > 0)
+        emit({ type: 'notice', text: `implement.copy names what is not there: ${missing.join(', ')}` });
+      if (command !== null) await runAsStep(command);
+      await worktree.ignoreMadeBySetup(isNew && command === null && copy.length === 0);
+      await writeFileAtomic(marker, markerFor(null));
+      return command !== null;
+    },
+
+    async ensure(tree) {
+      const changed = await changedIn(tree);
+      if (await isInstalled(changed)) return;
+      const command = await commandFor('frozen');
+      if (command !== null) await runAsStep(command);
+      await worktree.ignoreMadeAgain();
+      await writeFileAtomic(marker, markerFor(changed));
+    },
+
+    async afterWriting(start, tree, step) {
+      const unchanged = { tree, problem: null };
+      if (setup === false || (await setupFiles(start, tree)).length === 0) return unchanged;
+      const { value } = await item.step<Installed>({ name: `${step}-set-up`, inputs: { tree } }, async () => {
+        await worktree.restore(tree);
+        const command = await commandFor('updated');
+        if (command === null) return unchanged;
+        try {
+          await run(command);
+        } catch (error) {
+          const { problem, retry } = toErrorRecord(error);
+          if (problem.code !== 'setup-failed' || retry !== 'permanent') throw error;
+          return { tree, problem: wordingOf(problem).message };
+        }
+        await worktree.ignoreMadeAgain();
+        const after = await worktree.snapshot();
+        const installed = await worktree.withPathsFrom(tree, after, await setupFiles(tree, after));
+        await writeFileAtomic(marker, markerFor(await changedIn(installed)));
+        return { tree: installed, problem: null };
+      });
+      return value;
+    },
+  };
+}
+
+async function runCommand(
+  command: string,
+  directory: string,
+  { signal, emit, mask, onProgress }: ItemContext,
+  { itemEnv: env, onGroup, config }: ImplementParts,
+): Promise<void> {
+  const onLine = boundedLines((line) =>
+    emit({ type: 'output-line', stream: 'stdout', line: mask(line), of: 'set-up' }),
+  );
+  const timeoutMs = config.implement.setupTimeoutMs;
+  await traced('set-up', {}, () =>
+    runSetup({ command, directory, env, timeoutMs, signal, onLine, onProgress, onGroup }),
+  );
 }

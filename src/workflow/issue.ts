@@ -17,7 +17,7 @@ import type { Prompts } from '../prompts/prompts.ts';
 import { tagged } from '../prompts/tags.ts';
 import { type Issue, type IssueSource, isHashOf, shownIssue } from '../source/port.ts';
 import { approvedDocument, type DocumentRepository } from './document.ts';
-import type { DocumentSubject } from './document-questions.ts';
+import type { DocumentSubject } from './document-review.ts';
 import {
   approvedIssue,
   type IssueOfBrief,

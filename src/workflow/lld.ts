@@ -12,7 +12,7 @@ import { type Issue, shownIssue } from '../source/port.ts';
 import { approvedLld, editedLld, readLldFile } from './approved-lld.ts';
 import { rememberDesign } from './design-cache.ts';
 import { approvedDocument, type DocumentRepository } from './document.ts';
-import type { DocumentSubject } from './document-questions.ts';
+import type { DocumentSubject } from './document-review.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 
 /** One issue becomes a reviewed LLD. Without a size the drafter chooses. */

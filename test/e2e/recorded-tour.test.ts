@@ -13,8 +13,7 @@ import { createOfflineProvider } from '../../src/offline/tour.ts';
 import { createPrompts } from '../../src/prompts/prompts.ts';
 import { untagged } from '../../src/prompts/tags.ts';
 import { createDirectorySource } from '../../src/source/directory.ts';
-import { createDocumentQuestions } from '../../src/workflow/document-questions.ts';
-import { reviewDocument } from '../../src/workflow/document-review.ts';
+import { createDocumentQuestions, reviewDocument } from '../../src/workflow/document-review.ts';
 import { lldSubject } from '../../src/workflow/lld.ts';
 import type { ReviewOutcome } from '../../src/workflow/review.ts';
 

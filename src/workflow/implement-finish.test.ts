@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
-import { createPortableText, portableSpec } from './portable-text.ts';
+import { createPortableText, portableSpec } from './implement-finish.ts';
 
 test('paths in worktree and checkout become relative, in every spelling; others stay', async () => {
   const root = await testFolder();
