@@ -76,7 +76,7 @@ async function play(
     form: LLD_FORM,
     questions: {
       repair: count('repair', nextDraft),
-      review: (input, again) => {
+      review: (input, _checked, again) => {
         if (again !== undefined) return count('reviewAgain', nextReview)();
         inputs.push(input);
         return count('review', nextReview)();

@@ -35,8 +35,8 @@ export interface DocumentSubject {
   names: Record<'drafter' | 'draft' | 'repair' | 'revise' | 'reviewer' | 'review', PromptName>;
 }
 
-/** A draft after its mechanical checks. */
-export interface CheckedDraft extends CheckedText {
+/** What the mechanical checks say of a draft. */
+export interface CheckResult {
   findings: DocumentFinding[];
   /** What covers what, as the reviewer is shown it; empty where the document has nothing of the kind. */
   coverage: string;
@@ -47,7 +47,7 @@ export interface DocumentQuestions {
   /** The document in the drafter's first reply. */
   draft(): Promise<string>;
   repair(draft: string, errors: readonly DocumentFinding[], round: number, attempt: number): Promise<string>;
-  review(input: ReviewInput<CheckedDraft>, again?: ReviewAgain): Promise<string>;
+  review(input: ReviewInput, checked: CheckResult, again?: ReviewAgain): Promise<string>;
   /** `refused`: the earlier reply, and why it was not taken. */
   revise(
     draft: string,
@@ -95,9 +95,9 @@ export function createDocumentQuestions(
       const task = prompts.fill(names.repair, { id, title, findings, 'edit-format': editFormat });
       return askDrafter(`repair-${round}-${attempt}`, [tagged('draft', draft), task]);
     },
-    review({ text, previous, ledger, round, maxRounds, checked }, again) {
-      const parts = [tagged('draft', text), tagged('coverage', checked?.coverage ?? '')];
-      const warnings = (checked?.findings ?? []).map(describeFinding);
+    review({ text, previous, ledger, round, maxRounds }, checked, again) {
+      const parts = [tagged('draft', text), tagged('coverage', checked.coverage)];
+      const warnings = checked.findings.map(describeFinding);
       if (warnings.length > 0) parts.push(tagged('check-warnings', listOf(warnings)));
       if (round > 1) parts.push(tagged('findings-ledger', formatLedger(ledger)));
       if (previous !== null) parts.push(tagged('changes-since-last-round', changes(previous, text)));
@@ -144,8 +144,6 @@ function changes(before: string, after: string): string {
 
 const MAX_REPAIRS_PER_ROUND = 2;
 
-export type CheckResult = Pick<CheckedDraft, 'findings' | 'coverage'>;
-
 export interface DocumentReview extends LoopOptions {
   form: DocumentForm;
   questions: Omit<DocumentQuestions, 'draft'>;
@@ -157,12 +155,14 @@ export interface DocumentReview extends LoopOptions {
 /** Takes a draft through the review loop, with mechanical checks before each review. */
 export function reviewDocument(firstDraft: string, review: DocumentReview): Promise<ReviewOutcome> {
   const { questions, lineage } = review;
-  return reviewLoop<CheckedDraft>(
+  let last: CheckResult = { findings: [], coverage: '' };
+  return reviewLoop(
     firstDraft,
     {
       document: {
         async check(draft, round) {
           const checked = await repairUntilClean(draft, round, review);
+          last = checked;
           await lineage.add('draft', checked.text);
           return checked;
         },
@@ -174,7 +174,7 @@ export function reviewDocument(firstDraft: string, review: DocumentReview): Prom
           return foldResolvedQuestions(draft, answers).text;
         },
       },
-      review: (input, again) => questions.review(input, again),
+      review: (input, again) => questions.review(input, last, again),
       onReview: (text) => lineage.add('verdict', text),
       revise: (draft, text, ledger, round) => revise(draft, text, ledger, round, review),
     },
@@ -182,7 +182,11 @@ export function reviewDocument(firstDraft: string, review: DocumentReview): Prom
   );
 }
 
-async function repairUntilClean(start: string, round: number, review: DocumentReview): Promise<CheckedDraft> {
+async function repairUntilClean(
+  start: string,
+  round: number,
+  review: DocumentReview,
+): Promise<CheckedText & CheckResult> {
   const { form, questions, check, emit } = review;
   let text = start;
   for (let attempt = 1; ; attempt++) {

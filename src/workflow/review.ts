@@ -5,11 +5,11 @@ import type { AskPerson, OpenPoint } from './decide.ts';
 import type { ItemContext } from './item.ts';
 
 /** What is reviewed: a document, or a change to code. Each question to a model is one durable step. */
-export interface ReviewSubject<Checked extends CheckedText = CheckedText> {
+export interface ReviewSubject {
   /** Absent for code. */
-  document?: DocumentPhase<Checked>;
+  document?: DocumentPhase;
   /** `again`: the earlier reply can't be acted on. */
-  review(input: ReviewInput<Checked>, again?: ReviewAgain): Promise<string>;
+  review(input: ReviewInput, again?: ReviewAgain): Promise<string>;
   /** Called with the review that counts in a round. */
   onReview(review: string, round: number): Promise<void>;
   /** Makes the change that a review asks for. What can't be accepted goes to a person. */
@@ -17,9 +17,9 @@ export interface ReviewSubject<Checked extends CheckedText = CheckedText> {
 }
 
 /** What only a document has: mechanical checks, and open questions that block its approval. */
-export interface DocumentPhase<Checked extends CheckedText> {
+export interface DocumentPhase {
   /** Checks a draft, and has its errors repaired. */
-  check(draft: string, round: number): Promise<Checked>;
+  check(draft: string, round: number): Promise<CheckedText>;
   openQuestions(draft: string): string[];
   /** The draft with what a review settles. Called for each reply, also for one that has to be asked for again. */
   settle(draft: string, review: Review): string;
@@ -33,7 +33,7 @@ export interface CheckedText {
   obstacle: string | null;
 }
 
-export interface ReviewInput<Checked extends CheckedText = CheckedText> {
+export interface ReviewInput {
   round: number;
   /** The last round that there may be, as far as is known in this one. */
   maxRounds: number;
@@ -42,8 +42,6 @@ export interface ReviewInput<Checked extends CheckedText = CheckedText> {
   /** As the last review saw it; null in the first round. */
   previous: string | null;
   ledger: Ledger;
-  /** Null for code. */
-  checked: Checked | null;
 }
 
 export interface ReviewAgain {
@@ -83,11 +81,7 @@ export interface LoopOptions extends Pick<ItemContext, 'emit' | 'maxRounds'> {
  *   asking    – not decided yet → DISCUSS;  a person approves → APPROVED, unless the checks fail;  drops → DROPPED
  *               a person asks for a change → revising, with as many further rounds as there were in the beginning
  */
-export async function reviewLoop<Checked extends CheckedText>(
-  first: string,
-  subject: ReviewSubject<Checked>,
-  options: LoopOptions,
-): Promise<ReviewOutcome> {
+export async function reviewLoop(first: string, subject: ReviewSubject, options: LoopOptions): Promise<ReviewOutcome> {
   const { document } = subject;
   const decisions: Decision[] = [];
   let { maxRounds } = options;
@@ -104,7 +98,7 @@ export async function reviewLoop<Checked extends CheckedText>(
     let asked: string[] = [];
     let ending: ReviewEnding | null = obstacle === null ? null : { verdict: 'DISCUSS', reason: obstacle };
     if (obstacle === null) {
-      const read = await readableReview({ round, maxRounds, text, previous, ledger, checked }, subject, options);
+      const read = await readableReview({ round, maxRounds, text, previous, ledger }, subject, options);
       ({ text, ledger, reply: review } = read);
       asked = read.review.questionsForOrchestrator;
       ending = endingOf(read, { round, maxRounds });
@@ -150,11 +144,7 @@ interface ReadReview {
 }
 
 /** One review. A reply that can't be read or contradicts itself is asked for once more; the second one counts as it is. */
-async function readableReview<Checked extends CheckedText>(
-  input: ReviewInput<Checked>,
-  subject: ReviewSubject<Checked>,
-  { emit }: LoopOptions,
-): Promise<ReadReview> {
+async function readableReview(input: ReviewInput, subject: ReviewSubject, { emit }: LoopOptions): Promise<ReadReview> {
   const { round } = input;
   const read = (reply: string, text: string): ReadReview => {
     const result = judge(reply, { ...input, text }, input.previous !== input.text, subject.document);
@@ -176,11 +166,11 @@ async function readableReview<Checked extends CheckedText>(
 }
 
 /** An approval is contradicted by an open question in the text itself, and by a blocking finding that is still open. */
-function judge<Checked extends CheckedText>(
+function judge(
   reply: string,
-  { round, ledger: earlier, text: before }: ReviewInput<Checked>,
+  { round, ledger: earlier, text: before }: ReviewInput,
   draftChanged: boolean,
-  document: DocumentPhase<Checked> | undefined,
+  document: DocumentPhase | undefined,
 ): ReadReview {
   const review = readReview(reply);
   const ledger = recordReview(earlier, review, { round, draftChanged });
