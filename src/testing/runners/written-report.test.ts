@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -114,4 +115,14 @@ test('a failed case with the name of a file is the file, with all that was print
     expect(found.loadFailures.map(({ file }) => file)).toEqual(['test/a.test.mjs']);
     expect(found.loadFailures[0]?.message).toMatch(/^102\n[^]*\n300\nwhy$/);
   }
+});
+
+test('a file of another tool is not started with Node: what was printed is the reason', async () => {
+  await write({
+    'test/a.spec.js': "require('node:fs').writeFileSync('started', ''); describe('x', () => {});",
+    'make.sh': `echo '<testsuites><testcase name="test/a.spec.js"><error/></testcase></testsuites>' > r.xml; echo why >&2; exit 1`,
+  });
+  const found = await run({ command: 'sh make.sh', runner: 'junit', report: 'r.xml' });
+  expect(found.loadFailures).toEqual([{ file: 'test/a.spec.js', message: 'why' }]);
+  expect(existsSync(join(directory, 'started'))).toBe(false);
 });

@@ -65,6 +65,8 @@ async function gathered(
 /** Each takes a process. */
 const MOST_ASKED = 10;
 const TAIL_LINES = 200;
+/** The code that node:test gives every failure. */
+const NODE_TEST = 'ERR_TEST_FAILURE';
 /** All that node:test says of a file whose process failed. */
 const ONLY_FAILED = /(?:^|error: |cause: |\[Error: )'?test failed\b/m;
 
@@ -82,7 +84,9 @@ async function withReasons(
     file !== null && (message === '' || ONLY_FAILED.test(message));
   const bare = failures.filter(isBare);
   const reasons = new Map<LoadFailure, string>();
-  for (const failure of bare.filter(({ file }) => /\.[cm]?[jt]s$/.test(file ?? '')).slice(0, MOST_ASKED)) {
+  // Of another tool's file Node would only say that it is not made for Node alone.
+  const ofNode = bare.filter(({ file, message }) => /\.[cm]?[jt]s$/.test(file ?? '') && message.includes(NODE_TEST));
+  for (const failure of ofNode.slice(0, MOST_ASKED)) {
     const alone = await ask(`node ${shellQuoted(failure.file ?? '')}`);
     if (alone.exitCode !== 0 && alone.stderr.trim() !== '') reasons.set(failure, alone.stderr);
   }
