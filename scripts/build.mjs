@@ -79,7 +79,7 @@ await build({
   outfile: 'dist/index.js',
   external: ['./library.js'],
   stdin: {
-    contents: `import { refuseOldNode } from './src/cli/node-version.ts';
+    contents: `import { refuseOldNode } from './src/cli/version.ts';
 refuseOldNode();
 export const { ${outputs['dist/library.js'].exports.join(', ')} } = require('./library.js');`,
     resolveDir: root,

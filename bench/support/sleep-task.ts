@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Task } from '../../src/worker/task.ts';
+import type { Task } from '../../src/worker/protocol.ts';
 
 export interface SleepInput {
   steps: number;

@@ -1,6 +1,6 @@
 import { AgentosError } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
-import type { Interruption, Suspension } from '../run/interrupts.ts';
+import type { Interruption, Suspension } from '../run/stops.ts';
 
 /** How long the program may take to end after a second signal, its summary included. */
 const LAST_MOMENT_MS = 3_000;

@@ -1,14 +1,16 @@
+import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { basename, dirname, resolve } from 'node:path';
 import type { ConfigFlags } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
-import type { ItemId } from '../core/ids.ts';
+import { type ItemId, isItemId, parseItemId } from '../core/ids.ts';
 import { definedOnly } from '../core/json.ts';
+import { isInside } from '../core/paths.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
 import { flagWords } from '../core/shell-word.ts';
-import type { Until } from '../run/pipelines.ts';
+import type { Until } from '../run/batches.ts';
 import { openProject, type Project } from '../run/project.ts';
 import { BOUND_FLAGS, ROLE_FLAGS } from './flags.ts';
-import { readItemId } from './item-id.ts';
 
 const BARE_PARALLEL = 3;
 
@@ -147,4 +149,22 @@ export function placeValues(place: PlaceFlags): Record<string, string | undefine
 /** They have to be in every line to copy, to mean the same repository. */
 export function placeFlagsOf(place: PlaceFlags): string[] {
   return flagWords(placeValues(place));
+}
+
+/** An id as people type it: `21`, `#21`, or the file that they completed with a tab, `issues/21.md`. */
+export function readItemId(text: string, repo: string | undefined): ItemId {
+  const id = text.replace(/^#/, '');
+  return isItemId(id) ? id : (idOfFile(text, resolve(repo ?? '.')) ?? parseItemId(text));
+}
+
+/** Only a file of the repository that we are in: one of another is not what the id would mean. */
+function idOfFile(text: string, inside: string): ItemId | null {
+  const id = basename(text, '.md');
+  if (!text.endsWith('.md') || !isItemId(id)) return null;
+  for (const path of [resolve(text), resolve(inside, text)]) {
+    const folder = dirname(path);
+    const isOurs = basename(folder) === 'issues' && isInside(dirname(folder), inside);
+    if (isOurs && existsSync(path)) return id;
+  }
+  return null;
 }

@@ -1,7 +1,6 @@
 import { CommanderError } from 'commander';
-import { toErrorRecord } from '../core/errors.ts';
+import { systemCode, toErrorRecord } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
-import { closedPipeEndsQuietly } from './closed-pipe.ts';
 import { endOnSignals } from './interrupt.ts';
 import { printProblem, usageProblem } from './problem.ts';
 import { createProgram } from './program.ts';
@@ -21,4 +20,23 @@ try {
     printProblem(problem);
     process.exitCode = problem.code === 'internal' ? EXIT.failed : EXIT.usage;
   }
+}
+
+/**
+ * A reader that goes away (`| head`) is no error of ours: nothing more is shown to it, and the work continues or ends. If
+ * stdout can't take what is written for another reason (a full disk), what was asked for is not there: that is a failure.
+ */
+function closedPipeEndsQuietly(): void {
+  const isGone = (error: unknown): boolean => ['EPIPE', 'EIO'].includes(systemCode(error) ?? '');
+  // Nobody is left to tell when stderr fails.
+  process.stderr.on('error', () => undefined);
+  let failed = false;
+  process.stdout.on('error', (error) => {
+    if (failed || isGone(error)) return;
+    failed = true;
+    printProblem({ code: 'output-unwritable', path: 'stdout', reason: systemCode(error) ?? String(error) });
+    process.once('exit', () => {
+      process.exitCode = EXIT.failed;
+    });
+  });
 }

@@ -8,8 +8,7 @@ import type { TaskReference, TaskResult } from '../worker/protocol.ts';
 import type { WorkerProcess, WorkerSettings } from '../worker/spawn.ts';
 import { type AttemptOutcome, runAttempt } from './attempt.ts';
 import { type Flight, Loop } from './loop.ts';
-import { startOrphanGuard } from './orphan-guard.ts';
-import { createWorkerPool, type WorkerPool } from './worker-pool.ts';
+import { createWorkerPool, startOrphanGuard, type WorkerPool } from './worker-pool.ts';
 
 export interface CoordinatedEnd extends ItemEnd {
   id: string;

@@ -6,7 +6,6 @@ import { nextAttemptDelayMs } from '../core/retry-policy.ts';
 import type { AttemptOutcome } from './attempt.ts';
 import { Backlog } from './backlog.ts';
 import type { CoordinatedEnd, CoordinatedItem, CoordinatorOptions, NextItems } from './coordinator.ts';
-import { createHaltRule } from './halt.ts';
 import { SetAside } from './set-aside.ts';
 
 /** An item that is under way, over all its attempts. */
@@ -241,4 +240,34 @@ export function outcomeAsEnd(outcome: AttemptOutcome): Pick<ItemEnd, 'status' | 
     return { status: statusOfError(outcome.error), reason: null, error: outcome.error, outputs: [] };
   const { status, reason, outputs } = outcome.result;
   return { status, reason, error: null, outputs };
+}
+
+const SAME_CAUSE_IN_A_ROW = 3;
+
+/** Decides when a batch stops burning through its items. */
+export interface HaltRule {
+  /** Told of each item's end; returns the reason to start nothing new, or null. */
+  ended(failure: ErrorRecord | null): { failures: number; cause: string } | null;
+}
+
+/** With a limit: after so many failures. Without: after three in a row with the same cause. */
+export function createHaltRule(limit: number | null): HaltRule {
+  let failures = 0;
+  let row = 0;
+  let lastCause: string | null = null;
+  return {
+    ended(failure) {
+      if (failure === null) {
+        row = 0;
+        lastCause = null;
+        return null;
+      }
+      const cause = failure.problem.code;
+      failures += 1;
+      row = cause === lastCause ? row + 1 : 1;
+      lastCause = cause;
+      const reached = limit === null ? row >= SAME_CAUSE_IN_A_ROW : failures >= limit;
+      return reached ? { failures: limit === null ? row : failures, cause } : null;
+    },
+  };
 }

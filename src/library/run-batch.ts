@@ -2,18 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CoordinatedEnd, ParallelCoordinator } from '../coordinator/coordinator.ts';
-import { AgentosError } from '../core/errors.ts';
+import { AgentosError, type ErrorCode, type ErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
+import type { ItemStatus } from '../core/item.ts';
+import { wordingOf } from '../core/wording.ts';
 import { deleteDatabase } from '../journal/database-files.ts';
 import { OutputPrefixer, sinkOf } from '../output/prefixer.ts';
 import { wantsColour } from '../output/terminal.ts';
 import { packageRoot } from '../process/package-root.ts';
 import { prepareStateFolder } from '../process/state-folder.ts';
 import { readUserResult, type UserTaskInput } from '../worker/user-task.ts';
-import type { BatchOptions } from './batch-options.ts';
-import { type BatchItemResult, type BatchResult, countsOf, itemResultOf } from './batch-result.ts';
-import { type SettledItem, type SettledOptions, settleOptions } from './settle-options.ts';
+import { type BatchOptions, type SettledItem, type SettledOptions, settleOptions } from './batch-options.ts';
 
 /**
  * Works off the items, each in a process of its own, and resolves when every one of them has ended, however that was. It
@@ -148,4 +148,51 @@ function batchPaths(baseDir: string, name: ItemId): BatchPaths {
 /** The program that a `ParallelCoordinator` starts as its workers. */
 export function workerScript(): string {
   return join(packageRoot(), 'dist', 'worker.js');
+}
+
+/** Why an item failed: the code to match on, words for people, and the facts. */
+export interface BatchItemError extends ErrorRecord {
+  code: ErrorCode;
+  message: string;
+}
+
+export interface BatchItemResult<Result = unknown> {
+  id: string;
+  /** `skipped`: finished in an earlier run of this batch; `result` is what it returned then. */
+  status: ItemStatus;
+  /** Made in this run. */
+  attempts: number;
+  durationMs: number;
+  reason: string | null;
+  /** What the task returned; null unless the item succeeded or was skipped. */
+  result: Result | null;
+  error: BatchItemError | null;
+}
+
+export interface BatchResult<Result = unknown> {
+  /** In the order in which they were given. */
+  items: BatchItemResult<Result>[];
+  /** How many ended how; a status that did not occur is absent. */
+  counts: { total: number } & Partial<Record<ItemStatus, number>>;
+  /** How many ran at once at most, after the cap. */
+  parallel: number;
+}
+
+export function itemResultOf(end: CoordinatedEnd, result: unknown): BatchItemResult {
+  const { id, status, attempts, durationMs, reason, error } = end;
+  return {
+    id,
+    status,
+    attempts,
+    durationMs,
+    reason,
+    result,
+    error: error && { code: error.problem.code, message: wordingOf(error.problem).message, ...error },
+  };
+}
+
+export function countsOf(items: readonly BatchItemResult[]): BatchResult['counts'] {
+  const counts: BatchResult['counts'] = { total: items.length };
+  for (const { status } of items) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { NO_USAGE } from '../core/money.ts';
 import { countsOf, type ItemSummary, type Summary } from '../core/summary.ts';
-import type { Guide } from './next-steps.ts';
+import type { Guide } from './summary.ts';
 import { printSummary } from './summary.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -4,7 +4,7 @@ import type { PriceSetting, Role } from '../core/config.ts';
 import { VENDORS } from '../core/keys.ts';
 import { type Paths, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
 import { costUsd, dearestPrice } from '../core/prices.ts';
-import { type RunRecord, readEvents, readRecord, runIds } from './stored-runs.ts';
+import { type RunRecord, readEvents, readRecord, runIds } from './run-history.ts';
 
 /** The newest runs say most; a plan must not read for seconds. */
 const MOST_RUNS = 50;

@@ -7,8 +7,8 @@ import { parseItemId } from '../core/ids.ts';
 import type { ItemStatus } from '../core/item.ts';
 import { pathsOf, type WorkflowName } from '../core/paths.ts';
 import type { PlannedItem } from '../core/plan.ts';
+import { pipelineNamed } from './batches.ts';
 import { coordinatedItem, endedAlready, isOpen, nextStage, type StageOptions, stagesAhead } from './pipeline.ts';
-import { pipelineNamed } from './pipelines.ts';
 import type { Project } from './project.ts';
 
 const ID = parseItemId('42');

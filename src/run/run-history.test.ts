@@ -4,9 +4,8 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { parseItemId } from '../core/ids.ts';
 import { type Paths, pathsOf } from '../core/paths.ts';
-import { itemHistories } from './item-history.ts';
-import { newestLogs, readRun, runUnderWay } from './run-history.ts';
-import { runIds } from './stored-runs.ts';
+import { itemHistories } from './item-standing.ts';
+import { newestLogs, readRun, runIds, runUnderWay } from './run-history.ts';
 
 const ID = parseItemId('42');
 /** No process has it: numbers of processes are below 2^22. */

@@ -1,6 +1,22 @@
+import { existsSync } from 'node:fs';
+import { relative } from 'node:path';
+import { type Problem, toErrorRecord } from '../core/errors.ts';
+import { exitCodeOf, isFailure } from '../core/exit-code.ts';
 import { sha256 } from '../core/hash.ts';
+import type { ItemId } from '../core/ids.ts';
+import type { ItemEnd } from '../core/item.ts';
+import type { RunPaths } from '../core/paths.ts';
+import { retryOf } from '../core/retry.ts';
+import type { ItemState, RunState } from '../core/run-state.ts';
+import { shellWord } from '../core/shell-word.ts';
+import { type Asked, countsOf, type ItemSummary, type Kept, type Summary, summaryOf } from '../core/summary.ts';
 import type { SpanContext } from '../core/traceparent.ts';
-import { ownHolder } from '../process/lock.ts';
+import { writeFileAtomic } from '../process/files.ts';
+import { isHolderAlive, ownHolder, readHolder } from '../process/lock.ts';
+import { prepareStateFolder } from '../process/state-folder.ts';
+import { discardCommand } from './clean/items.ts';
+import { isOpen, stagesAhead } from './pipeline.ts';
+import type { Project } from './project.ts';
 import type { RunOptions } from './run.ts';
 
 /** What `run.json` says: what was asked for, and what is there already. */
@@ -39,4 +55,116 @@ export function runRecord(
 export function runIdOf(startedAt: Date, base: string): string {
   const stamp = startedAt.toISOString().replace(/[-:.]/g, '');
   return `${stamp}-${sha256(`${base}\0${process.pid}\0${stamp}`).slice(0, 8)}`;
+}
+
+/** What the state of a run that has ended comes to. */
+export async function outcomeOf(
+  options: RunOptions,
+  state: RunState,
+  { runId, startedAt }: { runId: string; startedAt: Date },
+): Promise<Summary> {
+  const { plan, interrupt, retryFlags } = options;
+  const items: ItemSummary[] = [];
+  for (const { id } of plan.items) {
+    const item = state.items.get(id);
+    if (item !== undefined && item.ends.length > 0) items.push(await itemSummary(options, id, item));
+  }
+  const retry = retryOf(
+    items
+      .filter((item) => isFailure(item.status))
+      .map(({ id }) => ({ id, problem: state.items.get(id)?.ends.at(-1)?.error?.problem ?? null })),
+    {
+      workflow: plan.workflow,
+      flags: retryFlags,
+      models: plan.models,
+      anySucceeded: items.some(({ status }) => status === 'succeeded'),
+    },
+  );
+  return {
+    runId,
+    workflow: plan.workflow,
+    startedAt: startedAt.toISOString(),
+    finishedAt: new Date().toISOString(),
+    parallel: plan.parallel,
+    exitCode: exitCodeOf(
+      items.map((item) => item.status),
+      interrupt.by(),
+    ),
+    counts: countsOf(items),
+    retryCommand: retry.command,
+    changeFirst: retry.changeFirst,
+    items,
+  };
+}
+
+async function itemSummary(options: RunOptions, id: ItemId, item: ItemState): Promise<ItemSummary> {
+  const { project, pipeline, plan, retryFlags } = options;
+  const last = item.ends.at(-1);
+  const isAhead = stagesAhead(pipeline, plan.items.filter(isOpen)).some(({ workflow }) => workflow === 'implement');
+  const kept = isAhead && last ? keptOf(project, id, last, retryFlags) : null;
+  return summaryOf(item, { kept, question: last?.status === 'discuss' ? await questionOf(options, id, item) : null });
+}
+
+async function questionOf(
+  { project, retryFlags }: RunOptions,
+  id: ItemId,
+  { workflow }: ItemState,
+): Promise<Asked | null> {
+  const { askedOf, waitingItem } = await import('./waiting-item.ts');
+  const waiting = workflow && waitingItem(project.paths, id, [workflow]);
+  return waiting && askedOf(project.paths, waiting, placeOf(retryFlags));
+}
+
+/**
+ * Returns why it could not be stored, or null: what was done is done. The folder may have been deleted meanwhile; without its
+ * record the run could not be looked at.
+ */
+export async function storeSummary(
+  base: string,
+  run: RunPaths,
+  record: string,
+  summary: string,
+): Promise<Problem | null> {
+  try {
+    await prepareStateFolder(base);
+    if (!existsSync(run.record)) await writeFileAtomic(run.record, record);
+    await writeFileAtomic(run.summary, summary);
+    return null;
+  } catch (error) {
+    return toErrorRecord(error).problem;
+  }
+}
+
+const PLACE = new Set(['--repo', '--base-dir', '--config']);
+
+/**
+ * The worktree that an unfinished implementation leaves behind, or null. Null too while another run is at the item: the
+ * lines to copy would destroy its work. `flags`: what a retry repeats, of which the line needs those that say where.
+ */
+export function keptOf(
+  { paths }: Project,
+  id: ItemId,
+  { status, error }: Pick<ItemEnd, 'status' | 'error'>,
+  flags: readonly string[],
+): Kept | null {
+  if (status === 'succeeded' || status === 'skipped' || error?.problem.code === 'item-locked') return null;
+  const holder = readHolder(paths.lock('implement', id));
+  if (holder !== null && holder.pid !== process.pid && isHolderAlive(holder)) return null;
+  const directory = paths.worktree('implement', id);
+  if (!existsSync(directory)) return null;
+  return {
+    look: `cd ${shellWord(shortest(directory))} && git status`,
+    discard: discardCommand(id, placeOf(flags)),
+  };
+}
+
+/** As short as it can be said from here. */
+function shortest(directory: string): string {
+  const way = relative(process.cwd(), directory) || '.';
+  return way.startsWith('..') ? directory : way;
+}
+
+/** Of the flags that a retry repeats, those that say where. */
+export function placeOf(flags: readonly string[]): string[] {
+  return flags.filter((flag, index) => PLACE.has(flag) || PLACE.has(flags[index - 1] ?? ''));
 }

@@ -34,7 +34,7 @@ export async function openTrace(options: RunOptions): Promise<RunTrace> {
 
 /** Of the run that this one resumes: the one that was named, or the last that worked on one of the items. */
 async function followedTrace({ project: { paths }, resumes, plan }: RunOptions): Promise<SpanContext | null> {
-  const { readRecord, runIds } = await import('./stored-runs.ts');
+  const { readRecord, runIds } = await import('./run-history.ts');
   const ids = new Set<string>(plan.items.filter((item) => item.state === 'resumed').map((item) => item.id));
   const runs = resumes !== null ? [resumes] : ids.size === 0 ? [] : (await runIds(paths)).slice(0, RUNS_BACK);
   for (const run of runs) {

@@ -18,10 +18,7 @@ import { acquireLock } from '../process/lock.ts';
 import { compiledCodeFolder, packageRoot } from '../process/package-root.ts';
 import { prepareStateFolder } from '../process/state-folder.ts';
 import type { RunTrace } from '../telemetry/run-trace.ts';
-import { createDiskWatch } from './disk-watch.ts';
 import { createEmitter, type Emitter } from './emitter.ts';
-import { followInterrupts, type Interruption } from './interrupts.ts';
-import { outcomeOf, storeSummary } from './outcome.ts';
 import {
   coordinatedItem,
   doneElsewhere,
@@ -36,8 +33,9 @@ import {
 } from './pipeline.ts';
 import type { Project } from './project.ts';
 import { openRunGateway } from './run-gateway.ts';
-import { runIdOf, runRecord } from './run-record.ts';
+import { outcomeOf, runIdOf, runRecord, storeSummary } from './run-record.ts';
 import { openTrace } from './run-tracing.ts';
+import { createDiskWatch, followInterrupts, type Interruption } from './stops.ts';
 import { sweep } from './sweep.ts';
 
 export interface RunOptions {

@@ -7,9 +7,9 @@ import type { Plan } from '../core/plan.ts';
 import { createGit } from '../git/git.ts';
 import { removeFolder, staleTemporaryFiles } from '../process/files.ts';
 import { acquireLock } from '../process/lock.ts';
+import { pipelineNamed } from './batches.ts';
 import { namesIn, removeCheckpoint, workedOnBy } from './clean/items.ts';
 import { isOpen } from './pipeline.ts';
-import { pipelineNamed } from './pipelines.ts';
 import type { Project } from './project.ts';
 
 /**

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { parseItemId } from '../core/ids.ts';
-import { createBriefSource } from './briefs.ts';
+import { createBriefSource } from './directory.ts';
 
 test('a brief is a text with a title and a hash, as an issue is', async () => {
   const folder = await testFolder();

@@ -1,6 +1,6 @@
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AgentosError, systemCode } from '../core/errors.ts';
+import { AgentosError, type Problem, systemCode, toErrorRecord } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import { nearest } from '../core/nearest.ts';
@@ -95,4 +95,34 @@ function titleOf(body: string): string {
   const heading = first?.type === 'heading' ? plainText(first) : '';
   const firstText = plainText(first?.type === 'list' ? first.children[0] : first);
   return heading || (firstText.split('\n')[0]?.trim() ?? '');
+}
+
+/** Idea briefs as text files in one folder of the repository, `briefs/<slug>.md`; what goes wrong is said of a brief. */
+export function createBriefSource(directory: string): IssueSource {
+  const source = createDirectorySource(directory);
+  return {
+    location: source.location,
+    ids: () => source.ids().catch(refuse),
+    read: (id) => source.read(id).catch(refuse),
+  };
+}
+
+function refuse(error: unknown): never {
+  const { problem, retry } = toErrorRecord(error);
+  const ofBrief = problemOfBrief(problem);
+  if (ofBrief === null) throw error;
+  throw new AgentosError(ofBrief, { retry, cause: error });
+}
+
+function problemOfBrief(problem: Problem): Problem | null {
+  switch (problem.code) {
+    case 'source-missing':
+      return { ...problem, code: 'briefs-missing' };
+    case 'issue-missing':
+      return { ...problem, code: 'brief-missing' };
+    case 'issue-unreadable':
+      return { ...problem, code: 'brief-unreadable' };
+    default:
+      return null;
+  }
 }

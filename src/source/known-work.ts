@@ -17,38 +17,49 @@ export interface KnownText {
 
 const READ_AT_ONCE = 64;
 const HEAD_BYTES = 16_384;
+const ISSUE_NAME = /^([^.].*)\.md$/;
+const LLD_NAME = /^LLD-(.+)\.md$/;
 const FRONT_MATTER = /^---[ \t]*\n(?=[\w-]+:)[^]*?\n(?:---|\.\.\.)[ \t]*(?:\n|$)/;
 /** Only these are worth the time of a YAML parser, ten thousand times over. */
 const TELLING_FIELD = /^(?:brief|status|title):/m;
 
 const NO_HEADER = readHeader('').header;
 
-/** Every issue, in no order. What can't be read is passed over: it has nothing to be compared with. */
-export function readKnownIssues(directory: string): Promise<KnownText[]> {
-  return readHeads(directory, /^([^.].*)\.md$/, 'issue');
+/** Every issue, in natural order. What can't be read is passed over: it has nothing to be compared with. */
+export async function readKnownIssues(directory: string): Promise<KnownText[]> {
+  return (await readHeads(directory, ISSUE_NAME)).map(({ id, head }) => knownText(id, 'issue', head));
 }
 
 /** Every approved LLD. */
 export async function readApprovedLlds(directory: string): Promise<KnownText[]> {
-  const known = await readHeads(directory, /^LLD-(.+)\.md$/, 'lld');
+  const known = (await readHeads(directory, LLD_NAME)).map(({ id, head }) => knownText(id, 'lld', head));
   return known.filter(({ header }) => header.status === 'approved');
 }
 
-async function readHeads(directory: string, name: RegExp, kind: KnownText['kind']): Promise<KnownText[]> {
+/** Every LLD with the hash of the body that was approved, as its front matter has it; null without one. */
+export async function readLldHashes(directory: string): Promise<Map<ItemId, string | null>> {
+  const heads = await readHeads(directory, LLD_NAME);
+  return new Map(heads.map(({ id, head }) => [id, /^bodyHash: "?([0-9a-f]{64})/m.exec(head)?.[1] ?? null]));
+}
+
+/** Documents are long, and no more of them is read than their beginning. */
+async function readHeads(directory: string, name: RegExp): Promise<{ id: ItemId; head: string }[]> {
   const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
   const files = entries.flatMap((entry) => {
     const id = name.exec(entry.name)?.[1] ?? '';
     // A link could lead out of the folder, to any file of the machine.
     return entry.isFile() && isItemId(id) && id.toLowerCase() !== 'readme' ? [{ id, file: entry.name }] : [];
   });
-  const known: KnownText[] = [];
+  const { compare } = new Intl.Collator('en', { numeric: true });
+  files.sort((a, b) => compare(a.id, b.id));
+  const known: { id: ItemId; head: string }[] = [];
   const buffers = Array.from({ length: READ_AT_ONCE }, () => Buffer.allocUnsafe(HEAD_BYTES));
   for (let at = 0; at < files.length; at += READ_AT_ONCE) {
-    const texts = files.slice(at, at + READ_AT_ONCE).map(async ({ id, file }, index) => {
+    const some = files.slice(at, at + READ_AT_ONCE).map(async ({ id, file }, index) => {
       const head = await readHead(join(directory, file), buffers[index] ?? Buffer.allocUnsafe(HEAD_BYTES));
-      return head === null ? [] : [knownText(id, kind, head)];
+      return head === null ? [] : [{ id, head }];
     });
-    known.push(...(await Promise.all(texts)).flat());
+    known.push(...(await Promise.all(some)).flat());
   }
   return known;
 }

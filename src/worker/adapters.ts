@@ -18,7 +18,7 @@ import { loadPrompts } from '../prompts/prompts.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
 import type { DocumentRepository } from '../workflow/document.ts';
 import { type AskedRole, createItem, type ItemContext, type ItemParts } from '../workflow/item.ts';
-import type { TaskContext } from './task.ts';
+import type { TaskContext } from './protocol.ts';
 
 /**
  * The input of our own tasks. There is no key in it: calls go to the gateway, with a token that is good for this item only,

@@ -16,7 +16,7 @@ import { detectTests } from '../testing/detect.ts';
 import { noSuite } from '../testing/suite.ts';
 import { runImplement } from '../workflow/implement.ts';
 import { createAdapters } from './adapters.ts';
-import type { Task } from './task.ts';
+import type { Task } from './protocol.ts';
 
 export const implementTask: Task = async (context) => {
   const adapters = createAdapters(context);

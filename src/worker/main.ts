@@ -11,6 +11,7 @@ import { capturesContent } from '../telemetry/settings.ts';
 import { tracedJournal } from '../telemetry/traced.ts';
 import { below, createWorkerSpans } from '../telemetry/tracer.ts';
 import { createIdleCollection } from './idle-collection.ts';
+import type { Task, TaskContext } from './protocol.ts';
 import {
   type FromWorker,
   type ItemStart,
@@ -19,7 +20,6 @@ import {
   type TaskResult,
   type ToWorker,
 } from './protocol.ts';
-import type { Task, TaskContext } from './task.ts';
 
 /*
  * The child's composition root: runs one item at a time, as the parent asks over IPC.
@@ -93,9 +93,9 @@ async function loadTask(reference: TaskReference): Promise<Task> {
 async function loadBuiltIn(workflow: WorkflowName): Promise<Task> {
   switch (workflow) {
     case 'lld':
-      return (await import('./lld-task.ts')).lldTask;
+      return (await import('./document-tasks.ts')).lldTask;
     case 'issue':
-      return (await import('./issue-task.ts')).issueTask;
+      return (await import('./document-tasks.ts')).issueTask;
     case 'implement':
       return (await import('./implement-task.ts')).implementTask;
   }

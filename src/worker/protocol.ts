@@ -1,6 +1,7 @@
 import type { ErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { WorkflowName } from '../core/paths.ts';
+import type { Journal } from '../journal/port.ts';
 import type { SpanRecord } from '../telemetry/span.ts';
 
 /** A module's URL and the name of its export, since a function can't cross processes. */
@@ -54,3 +55,23 @@ export type FromWorker =
   /** A process group began or ended. */
   | { type: 'group'; leader: number; ended: boolean }
   | { type: 'ended'; outcome: { result: TaskResult } | { error: ErrorRecord }; rssBytes: number };
+
+/** What a task is given. It runs in a process of its own; nothing is shared with its siblings. */
+export interface TaskContext {
+  readonly id: string;
+  /** Counted from 1. */
+  readonly attempt: number;
+  /** As the parent gave it; JSON. */
+  readonly input: unknown;
+  /** Durable steps: a finished one is not run again, whatever happens to the process. */
+  readonly journal: Journal;
+  /** Aborted when the item has to end now. */
+  readonly signal: AbortSignal;
+  readonly emit: (event: ItemEvent) => void;
+  /** A sign of life; silence for longer than the idle bound ends the worker. */
+  readonly heartbeat: () => void;
+  /** A process group that the task started, so that it is ended even if this process dies first. */
+  readonly group: (leader: number, ended: boolean) => void;
+}
+
+export type Task = (context: TaskContext) => Promise<TaskResult>;

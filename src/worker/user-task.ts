@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import type { BatchTask, BatchTaskContext } from '../library/batch-task.ts';
 import { writeFileAtomic } from '../process/files.ts';
-import type { ExportReference } from './protocol.ts';
-import type { Task, TaskContext } from './task.ts';
+import type { ExportReference, Task, TaskContext } from './protocol.ts';
 
 /** What the parent of a user's task sends with each item. */
 export interface UserTaskInput {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { oldNodeMessage } from '../../src/cli/node-version.ts';
+import { oldNodeMessage } from '../../src/cli/version.ts';
 import { PROJECT } from '../support/program.ts';
 
 /*

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { AgentosError } from '../../src/core/errors.ts';
-import type { TaskResult } from '../../src/worker/protocol.ts';
-import type { TaskContext } from '../../src/worker/task.ts';
+import type { TaskContext, TaskResult } from '../../src/worker/protocol.ts';
 
 /** What an item of a coordinator's test does. */
 export interface Behaviour {

@@ -7,14 +7,13 @@ import { createGit } from '../../git/git.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { acquireLock } from '../../process/lock.ts';
 import { tidyWorkFolder } from '../../process/state-folder.ts';
+import { issueBatch } from '../../run/batches.ts';
 import { clean } from '../../run/clean/clean.ts';
 import { discard } from '../../run/clean/discard.ts';
 import type { CleanEntry } from '../../run/clean/items.ts';
-import { issueBatch } from '../../run/issue-batch.ts';
 import { createDirectorySource } from '../../source/directory.ts';
 import { isHashOf } from '../../source/port.ts';
-import { readItemId } from '../item-id.ts';
-import { placeFlagsOf, projectOf } from '../request.ts';
+import { placeFlagsOf, projectOf, readItemId } from '../request.ts';
 
 const schema = z.object({
   dryRun: z.boolean().optional(),

@@ -5,10 +5,8 @@ import type { Paths } from '../../core/paths.ts';
 import { describeDecision } from '../../documents/decision.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
 import { decide, type Word } from '../../run/decide.ts';
-import { lastRunOf } from '../../run/run-history.ts';
-import { runIds } from '../../run/stored-runs.ts';
-import { readItemId } from '../item-id.ts';
-import { type PlaceFlags, projectOf } from '../request.ts';
+import { lastRunOf, runIds } from '../../run/run-history.ts';
+import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
 
 export interface DecideFlags extends PlaceFlags {
   approve?: boolean;

@@ -5,8 +5,7 @@ import { EXIT } from '../../core/exit-code.ts';
 import type { ItemId } from '../../core/ids.ts';
 import type { Paths } from '../../core/paths.ts';
 import { newestLogs, runUnderWay } from '../../run/run-history.ts';
-import { readItemId } from '../item-id.ts';
-import { type PlaceFlags, projectOf } from '../request.ts';
+import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
 
 const POLL_MS = 200;
 /** Whether the item has ended is asked less often: it takes reading all events of the run. */

@@ -6,9 +6,8 @@ import { EXIT } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
 import type { Paths, PipelineName } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
-import { pipelineNamed } from '../../run/pipelines.ts';
-import { type RunHistory, readRun } from '../../run/run-history.ts';
-import { type RunRecord, readRecord, runIds } from '../../run/stored-runs.ts';
+import { pipelineNamed } from '../../run/batches.ts';
+import { type RunHistory, type RunRecord, readRecord, readRun, runIds } from '../../run/run-history.ts';
 import { type BatchRequest, parseBatchFlags, projectOf, retryFlagsOf } from '../request.ts';
 import { emptySummary, runBatchCommand } from './batch.ts';
 

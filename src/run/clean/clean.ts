@@ -6,8 +6,7 @@ import { inGitQueue } from '../../git/locks.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { removeFolder, staleTemporaryFiles } from '../../process/files.ts';
 import { isHolderAlive, readHolder } from '../../process/lock.ts';
-import { readRun } from '../run-history.ts';
-import { runIds } from '../stored-runs.ts';
+import { readRun, runIds } from '../run-history.ts';
 import {
   type CleanEntry,
   type Cleaned,

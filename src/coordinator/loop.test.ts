@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ErrorRecord, Problem } from '../core/errors.ts';
-import { createHaltRule } from './halt.ts';
+import { createHaltRule } from './loop.ts';
 
 function failure(problem: Problem): ErrorRecord {
   return { problem, retry: 'permanent' };

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { canMount, mountSmallDisk } from '../../test/support/small-disk.ts';
 import { systemCode } from '../core/errors.ts';
-import { createAppendFiles } from './append-file.ts';
+import { createAppendFiles } from './run-files.ts';
 
 test('half a line that a killed process left is ended, so that the next one is whole', async () => {
   const path = join(await testFolder(), 'events.jsonl');

@@ -1,8 +1,11 @@
 import { formatDuration, waitText } from '../core/duration.ts';
-import type { AgentosEvent, WaitReason } from '../core/events.ts';
+import type { AgentosEvent, Subscriber, WaitReason } from '../core/events.ts';
+import { parseItemId } from '../core/ids.ts';
 import type { ItemStatus } from '../core/item.ts';
+import { labelOf } from '../core/paths.ts';
 import { describeGroup } from '../core/planned-group.ts';
 import { wordingOf } from '../core/wording.ts';
+import { paint, paintLabel, printable, type Terminal } from './terminal.ts';
 
 /** `live`: above a live region, which shows the steps itself: verdicts, failures and ends. */
 export type Level = 'quiet' | 'live' | 'normal' | 'verbose';
@@ -241,4 +244,40 @@ function modelsOf(models: Record<string, string>): string {
   const roles = new Map<string, string[]>();
   for (const [role, spec] of Object.entries(models)) roles.set(spec, [...(roles.get(spec) ?? []), role]);
   return [...roles].map(([spec, names]) => `${names.join(' and ')} ${spec}`).join(', ');
+}
+
+const RANK: Record<Level, number> = { quiet: 0, live: 1, normal: 2, verbose: 3 };
+
+/** In front of every line: whose it is. */
+function prefixOf(terminal: Terminal, event: AgentosEvent): string {
+  if (!('item' in event)) return paint(terminal, 'dim', '[COORDINATOR]');
+  const label = labelOf(event.workflow, parseItemId(event.item));
+  return paintLabel(terminal, label, `[${label}]`);
+}
+
+/** Events as lines for people: prefix, one space, the line. */
+export function consoleSubscriber(terminal: Terminal, level: Level): Subscriber {
+  return (event) => {
+    for (const line of linesOf(event)) {
+      if (RANK[line.from] > RANK[level]) continue;
+      for (const text of line.text.split('\n')) {
+        terminal.line(`${prefixOf(terminal, event)} ${styled(terminal, line, printable(text))}`);
+      }
+    }
+  };
+}
+
+function styled(terminal: Terminal, { style }: Line, text: string): string {
+  switch (style) {
+    case 'plain':
+      return text;
+    case 'dim':
+      return paint(terminal, 'dim', text);
+    case 'good':
+      return paint(terminal, 'green', text);
+    case 'warn':
+      return paint(terminal, 'yellow', text);
+    case 'bad':
+      return paint(terminal, 'red', text);
+  }
 }

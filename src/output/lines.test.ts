@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { AgentosEvent, ItemEvent } from '../core/events.ts';
 import type { GateEvidence } from '../core/gate.ts';
-import { consoleSubscriber } from './console.ts';
-import type { Level } from './item-lines.ts';
+import type { Level } from './lines.ts';
+import { consoleSubscriber } from './lines.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
 

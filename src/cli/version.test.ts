@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import { NEEDED_NODE, oldNodeMessage } from './node-version.ts';
+import { NEEDED_NODE, oldNodeMessage } from './version.ts';
 
 test.each(['v24.16.0', 'v24.21.3', 'v25.0.0', 'v30.1.0-nightly'])('%s is new enough', (version) => {
   expect(oldNodeMessage(version)).toBeNull();

@@ -1,0 +1,190 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { basename, join, relative } from 'node:path';
+import { codeOf, type ErrorCode, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import { documentDemand } from '../core/expected-cost.ts';
+import type { ItemId } from '../core/ids.ts';
+import type { Paths, PipelineName } from '../core/paths.ts';
+import type { Replaced } from '../core/plan.ts';
+import type { Headed } from '../documents/header.ts';
+import { requireModels } from '../models/require-models.ts';
+import { createBriefSource, createDirectorySource, parseIssue } from '../source/directory.ts';
+import { readKnownIssues } from '../source/known-work.ts';
+import { type Issue, type IssueSource, isHashOf, shownIssue } from '../source/port.ts';
+import { isApprovedFor, isApprovedForAnother, readLldFile } from '../workflow/approved-lld.ts';
+import { droppedItems } from '../workflow/decide.ts';
+import { type IssueOrigin, issuesOf } from '../workflow/issue-file.ts';
+import { implementBatch } from './implement-batch.ts';
+import { type Batch, type Pipeline, pipelineOf } from './pipeline.ts';
+
+/** How far `run` goes. */
+export type Until = 'lld' | 'implement';
+
+/** The pipeline of a command, by the name that its runs are recorded under. */
+export function pipelineNamed(name: PipelineName, until: Until = 'implement'): Pipeline {
+  switch (name) {
+    case 'lld':
+      return pipelineOf(lldBatch);
+    case 'implement':
+      return pipelineOf(implementBatch);
+    case 'issue':
+      return pipelineOf(issueBatch);
+    case 'run':
+      return { name: 'run', stages: until === 'lld' ? [lldBatch] : [lldBatch, implementBatch] };
+  }
+}
+
+export const lldBatch: Batch = {
+  workflow: 'lld',
+  task: { builtIn: 'lld' },
+  roles: ['drafter', 'reviewer'],
+  collect: ({ paths }, ids) => lldBacklog(createDirectorySource(paths.issues), paths, ids),
+  requirements: async ({ config }) => requireModels(config, ['drafter', 'reviewer']),
+  demand: documentDemand,
+  done: {
+    reason: 'approved already, for what the issue says now',
+    outputs: async ({ paths }, { id }) => [paths.lld(id)],
+  },
+  nothingToDo: 'every issue has an approved LLD for what it says now',
+};
+
+/** An issue is done when an approved LLD answers what it says now, unless a person dropped it. */
+async function lldBacklog(source: IssueSource, paths: Paths, ids: readonly ItemId[] | 'all'): Promise<BacklogItem[]> {
+  // Most have none yet: one look at the folder costs less than ten thousand failed attempts to open a file.
+  const written = new Set(await readdir(paths.llds).catch(() => []));
+  const lldOf = async ({ id }: Issue): Promise<Headed | null> =>
+    written.has(basename(paths.lld(id))) ? readLldFile(paths.lld(id)) : null;
+  return readBacklog(source, ids, {
+    done: async (issue) => {
+      const lld = await lldOf(issue);
+      return lld !== null && isApprovedFor(lld, issue);
+    },
+    replaces: async (issue) => {
+      const lld = await lldOf(issue);
+      if (lld === null || !isApprovedForAnother(lld, issue)) return null;
+      const difference = await issueDifference(paths.lineage(issue.id), issue, lld.header.issueHash);
+      return { path: relative(paths.repository, paths.lld(issue.id)), difference };
+    },
+    dropped: await droppedItems(paths, 'lld'),
+  });
+}
+
+export const issueBatch: Batch = {
+  workflow: 'issue',
+  task: { builtIn: 'issue' },
+  roles: ['drafter', 'reviewer'],
+  collect: async ({ paths }, ids) =>
+    issueBacklog(createBriefSource(paths.briefs), await readKnownIssues(paths.issues), paths, ids),
+  requirements: async ({ config }) => requireModels(config, ['drafter', 'reviewer']),
+  demand: documentDemand,
+  done: {
+    reason: 'an issue was written already, from what the brief says now',
+    outputs: async ({ paths }, { id }) => {
+      const { hash } = await createBriefSource(paths.briefs).read(id);
+      const written = issuesOf(id, await readKnownIssues(paths.issues));
+      return written.filter(({ header }) => header.briefHash === hash).map((issue) => paths.issue(issue.id));
+    },
+  },
+  nothingToDo: 'every brief has an issue for what it says now',
+};
+
+/**
+ * A brief is done when an issue was written from what it says now, whatever a person made of that issue since; unless a
+ * person dropped it.
+ */
+export async function issueBacklog(
+  briefs: IssueSource,
+  issues: readonly IssueOrigin[],
+  paths: Paths,
+  ids: readonly ItemId[] | 'all',
+): Promise<BacklogItem[]> {
+  return readBacklog(briefs, ids, {
+    done: (brief) => issuesOf(brief.id, issues).some(({ header }) => isHashOf(header.briefHash, brief)),
+    dropped: await droppedItems(paths, 'issue'),
+  });
+}
+
+const READ_AT_ONCE = 32;
+const UNREADABLE: ReadonlySet<ErrorCode | null> = new Set([
+  'issue-unreadable',
+  'brief-unreadable',
+  'lld-unreadable',
+] as const);
+
+/** An item as the backlog sees it. An unreadable one is not passed over: it fails with its reason. */
+interface BacklogItem {
+  id: ItemId;
+  title: string;
+  /** dropped: a person decided that what it says now is not to be done. */
+  state: 'pending' | 'done' | 'dropped' | 'unreadable';
+  error: ErrorRecord | null;
+  chars: number;
+  /** What is in its place and was made for another text. */
+  replaces?: Replaced;
+}
+
+interface ItemStates {
+  done: (item: Issue) => boolean | Promise<boolean>;
+  /** Asked of those that are pending. */
+  replaces?: (item: Issue) => Promise<Replaced | null>;
+  /** Asked of those that are not done. */
+  dropped: (item: Issue) => Promise<boolean>;
+}
+
+/** Exactly these ids (a missing one is an error, nothing is started), or every one that there is. */
+async function readBacklog(
+  source: IssueSource,
+  ids: readonly ItemId[] | 'all',
+  is: ItemStates,
+): Promise<BacklogItem[]> {
+  const wanted = ids === 'all' ? await source.ids() : [...new Set(ids)];
+  const items: BacklogItem[] = [];
+  for (let at = 0; at < wanted.length; at += READ_AT_ONCE) {
+    const some = wanted.slice(at, at + READ_AT_ONCE);
+    items.push(...(await Promise.all(some.map((id) => backlogItem(id, source, is)))));
+  }
+  return items;
+}
+
+async function backlogItem(id: ItemId, source: IssueSource, is: ItemStates): Promise<BacklogItem> {
+  try {
+    const item = await source.read(id);
+    const state = (await is.done(item)) ? 'done' : (await is.dropped(item)) ? 'dropped' : 'pending';
+    const replaces = state === 'pending' ? ((await is.replaces?.(item)) ?? null) : null;
+    const plain: BacklogItem = { id, title: item.title, state, error: null, chars: item.raw.length };
+    return replaces === null ? plain : { ...plain, replaces };
+  } catch (error) {
+    if (!UNREADABLE.has(codeOf(error))) throw error;
+    return { id, title: id, state: 'unreadable', error: toErrorRecord(error), chars: 0 };
+  }
+}
+
+const MOST_LINES = 20;
+const MOST_CHARS = 160;
+
+/**
+ * What an issue says otherwise than when its LLD was approved, as lines of a diff within a bound. Null: what it said then is
+ * not in the lineage.
+ */
+async function issueDifference(folder: string, issue: Issue, issueHash: string | null): Promise<string[] | null> {
+  const designed = await designedIssue(folder, issue, issueHash);
+  if (designed === null) return null;
+  // Most backlogs have no issue that changed.
+  const { structuredPatch } = await import('diff');
+  const patch = structuredPatch('', '', shownIssue(designed), shownIssue(issue), '', '', { context: 0 });
+  const lines = patch.hunks.flatMap((hunk) => hunk.lines).filter((line) => /^[+-]\s*\S/.test(line));
+  const shown = lines.slice(0, MOST_LINES).map((line) => {
+    const text = `${line.charAt(0)} ${line.slice(1).trim()}`;
+    return text.length > MOST_CHARS ? `${text.slice(0, MOST_CHARS - 1)}…` : text;
+  });
+  return lines.length > MOST_LINES ? [...shown, `… and ${lines.length - MOST_LINES} more line(s)`] : shown;
+}
+
+/** The version of the issue that has this hash. */
+async function designedIssue(folder: string, { id }: Issue, issueHash: string | null): Promise<Issue | null> {
+  const names = (await readdir(folder).catch(() => [])).filter((name) => /^\d{3,}-issue\.md$/.test(name));
+  for (const name of names.sort().reverse()) {
+    const version = parseIssue(id, await readFile(join(folder, name), 'utf8').catch(() => ''));
+    if (isHashOf(issueHash, version)) return version;
+  }
+  return null;
+}
