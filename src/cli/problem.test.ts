@@ -19,6 +19,7 @@ async function problemOf(...args: string[]): Promise<unknown> {
 
 const mistakes: [args: string[], reason: string, hint: string][] = [
   [['ldl'], "Unknown command 'ldl'.", 'Did you mean lld? See: agentos --help'],
+  [['impl'], "Unknown command 'impl'.", 'Did you mean implement? See: agentos --help'],
   [['plan'], "Unknown command 'plan'.", 'See: agentos --help'],
   [['zzz'], "Unknown command 'zzz'.", 'See: agentos --help'],
   [['lld', '--al'], "Unknown option '--al'.", 'Did you mean --all? See: agentos lld --help'],

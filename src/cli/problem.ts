@@ -33,6 +33,12 @@ function guess(text: string, command: Command): string | null {
   if (kind === undefined) return null;
   const known =
     kind === 'command' ? command.commands.map((one) => one.name()) : command.options.flatMap(({ long }) => long ?? []);
+  return suggestion(word, known);
+}
+
+/** Words that are near, else those that it begins: `impl` is far from `implement` by letters. Null: there is none. */
+export function suggestion(word: string, known: readonly string[]): string | null {
   const near = nearest(word, known);
-  return near.length === 0 ? null : `Did you mean ${near.join(' or ')}?`;
+  const meant = near.length > 0 || word.length < 3 ? near : known.filter((name) => name.startsWith(word)).slice(0, 3);
+  return meant.length === 0 ? null : `Did you mean ${meant.join(' or ')}?`;
 }

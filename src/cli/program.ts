@@ -1,9 +1,9 @@
 import { Argument, Command, Option } from 'commander';
 import { AgentosError } from '../core/errors.ts';
-import { nearest } from '../core/nearest.ts';
 import type { PipelineName } from '../core/paths.ts';
 import type { DecideFlags } from './commands/decide.ts';
 import { addBatchFlags, addPlaceFlags, addResumeFlags } from './flags.ts';
+import { suggestion } from './problem.ts';
 import { version } from './version.ts';
 
 /**
@@ -209,14 +209,12 @@ export function createProgram(): Command {
     .action((name: string | undefined) => {
       const wanted = name === undefined ? program : program.commands.find((candidate) => candidate.name() === name);
       if (wanted) wanted.help();
-      const near = nearest(
-        name ?? '',
-        program.commands.map((candidate) => candidate.name()),
-      );
+      const names = program.commands.map((candidate) => candidate.name());
+      const told = suggestion(name ?? '', names);
       throw new AgentosError({
         code: 'usage',
         reason: `Unknown command '${name}'.`,
-        hint: near.length > 0 ? `Did you mean ${near.join(' or ')}? See: agentos --help` : 'See: agentos --help',
+        hint: told === null ? 'See: agentos --help' : `${told} See: agentos --help`,
       });
     });
 

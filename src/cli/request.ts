@@ -81,7 +81,7 @@ function configOf(flags: BatchFlags): ConfigFlags {
 }
 
 /** How many at once, and how many were asked for when that was more. */
-export interface Parallel {
+interface Parallel {
   workers: number;
   asked: number;
 }
@@ -142,7 +142,7 @@ export function projectOf(place: PlaceFlags, flags: ConfigFlags = {}): Promise<P
   return openProject({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags });
 }
 
-export function placeValues(place: PlaceFlags): Record<string, string | undefined> {
+function placeValues(place: PlaceFlags): Record<string, string | undefined> {
   return { '--repo': place.repo, '--base-dir': place.baseDir, '--config': place.config };
 }
 

@@ -14,7 +14,7 @@ const TERM_MS = 1_000;
 /** A busy machine may take a while to start a process; that is not the item's idleness. */
 const START_UP_MS = 15_000;
 
-export interface AttemptOptions {
+interface AttemptOptions {
   pool: WorkerPool;
   item: ItemStart;
   idleTimeoutMs: number;

@@ -14,7 +14,7 @@ export interface Queued {
 }
 
 /** An item that can never start, and why. */
-export interface Hopeless<Item> {
+interface Hopeless<Item> {
   item: Item;
   on: string;
   status: ItemStatus;

@@ -6,7 +6,6 @@ import { nextAttemptDelayMs } from '../core/retry-policy.ts';
 import type { AttemptOutcome } from './attempt.ts';
 import { Backlog } from './backlog.ts';
 import type { CoordinatedEnd, CoordinatedItem, CoordinatorOptions, NextItems } from './coordinator.ts';
-import { SetAside } from './set-aside.ts';
 
 /** An item that is under way, over all its attempts. */
 export interface Flight {
@@ -245,7 +244,7 @@ export function outcomeAsEnd(outcome: AttemptOutcome): Pick<ItemEnd, 'status' | 
 const SAME_CAUSE_IN_A_ROW = 3;
 
 /** Decides when a batch stops burning through its items. */
-export interface HaltRule {
+interface HaltRule {
   /** Told of each item's end; returns the reason to start nothing new, or null. */
   ended(failure: ErrorRecord | null): { failures: number; cause: string } | null;
 }
@@ -270,4 +269,51 @@ export function createHaltRule(limit: number | null): HaltRule {
       return reached ? { failures: limit === null ? row : failures, cause } : null;
     },
   };
+}
+
+const LOOK_EVERY_MS = 500;
+
+interface Waiting<Item> {
+  item: Item;
+  sinceMs: number;
+}
+
+/** Items that another run has claimed, to be looked at again every half second. */
+class SetAside<Item> {
+  #waiting: Waiting<Item>[] = [];
+  #timer: NodeJS.Timeout | null = null;
+  #isDue = false;
+  readonly #look: () => void;
+
+  /** `look`: called when it is time to call `takeDue`. */
+  constructor(look: () => void) {
+    this.#look = look;
+  }
+
+  get size(): number {
+    return this.#waiting.length;
+  }
+
+  add(waiting: Waiting<Item>): void {
+    this.#waiting.push(waiting);
+    this.#timer ??= setInterval(() => {
+      this.#isDue = true;
+      this.#look();
+    }, LOOK_EVERY_MS);
+  }
+
+  /** All of them, or none if it is not time yet. What is still claimed is added again. */
+  takeDue(): Waiting<Item>[] {
+    if (!this.#isDue) return [];
+    return this.takeAll();
+  }
+
+  takeAll(): Waiting<Item>[] {
+    const all = this.#waiting;
+    this.#waiting = [];
+    this.#isDue = false;
+    if (this.#timer) clearInterval(this.#timer);
+    this.#timer = null;
+    return all;
+  }
 }

@@ -118,7 +118,7 @@ for round in 1 2 3; do
 done
 `;
 
-export interface OrphanGuard {
+interface OrphanGuard {
   add(group: number): void;
   remove(group: number): void;
   dismiss(): void;

@@ -178,7 +178,7 @@ export interface BatchResult<Result = unknown> {
   parallel: number;
 }
 
-export function itemResultOf(end: CoordinatedEnd, result: unknown): BatchItemResult {
+function itemResultOf(end: CoordinatedEnd, result: unknown): BatchItemResult {
   const { id, status, attempts, durationMs, reason, error } = end;
   return {
     id,
@@ -191,7 +191,7 @@ export function itemResultOf(end: CoordinatedEnd, result: unknown): BatchItemRes
   };
 }
 
-export function countsOf(items: readonly BatchItemResult[]): BatchResult['counts'] {
+function countsOf(items: readonly BatchItemResult[]): BatchResult['counts'] {
   const counts: BatchResult['counts'] = { total: items.length };
   for (const { status } of items) counts[status] = (counts[status] ?? 0) + 1;
   return counts;

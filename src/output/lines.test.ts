@@ -89,3 +89,27 @@ test('an item has its own colour in all of its workflows, and only its prefix ha
   expect(codes).not.toContain('31');
   expect(prefix('dark-mode', 'issue')).toBe(prefix('dark-mode', 'issue'));
 });
+
+test('what a program prints loses its colours and titles whole, not only their first character', () => {
+  const line = '\u001B[31mfailed\u001B[0m: \u001B]0;title\u0007x\u001B[2K [31m is text';
+  expect(shown('normal', { type: 'output-line', stream: 'stdout', line })).toEqual([
+    '[IMPL-42] failed: x [31m is text',
+  ]);
+});
+
+test('a model that plays three roles is named once, after all of them', () => {
+  const lines: string[] = [];
+  const terminal = { colour: false, line: (text: string) => void lines.push(text) };
+  const models = { drafter: 'offline', reviewer: 'offline', implementer: 'offline' };
+  const plain = {
+    at: AT,
+    type: 'run-started',
+    runId: 'r',
+    workflow: 'run',
+    items: ['1'],
+    parallel: 1,
+    groups: [],
+  } as const;
+  consoleSubscriber(terminal, 'normal')({ ...plain, items: ['1'], groups: [], models });
+  expect(lines).toEqual(['[COORDINATOR] run: 1 item(s), 1 at a time, drafter, reviewer and implementer offline']);
+});

@@ -11,7 +11,7 @@ import { paint, paintLabel, printable, type Terminal } from './terminal.ts';
 export type Level = 'quiet' | 'live' | 'normal' | 'verbose';
 type Style = 'plain' | 'dim' | 'good' | 'warn' | 'bad';
 
-export interface Line {
+interface Line {
   text: string;
   style: Style;
   /** The least verbosity at which it is shown. */
@@ -239,11 +239,15 @@ function gateLines(event: Extract<AgentosEvent, { type: 'gate-checked' }>): Line
 
 const VERDICTS: ReadonlySet<string> = new Set(['red', 'green', 'coverage', 'reverse']);
 
+function listed(names: readonly string[]): string {
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
+
 /** A model that plays several roles is named once. */
 function modelsOf(models: Record<string, string>): string {
   const roles = new Map<string, string[]>();
   for (const [role, spec] of Object.entries(models)) roles.set(spec, [...(roles.get(spec) ?? []), role]);
-  return [...roles].map(([spec, names]) => `${names.join(' and ')} ${spec}`).join(', ');
+  return [...roles].map(([spec, names]) => `${listed(names)} ${spec}`).join(', ');
 }
 
 const RANK: Record<Level, number> = { quiet: 0, live: 1, normal: 2, verbose: 3 };

@@ -3,8 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { WaitReason } from '../core/events.ts';
 import type { Wait } from '../core/run-state.ts';
-import { displayWidth } from './live-row.ts';
-import { renderRows } from './live-rows.ts';
+import { displayWidth, renderRows } from './live-rows.ts';
 import type { KeyView, ProgressView, WorkerView } from './progress.ts';
 
 const NOW_MS = new Date(2026, 10, 3, 14, 0).getTime();

@@ -65,7 +65,7 @@ test('a progress display longer than a line may be still shows its last state, w
 test('a label can neither break the line nor bring control characters', async () => {
   const written: Buffer[] = [];
   new OutputPrefixer({ write: (chunk) => void written.push(chunk), colour: false }).line('A\n\u001B[2J$&', 'text');
-  expect(Buffer.concat(written).toString()).toBe('[A [2J$&] text\n');
+  expect(Buffer.concat(written).toString()).toBe('[A $&] text\n');
 });
 
 test('a line of our own is cleaned and masked like any other; a text of several lines is several', () => {

@@ -7,7 +7,7 @@ import type { RunPaths, WorkflowName } from '../core/paths.ts';
 import { linesOf } from './lines.ts';
 import { printable } from './terminal.ts';
 
-export interface RunFiles {
+interface RunFiles {
   subscriber: Subscriber;
   /** A line that an item's worker printed itself. */
   printed(workflow: WorkflowName, id: ItemId, line: string): void;
@@ -84,7 +84,7 @@ export function openRunFiles(
 }
 
 /** Files that lines are added to, a few of them open at a time. */
-export interface AppendFiles {
+interface AppendFiles {
   /** Whole lines. All of the text gets into the file, or none of it and the error is thrown. */
   append(path: string, lines: string): void;
   /** Nothing more is expected for it now; a later append opens it again. */

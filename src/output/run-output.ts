@@ -11,7 +11,7 @@ import { createTerminal, type Terminal } from './terminal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface RunOutputOptions {
+interface RunOutputOptions {
   stream: Writable & { isTTY?: boolean; columns?: number; rows?: number };
   env: Environment;
   secrets: readonly Secret[];

@@ -105,7 +105,7 @@ const MOST_IDS = 12;
 const INDENT = ' '.repeat('Next: '.length);
 
 /** What to do with what succeeded, by the workflow that each item came to. */
-export function nextLines(items: readonly ItemSummary[], guide: Guide): string[] {
+function nextLines(items: readonly ItemSummary[], guide: Guide): string[] {
   const done = (workflow: ItemSummary['workflow']): ItemSummary[] =>
     items.filter((item) => item.status === 'succeeded' && item.workflow === workflow);
   const agentos = (command: string, ids: readonly string[]): string[] => {

@@ -49,7 +49,10 @@ export function paint(terminal: { colour: boolean }, style: keyof typeof CODES, 
   return terminal.colour ? `\u001B[${CODES[style]}m${text}\u001B[0m` : text;
 }
 
+/** Colours, cursor movements, titles and links, whole: without their ESC, `[31m` would be left to read. */
+const SEQUENCE = /(?:\u001B\[|\u009B)[0-?]*[ -/]*[@-~]|\u001B\][^\u0007\u001B]*(?:\u0007|\u001B\\)/g;
+
 /** Control characters of outside text could move the cursor or rewrite what was printed. */
 export function printable(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g, '');
+  return text.replace(SEQUENCE, '').replace(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g, '');
 }

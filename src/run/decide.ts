@@ -26,7 +26,7 @@ export interface Word {
   change: string | null;
 }
 
-export interface Decided {
+interface Decided {
   workflow: WorkflowName;
   decision: Decision;
   /** The file that tells of it, relative to the repository. */
@@ -139,7 +139,7 @@ async function notWaiting(paths: Paths, id: ItemId): Promise<AgentosError> {
 }
 
 /** The issue as it is now, where its LLD was approved for another text of it; else null. */
-export async function outgrownIssue({ paths }: Project, id: ItemId): Promise<Issue | null> {
+async function outgrownIssue({ paths }: Project, id: ItemId): Promise<Issue | null> {
   const lld = await readLldFile(paths.lld(id));
   if (lld === null) return null;
   const issue = await createDirectorySource(paths.issues)
@@ -148,14 +148,14 @@ export async function outgrownIssue({ paths }: Project, id: ItemId): Promise<Iss
   return issue !== null && isApprovedForAnother(lld, issue) ? issue : null;
 }
 
-export interface KeptLld {
+interface KeptLld {
   /** The file that tells of it, and the LLD; relative to the repository. */
   lineage: string;
   path: string;
 }
 
 /** Lets an approved LLD count for what its issue says now, in a person's name. No model is asked. */
-export async function keepLld(project: Project, id: ItemId, decision: Decision): Promise<KeptLld> {
+async function keepLld(project: Project, id: ItemId, decision: Decision): Promise<KeptLld> {
   const { paths, mask } = project;
   const lock = acquireLock(paths.lock('lld', id), { workflow: 'lld', id }, new Date().toISOString());
   try {

@@ -8,6 +8,8 @@ import { type Pipeline, stageAfter } from './pipeline.ts';
 export interface Emitter {
   run(event: RunEvent): void;
   item(item: Item, event: ItemEvent): void;
+  /** Says the same thing once. */
+  warn(text: string): void;
   subscribe(...subscribers: Subscriber[]): void;
 }
 
@@ -17,6 +19,7 @@ export function createEmitter(state: RunState, pipeline: Pipeline, repository: s
     foldEvent(state, event);
     for (const subscriber of subscribers) subscriber(event);
   };
+  const warned = new Set<string>();
   const at = (): string => new Date().toISOString();
   return {
     run: (event) => publish({ at: at(), ...event }),
@@ -32,6 +35,10 @@ export function createEmitter(state: RunState, pipeline: Pipeline, repository: s
         outputs: event.outputs.map((path) => (isAbsolute(path) ? relative(repository, path) : path)),
         ...(following && { goesOnWith: following.workflow }),
       });
+    },
+    warn(text) {
+      if (!warned.has(text)) publish({ at: at(), type: 'warning', text });
+      warned.add(text);
     },
     subscribe: (...more) => void subscribers.push(...more),
   };

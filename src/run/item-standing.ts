@@ -133,7 +133,7 @@ async function namesIn(folder: string): Promise<ReadonlySet<string>> {
 }
 
 /** What all runs that are kept have to say of an item. */
-export interface ItemHistory {
+interface ItemHistory {
   last: LastRun;
   /** A run is at it now, or is going to be. */
   isUnderWay: boolean;

@@ -12,7 +12,7 @@ import type { LearnedLimits, Pool, PoolEvent } from '../pool/port.ts';
 import type { KeysFile } from './keys-file.ts';
 import type { Project } from './project.ts';
 
-export interface RunGatewayOptions {
+interface RunGatewayOptions {
   project: Project;
   /** Who takes part in the run. */
   roles: readonly Role[];
@@ -28,7 +28,7 @@ export interface ItemAccess {
 }
 
 /** The credential pool and its server for one run. */
-export interface RunGateway {
+interface RunGateway {
   access(id: string): ItemAccess;
   /** The item's requests wait for quota: silence is not idleness. */
   isWaiting(id: string): boolean;

@@ -216,7 +216,7 @@ const summarySchema = z.looseObject({
 });
 
 export type RunRecord = z.infer<typeof recordSchema>;
-export type RunSummary = z.infer<typeof summarySchema>;
+type RunSummary = z.infer<typeof summarySchema>;
 
 /** Run folders, newest first. */
 export async function runIds(paths: Paths): Promise<string[]> {
@@ -236,7 +236,7 @@ export async function readSummary(paths: Paths, runId: string): Promise<RunSumma
   return summarySchema.safeParse(await readJson(paths.run(runId).summary)).data ?? null;
 }
 
-export function hasSummary(paths: Paths, runId: string): boolean {
+function hasSummary(paths: Paths, runId: string): boolean {
   return existsSync(paths.run(runId).summary);
 }
 

@@ -14,10 +14,10 @@ import type { SpanContext } from '../core/traceparent.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { isHolderAlive, ownHolder, readHolder } from '../process/lock.ts';
 import { prepareStateFolder } from '../process/state-folder.ts';
-import { discardCommand } from './clean/items.ts';
 import { isOpen, stagesAhead } from './pipeline.ts';
 import type { Project } from './project.ts';
 import type { RunOptions } from './run.ts';
+import { discardCommand } from './sweep.ts';
 
 /** What `run.json` says: what was asked for, and what is there already. */
 export function runRecord(
@@ -165,6 +165,6 @@ function shortest(directory: string): string {
 }
 
 /** Of the flags that a retry repeats, those that say where. */
-export function placeOf(flags: readonly string[]): string[] {
+function placeOf(flags: readonly string[]): string[] {
   return flags.filter((flag, index) => PLACE.has(flag) || PLACE.has(flags[index - 1] ?? ''));
 }

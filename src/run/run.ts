@@ -18,7 +18,7 @@ import { acquireLock } from '../process/lock.ts';
 import { compiledCodeFolder, packageRoot } from '../process/package-root.ts';
 import { prepareStateFolder } from '../process/state-folder.ts';
 import type { RunTrace } from '../telemetry/run-trace.ts';
-import { createEmitter, type Emitter } from './emitter.ts';
+import { createEmitter } from './emitter.ts';
 import {
   coordinatedItem,
   doneElsewhere,
@@ -94,10 +94,9 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const { workflow, parallel, models, groups } = plan;
   const items = plan.items.map((item) => item.id);
   emitter.run({ type: 'run-started', runId, workflow, items, parallel, models, groups });
-  const warn = createWarn(emitter);
-  for (const text of [...plan.notes, ...warnings, ...trace.warnings]) warn(text);
+  for (const text of [...plan.notes, ...warnings, ...trace.warnings]) emitter.warn(text);
   for (const text of replacementLines(open)) emitter.run({ type: 'warning', text });
-  trace.onProblem((text) => emitter.run({ type: 'warning', text }));
+  trace.onProblem((text) => emitter.warn(text));
 
   const gateway = await openRunGateway({
     project,
@@ -138,7 +137,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     onEvent: (key, event) => emitter.item(itemOf(key), event),
     onHalt: ({ failures, cause }) =>
       emitter.run({ type: 'warning', text: `${failures} failure(s), the last one ${cause}: nothing new is started.` }),
-    onCycle: (ids) => warn(cycleNote(ids)),
+    onCycle: (ids) => emitter.warn(cycleNote(ids)),
     claim: (key) => {
       const item = itemOf(key);
       const lock = acquireLock(paths.lock(item.workflow, item.id), item, new Date().toISOString());
@@ -197,13 +196,4 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   emitter.run({ type: 'run-finished', runId, exitCode, durationMs: systemClock.now() - startedMs });
   files.close();
   return summary;
-}
-
-/** Says the same thing once. */
-function createWarn(emitter: Emitter): (text: string) => void {
-  const warned = new Set<string>();
-  return (text) => {
-    if (!warned.has(text)) emitter.run({ type: 'warning', text });
-    warned.add(text);
-  };
 }

@@ -68,7 +68,7 @@ export function followInterrupts(
 type DiskProblem = Extract<Problem, { code: 'disk-unwritable' }>;
 
 /** Notices that a disk is full or read-only, from whatever failed because of it. Reports it once. */
-export interface DiskWatch {
+interface DiskWatch {
   /** A file of the run could not be written. */
   refused(path: string, reason: string): void;
   /** Looks at the disk when an item fails: git, tests and agents have words of their own for a full one. */

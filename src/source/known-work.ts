@@ -5,7 +5,7 @@ import { type Header, readHeader } from '../documents/header.ts';
 import { normaliseText } from '../documents/markdown.ts';
 
 /** The beginning of a document that is there already. */
-export interface KnownText {
+interface KnownText {
   id: ItemId;
   kind: 'issue' | 'lld';
   title: string;

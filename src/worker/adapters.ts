@@ -36,7 +36,7 @@ export interface ItemInput {
 }
 
 /** The adapters of one item, whatever its workflow. */
-export interface Adapters {
+interface Adapters {
   input: ItemInput;
   paths: Paths;
   git: Git;

@@ -7,7 +7,7 @@ const AFTER_MS = 3_000;
  * Frees what the last document left behind while an item waits for a model: once a call, and only when it has lasted for
  * seconds. Many workers wait at the same time, each for minutes; none of them should hold memory that it doesn't need.
  */
-export interface IdleCollection {
+interface IdleCollection {
   onEvent(event: ItemEvent): void;
   /** The item has ended, in the middle of a call or not. */
   cancel(): void;

@@ -14,7 +14,7 @@ export interface WorkerSettings {
   compileCache: string | null;
 }
 
-export interface WorkerExit {
+interface WorkerExit {
   exitCode: number | null;
   signal: NodeJS.Signals | null;
 }

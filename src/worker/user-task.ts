@@ -91,7 +91,7 @@ function failureOf(error: unknown, retry: 'transient' | 'permanent', prefix = ''
 }
 
 /** What a finished item returned, and what for. */
-export interface UserResult {
+interface UserResult {
   /** Names the task and its input. */
   key: string;
   result: unknown;

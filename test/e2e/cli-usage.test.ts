@@ -87,6 +87,7 @@ const mistakes: [args: string[], what: string | RegExp, todo: string | RegExp][]
   [['ldl'], "Unknown command 'ldl'.", 'Did you mean lld?'],
   [['nonsense'], "Unknown command 'nonsense'.", 'See: agentos --help'],
   [[NASTY], "Unknown command 'a bc'.", 'See: agentos --help'],
+  [['help', 'impl'], "Unknown command 'impl'.", 'Did you mean implement?'],
   [['help', 'chek'], "Unknown command 'chek'.", 'Did you mean check?'],
   [['--nonsense'], "Unknown option '--nonsense'.", 'See: agentos --help'],
   [['lld', '--al'], "Unknown option '--al'.", 'Did you mean --all?'],

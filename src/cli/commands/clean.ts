@@ -10,7 +10,7 @@ import { tidyWorkFolder } from '../../process/state-folder.ts';
 import { issueBatch } from '../../run/batches.ts';
 import { clean } from '../../run/clean/clean.ts';
 import { discard } from '../../run/clean/discard.ts';
-import type { CleanEntry } from '../../run/clean/items.ts';
+import type { CleanEntry } from '../../run/sweep.ts';
 import { createDirectorySource } from '../../source/directory.ts';
 import { isHashOf } from '../../source/port.ts';
 import { placeFlagsOf, projectOf, readItemId } from '../request.ts';

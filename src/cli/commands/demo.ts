@@ -203,7 +203,7 @@ type Inventory = z.infer<typeof inventorySchema>;
  * person has done something since, is left alone. The environment must not name another repository (GIT_DIR and its kin):
  * git would commit there.
  */
-export async function makeSampleRepository(directory: string, env: Record<string, string>): Promise<void> {
+async function makeSampleRepository(directory: string, env: Record<string, string>): Promise<void> {
   const environment = { ...env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' };
   const entries = await entriesOf(directory);
   if (entries.length > 0 && !entries.includes(MARKER)) throw taken(directory, []);
@@ -237,7 +237,7 @@ export async function makeSampleRepository(directory: string, env: Record<string
 }
 
 /** Notes what is there, so that the next demo can tell what a person did from what this one left. */
-export async function noteSampleRepository(directory: string, env: Record<string, string>): Promise<void> {
+async function noteSampleRepository(directory: string, env: Record<string, string>): Promise<void> {
   const inventory = await inventoryOf(directory, createGit(directory, env));
   await writeFile(join(directory, MARKER), `${JSON.stringify(inventory, null, 2)}\n`);
 }

@@ -95,7 +95,7 @@ const STYLES: Record<Stage, 'bold' | 'dim' | 'green' | 'red'> = {
 };
 
 /** The backlog for people: a row per item, issue → LLD → branch → merged. */
-export function printStandings(terminal: Terminal, items: readonly Standing[]): void {
+function printStandings(terminal: Terminal, items: readonly Standing[]): void {
   const counts = Object.keys(STYLES).flatMap((state) => {
     const count = items.filter((item) => item.state === state).length;
     return count === 0 ? [] : [`${count} ${state}`];
@@ -118,7 +118,7 @@ export function printStandings(terminal: Terminal, items: readonly Standing[]): 
   }
 }
 
-export function printStanding(terminal: Terminal, item: ItemDetail): void {
+function printStanding(terminal: Terminal, item: ItemDetail): void {
   const { id, title, state, lld, lineage, branch, worktree, question, lastRun, costUsd, runs } = item;
   terminal.line(`${paint(terminal, 'bold', id)}  ${oneLine(title)}`);
   const rows: [name: string, value: string | null][] = [

@@ -9,8 +9,8 @@ import { type Paths, pathsOf } from '../../core/paths.ts';
 import { bodyHash, writeFrontMatter } from '../../documents/header.ts';
 import type { Worktree } from '../../git/worktree/worktree.ts';
 import { acquireLock } from '../../process/lock.ts';
+import type { Cleaned } from '../sweep.ts';
 import { clean } from './clean.ts';
-import type { Cleaned } from './items.ts';
 
 const ID = parseItemId('42');
 const NOW = Date.parse('2026-06-30T00:00:00.000Z');

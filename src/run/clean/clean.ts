@@ -16,7 +16,7 @@ import {
   namesIn,
   removeCheckpoint,
   workedOnBy,
-} from './items.ts';
+} from '../sweep.ts';
 import { judgeWorktrees, orphanedPins, removeJudged, type WorktreeVerdict } from './worktrees.ts';
 
 const HALF_WRITTEN_MS = 60_000;

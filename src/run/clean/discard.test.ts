@@ -8,8 +8,8 @@ import { type Paths, pathsOf } from '../../core/paths.ts';
 import { writeFrontMatter } from '../../documents/header.ts';
 import type { Worktree } from '../../git/worktree/worktree.ts';
 import { acquireLock } from '../../process/lock.ts';
+import type { Cleaned } from '../sweep.ts';
 import { discard } from './discard.ts';
-import type { Cleaned } from './items.ts';
 
 const ID = parseItemId('42');
 const BRANCH = 'agentos/42-title';

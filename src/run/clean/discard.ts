@@ -19,9 +19,9 @@ import {
   removeCheckpoint,
   tipOf,
   workedOnBy,
-} from './items.ts';
+} from '../sweep.ts';
 
-export interface DiscardOptions extends Pick<CleanOptions, 'paths' | 'git' | 'dryRun' | 'gitQueue'> {
+interface DiscardOptions extends Pick<CleanOptions, 'paths' | 'git' | 'dryRun' | 'gitQueue'> {
   /** Takes the lock of an implementation; throws `item-locked` when a run is at it. */
   lock: (id: ItemId) => { release(): void };
 }

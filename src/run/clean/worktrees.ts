@@ -24,7 +24,7 @@ import {
   namesIn,
   tipOf,
   workedOnBy,
-} from './items.ts';
+} from '../sweep.ts';
 
 const MOST_NAMED = 3;
 
@@ -138,7 +138,7 @@ const MOST_COMMITS = 10;
  * Files in a worktree that are in none of the last commits of its branch as they are there. Only reads: nothing is
  * written, neither objects nor an index.
  */
-export async function uncommittedIn(
+async function uncommittedIn(
   place: WorktreePlace,
   gitDir: string,
   env: Record<string, string>,
