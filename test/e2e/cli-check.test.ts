@@ -112,7 +112,7 @@ test('several files at once: one entry for each, in the order given, and the wor
     'a\nb\u001B[31m does not exist',
   ]);
   expect(people?.stdout).toContain('missing.md does not exist\n  Name a file that exists');
-  expect(people?.stdout).toContain('a b[31m does not exist\n');
+  expect(people?.stdout).toContain('a b does not exist\n');
   expect(people?.stdout).not.toContain('\u001B');
   expect(await treeOf(cwd)).toEqual(before);
 });
