@@ -40,7 +40,7 @@ function once(name, stampFile, files, run) {
 const inherit = { cwd: root, stdio: ['ignore', 2, 'inherit'], shell: process.platform === 'win32' };
 const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
 
-once('Installing', 'node_modules/.agentos-installed', ['package.json', 'package-lock.json'], () =>
+once('Installing', 'node_modules/.agentos-installed', ['package-lock.json'], () =>
   spawnSync('npm', ['ci', ...quiet], inherit),
 );
 if (!process.argv.includes('--install-only')) {
