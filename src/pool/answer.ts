@@ -3,19 +3,15 @@ import type { VendorName } from '../core/keys.ts';
 import { readRetryHintMs } from '../models/retry-after.ts';
 import { vendorFailure } from '../models/vendor-failure.ts';
 import type { PoolKey, PoolKeys } from './key.ts';
-import { readAnthropicLimits } from './limits/anthropic.ts';
-import { readGoogleLimits } from './limits/google.ts';
-import { readOpenaiLimits } from './limits/openai.ts';
-import { type AnswerLimits, type Dimension, errorMessage } from './limits/reading.ts';
+import { type AnswerLimits, DIMENSIONS, type Dimension, errorMessage, readLimits } from './limits.ts';
 import type { LeaseRequest, PoolEvent, Ruling, VendorAnswer } from './port.ts';
-import { type Charges, DIMENSIONS, type QuotaGroup } from './quota.ts';
+import type { Charges, QuotaGroup } from './quota.ts';
 
 /** A request that has been given a key. */
 export interface SentRequest {
   request: LeaseRequest;
   key: PoolKey;
   charges: Charges;
-  sentMs: number;
   /** Itself included. */
   inFlightAtSending: number;
   /** What the item was charged for its turn. */
@@ -53,9 +49,9 @@ export function learnFrom(
   const quota = key.group.of(request.model, nowMs);
   switch (meaning) {
     case 'admitted':
-      key.group.concurrency.succeeded({ inFlight: sent.inFlightAtSending, atMs: sent.sentMs }, nowMs);
+      key.group.concurrency.succeeded(sent.inFlightAtSending, nowMs);
       quota.admitted();
-      quota.observe(limits.readings, charges, nowMs);
+      quota.observe(limits.readings, nowMs);
       break;
     case 'out-of-quota':
       quota.giveBack(charges, 'all', nowMs);
@@ -68,24 +64,11 @@ export function learnFrom(
     case 'overloaded':
     case 'refused':
       quota.giveBack(charges, meaning === 'refused' ? 'tokens' : 'all', nowMs);
-      quota.observe(limits.readings, null, nowMs);
+      quota.observe(limits.readings, nowMs);
       break;
   }
   const open = meaning === 'admitted';
   return { ruling: rulingOn(meaning, key, keys, error), open, futile: !open && meaning !== 'refused' };
-}
-
-/** What the answer says about limits. Header names are in lower case. */
-export function readLimits(vendor: VendorName, answer: VendorAnswer, dateMs: number): AnswerLimits {
-  switch (vendor) {
-    case 'anthropic':
-      return readAnthropicLimits(answer, dateMs);
-    case 'google':
-      return readGoogleLimits(answer);
-    case 'openai':
-    case 'openai-compatible':
-      return readOpenaiLimits(answer);
-  }
 }
 
 function failureOf(key: PoolKey, { status, headers, body }: VendorAnswer, nowMs: number): AgentosError {
@@ -125,7 +108,7 @@ function learnRefusal(
     return onEvent({ type: 'key-cooling', keyId: key.id, ...cooling });
   }
   group.concurrency.refused(inFlight, nowMs);
-  quota.observe(limits.readings, null, nowMs);
+  quota.observe(limits.readings, nowMs);
   if (hintMs === null) return;
   quota.block(nowMs + hintMs, 'concurrency');
   onEvent({ type: 'key-cooling', keyId: key.id, untilMs: nowMs + hintMs, why: 'concurrency' });

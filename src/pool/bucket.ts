@@ -1,5 +1,4 @@
-import type { Reading } from './limits/reading.ts';
-import { RefillRate } from './refill-rate.ts';
+import type { Reading } from './limits.ts';
 
 /** What a request took from a bucket when it was sent. */
 export interface Charge {
@@ -8,8 +7,6 @@ export interface Charge {
   /** The part of the cost that the vendor counts only at the end (output tokens). */
   later: number;
   sentMs: number;
-  takenAtSend: number;
-  laterAtSend: number;
 }
 
 /** A standing reserve in requests, raised when headers that were right came too late. */
@@ -25,14 +22,14 @@ const REMEMBERED_EVIDENCE = 12;
 
 /**
  * What is believed to be left of one limit: a bucket that refills continuously. States: unknown (everything passes and is
- * counted) → read (headers name limit and remainder) → paced (a refusal contradicted the headers, or there are none: the
- * refill is measured between refusals). A configured one is fixed and learns nothing.
+ * counted) → read (headers or the user name the limit) → paced (a refusal contradicted that, or there are no headers: the
+ * refill is measured between refusals). Nothing that is learned goes above what the user configured.
  */
 export class Bucket {
   readonly #startMs: number;
-  readonly #fixed: boolean;
   readonly #rememberedPerMinute: number | null;
-  #mode: 'unknown' | 'read' | 'paced';
+  readonly #mostPerMinute: number;
+  #mode: 'unknown' | 'read' | 'paced' = 'unknown';
   #perMs = 0;
   #burst = Number.POSITIVE_INFINITY;
   #level = 0;
@@ -41,27 +38,20 @@ export class Bucket {
   #taken = 0;
   #later = 0;
   #unit = 1;
-  #mostRemaining = 0;
   #reserve = LEAST_RESERVE;
   #mergedInto: Bucket | null = null;
   #lastRefusalMs = Number.NEGATIVE_INFINITY;
 
-  constructor(
-    nowMs: number,
-    known: { configuredPerMinute?: number | undefined; rememberedPerMinute?: number | null } = {},
-  ) {
-    const { configuredPerMinute, rememberedPerMinute = null } = known;
+  constructor(nowMs: number, configuredPerMinute: number | null, rememberedPerMinute: number | null) {
     this.#startMs = nowMs;
     this.#atMs = nowMs;
     this.#rememberedPerMinute = rememberedPerMinute;
-    this.#fixed = configuredPerMinute !== undefined;
-    this.#mode = 'unknown';
-    if (configuredPerMinute !== undefined) {
-      this.#mode = 'read';
-      this.#perMs = configuredPerMinute / 60_000;
-      this.#burst = configuredPerMinute;
-      this.#level = configuredPerMinute;
-    }
+    this.#mostPerMinute = configuredPerMinute ?? Number.POSITIVE_INFINITY;
+    if (configuredPerMinute === null) return;
+    this.#mode = 'read';
+    this.#perMs = configuredPerMinute / 60_000;
+    this.#burst = configuredPerMinute;
+    this.#level = configuredPerMinute;
   }
 
   get perMinute(): number | null {
@@ -90,12 +80,7 @@ export class Bucket {
     this.#level -= cost;
     this.#taken += cost;
     this.#later += later;
-    return { bucket: this, cost, later, sentMs: nowMs, takenAtSend: this.#taken, laterAtSend: this.#later };
-  }
-
-  /** Where the level is kept now: two buckets that turned out to be one are kept in one of them. */
-  get current(): Bucket {
-    return this.#mergedInto?.current ?? this;
+    return { bucket: this, cost, later, sentMs: nowMs };
   }
 
   /** The request has ended and cost this much; null: as estimated. */
@@ -109,32 +94,20 @@ export class Bucket {
     this.#taken += more;
   }
 
-  /**
-   * A vendor may write its headers when it admits a request or when it answers: of the two remainders that this can mean
-   * now, the smaller one counts.
-   */
-  observe(reading: Reading, charge: Charge | null, nowMs: number): void {
-    if (this.#fixed || this.#mode === 'paced' || reading.remaining === null) return;
-    const first = this.#mode === 'unknown';
-    this.#perMs = reading.perMinute / 60_000;
-    this.#mode = 'read';
-    this.#readBurst(reading, first);
-    const { least, most } = reading.remaining;
-    const sent = charge !== null && charge.bucket === this ? charge : null;
-    const atAnswer = -this.#later;
-    const atSend =
-      sent === null
-        ? atAnswer
-        : this.#perMs * (nowMs - sent.sentMs) - (this.#taken - sent.takenAtSend) - sent.laterAtSend;
-    const offset = Math.min(atAnswer, atSend);
-    if (first) {
-      this.#atMs = nowMs;
-      this.#level = Math.min(this.#burst, least + offset);
-      return;
-    }
+  /** What the vendor says is left, without what the requests in flight will still use. */
+  observe({ perMinute, remaining, burst }: Reading, nowMs: number): void {
+    if (this.#mode === 'paced' || remaining === null) return;
+    const isFirst = this.#mode === 'unknown';
     this.#advance(nowMs);
-    if (this.#level > most + offset) this.#level = Math.min(this.#burst, (least + most) / 2 + offset);
-    else if (this.#level < least + offset) this.#level += 0.3 * (Math.min(this.#burst, least + offset) - this.#level);
+    this.#mode = 'read';
+    this.#perMs = Math.min(perMinute, this.#mostPerMinute) / 60_000;
+    const most = Math.max(burst ?? perMinute, remaining.most, 2 * this.#unit);
+    this.#burst = Math.min(most, this.#mostPerMinute);
+    const least = Math.min(this.#burst, remaining.least - this.#later);
+    if (isFirst) this.#level = least;
+    else if (this.#level > remaining.most - this.#later) {
+      this.#level = Math.min(this.#burst, (remaining.least + remaining.most) / 2 - this.#later);
+    } else if (this.#level < least) this.#level += 0.3 * (least - this.#level);
   }
 
   /**
@@ -143,12 +116,13 @@ export class Bucket {
    */
   refused(charge: Charge, hintMs: number | null, reading: Reading | null, nowMs: number): number {
     this.#advance(nowMs);
-    const sameSpell = charge.sentMs <= this.#lastRefusalMs;
+    // Sent before the last refusal came: it says nothing that is not known.
+    const isKnown = charge.sentMs <= this.#lastRefusalMs;
     this.#lastRefusalMs = nowMs;
     // Nothing to go by: neither a hint nor enough that was admitted.
-    const clueless = hintMs === null && reading === null && this.#taken < 3 * this.#unit;
-    if (this.#mode === 'unknown' && (sameSpell || clueless)) return 0;
-    if (sameSpell) {
+    const isClueless = hintMs === null && reading === null && this.#taken < 3 * this.#unit;
+    if (this.#mode === 'unknown' && (isKnown || isClueless)) return 0;
+    if (isKnown) {
       this.#refill?.refusedToo(this.#taken);
     } else {
       const left = reading?.remaining ?? null;
@@ -167,21 +141,22 @@ export class Bucket {
     return Math.max(0, (charge.cost - this.#level) / rate);
   }
 
-  /** Two groups turned out to be one. */
+  /** Two groups turned out to be one: from now on the level is kept here. */
   absorb(other: Bucket): void {
     other.#mergedInto = this;
     this.#taken += other.#taken;
     this.#later += other.#later;
-    if (this.#mode === 'unknown' && other.#mode !== 'unknown') {
-      this.#mode = other.#mode;
-      this.#perMs = other.#perMs;
-      this.#burst = other.#burst;
-      this.#level = other.#level;
-      this.#atMs = other.#atMs;
-      this.#refill = other.#refill;
-    } else if (other.#mode !== 'unknown') {
+    if (other.#mode === 'unknown') return;
+    if (this.#mode !== 'unknown') {
       this.#level = Math.min(this.#level, other.#level);
+      return;
     }
+    this.#mode = other.#mode;
+    this.#perMs = other.#perMs;
+    this.#burst = other.#burst;
+    this.#level = other.#level;
+    this.#atMs = other.#atMs;
+    this.#refill = other.#refill;
   }
 
   #pace(charge: Charge, reading: Reading | null, hintMs: number | null, nowMs: number): void {
@@ -202,20 +177,14 @@ export class Bucket {
     // What was admitted so far includes the burst, most often a minute's worth.
     const sinceMs = Math.max(1_000, nowMs - this.#startMs);
     const seen = (this.#taken / sinceMs) * Math.max(0.35, sinceMs / (60_000 + sinceMs));
-    const bound = hintMs === null ? Number.POSITIVE_INFINITY : charge.cost / Math.max(1, finestHintMs(hintMs));
+    const bound = hintMs === null ? Number.POSITIVE_INFINITY : charge.cost / Math.max(1, hintMs);
     const least = charge.cost / Math.max(1_000, hintMs ?? 60_000);
     return new RefillRate({ perMs: Math.max(Math.min(seen, bound), least), evidence: 2 });
   }
 
-  #readBurst(reading: Reading, first: boolean): void {
-    this.#mostRemaining = Math.max(this.#mostRemaining, reading.remaining?.most ?? 0);
-    const burst = Math.max(reading.burst ?? reading.perMinute, this.#mostRemaining, 2 * this.#unit);
-    this.#burst = first ? burst : this.#burst + 0.3 * (burst - this.#burst);
-  }
-
   #ratePerMs(): number {
-    if (this.#mode === 'paced' && this.#refill !== null) return this.#refill.perMs(this.#taken, this.#unit);
-    return Math.max(this.#perMs, 1e-9);
+    const measured = this.#mode === 'paced' ? this.#refill?.perMs(this.#taken, this.#unit) : undefined;
+    return Math.max(Math.min(measured ?? this.#perMs, this.#mostPerMinute / 60_000), 1e-9);
   }
 
   #advance(nowMs: number): void {
@@ -227,7 +196,65 @@ export class Bucket {
   }
 }
 
-/** Whole seconds were rounded up: the true delay may be almost a second less. */
-function finestHintMs(hintMs: number): number {
-  return hintMs % 1_000 === 0 ? hintMs - 1_000 : hintMs;
+/** Below the measured rate, so that an error of the measurement does not end in a refusal. */
+const MARGIN = 0.98;
+
+/** How many refusals are remembered: the rate is measured from the oldest of them, so a changed limit is found. */
+const REMEMBERED = 12;
+
+interface Measure {
+  perMs: number;
+  /** In usual requests: the relative error is about one over this. */
+  evidence: number;
+}
+
+interface Empty {
+  atMs: number;
+  taken: number;
+}
+
+/**
+ * Learns how fast a limit refills from refusals alone. The bucket was empty at each of them, so what was admitted
+ * between two refusals is what flowed back in that time. Until the measurement is good, the pace creeps up within its
+ * error, so that an estimate that was too low is corrected.
+ */
+export class RefillRate {
+  #refusals: Empty[] = [];
+  #measure: Measure;
+
+  constructor(guess: Measure) {
+    this.#measure = guess;
+  }
+
+  /** `taken`: all that was admitted so far; `unit`: what a usual request takes. */
+  refused(nowMs: number, taken: number, unit: number): void {
+    this.#refusals = [...this.#refusals, { atMs: nowMs, taken }].slice(-REMEMBERED);
+    const first = this.#refusals[0];
+    if (first === undefined || first.atMs >= nowMs) return;
+    const admitted = taken - first.taken;
+    const perMs = admitted / (nowMs - first.atMs);
+    const evidence = admitted / unit;
+    if (evidence >= 3) {
+      const agrees = Math.abs(perMs / this.#measure.perMs - 1) <= 1 / evidence;
+      if (!agrees || evidence > this.#measure.evidence) this.#measure = { perMs, evidence };
+      return;
+    }
+    // Too little to measure by, but one more than was admitted would have been too many.
+    const most = (admitted + unit) / (nowMs - first.atMs);
+    this.#measure = { ...this.#measure, perMs: Math.min(this.#measure.perMs, most) };
+  }
+
+  /** Requests that had been counted at the last refusal turned out to be refused too. */
+  refusedToo(taken: number): void {
+    const last = this.#refusals.at(-1);
+    if (last !== undefined) last.taken = Math.min(last.taken, taken);
+  }
+
+  perMs(taken: number, unit: number): number {
+    const since = Math.max(0, taken - (this.#refusals.at(-1)?.taken ?? taken)) / unit;
+    const { perMs, evidence } = this.#measure;
+    // Nothing higher is tried before as much has passed as the measurement rests on.
+    const progress = Math.max(0, since / Math.max(4, evidence) - 1);
+    return perMs * (MARGIN + Math.min(0.5, 1 / evidence) * progress);
+  }
 }

@@ -2,8 +2,7 @@ import type { Clock } from '../core/clock.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { Usage } from '../core/money.ts';
 import { learnFrom, type SentRequest } from './answer.ts';
-import { PoolExhaustion } from './exhaustion.ts';
-import { type KeyOptions, type PoolKey, PoolKeys } from './key.ts';
+import { type KeyOptions, PoolExhaustion, type PoolKey, PoolKeys } from './key.ts';
 import type { KeyView, Lease, LeaseRequest, Outlook, Pool, PoolEvent, Ruling, VendorAnswer } from './port.ts';
 import { ModelQueue, quotaRefusal, type Waiter } from './queue.ts';
 
@@ -252,7 +251,7 @@ class CredentialPool implements Pool {
     queue.charge(request.item, turnCost);
     queue.remember(request.item, key.id);
     this.#exhaustion.served(queue.vendor);
-    return this.#lease({ request, key, charges, sentMs: nowMs, inFlightAtSending: group.inFlight, turnCost });
+    return this.#lease({ request, key, charges, inFlightAtSending: group.inFlight, turnCost });
   }
 
   /** Sent → answered → ended; an answer that is an error ends it at once. Every further call is ignored. */

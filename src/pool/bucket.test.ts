@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RefillRate } from './refill-rate.ts';
+import { RefillRate } from './bucket.ts';
 
 /** Sends as fast as the learner allows into a limit of two a second, and counts the refusals. */
 function learn(truth: (atMs: number) => number, guess: number, untilMs: number) {
