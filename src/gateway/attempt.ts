@@ -4,13 +4,11 @@ import { MASK } from '../core/mask.ts';
 import { detailOf, gistOf } from '../models/detail.ts';
 import type { Fields } from '../models/json-fields.ts';
 import type { Lease, VendorAnswer } from '../pool/port.ts';
+import { traced } from '../telemetry/tracer.ts';
 import type { Call } from './call.ts';
-import type { Sink } from './caller.ts';
-import { recordHeader } from './failure.ts';
-import { keyHeader, plainHeaders, responseHeaders } from './headers.ts';
-import { createSseMeter, meterWhole } from './meter.ts';
-import type { Flight, Upstream } from './upstream.ts';
-import { emptyTally, type Tally } from './vendors/format.ts';
+import { recordHeader, type Sink } from './caller.ts';
+import { type Flight, keyHeader, plainHeaders, responseHeaders, type Upstream } from './upstream.ts';
+import { createSseMeter, emptyTally, meterWhole, type Tally } from './vendors/format.ts';
 
 const MAX_ERROR_BYTES = 256 * 1024;
 const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
@@ -195,4 +193,38 @@ function badReply({ route }: Call, what: string, secret: string): AgentosError {
 function describe(type: string | undefined, text: string): string {
   if (text.trim() === '') return 'an empty body';
   return `${type ?? 'no content type'} instead of a reply: ${gistOf(text)}`;
+}
+
+interface AttemptFacts {
+  call: Call;
+  keyId: string;
+  /** Counted from 1. */
+  number: number;
+  progress: Progress;
+}
+
+/** One request to the vendor with one key; that it is tried again shows in the next one. */
+export function tracedAttempt(
+  { call, keyId, number, progress }: AttemptFacts,
+  work: () => Promise<Outcome>,
+): Promise<Outcome> {
+  const attributes = {
+    'agentos.vendor': call.route.vendor,
+    'agentos.key.id': keyId,
+    'agentos.gateway.attempt': number,
+    'http.request.method': call.method,
+    'server.address': call.url.hostname,
+    'url.path': call.url.pathname,
+  };
+  return traced('gateway attempt', { kind: 'client', attributes }, async (span) => {
+    try {
+      const outcome = await work();
+      span.set({ 'agentos.gateway.outcome': outcome });
+      const { refusal, status } = progress;
+      if (refusal !== null || outcome !== 'done') span.fail(refusal?.problem.code ?? `status-${status}`);
+      return outcome;
+    } finally {
+      span.set({ 'http.response.status_code': progress.status });
+    }
+  });
 }

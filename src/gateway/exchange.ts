@@ -1,19 +1,59 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import type { PriceSetting } from '../core/config.ts';
 import { formatDuration } from '../core/duration.ts';
-import { AgentosError, toErrorRecord } from '../core/errors.ts';
+import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import type { WaitReason } from '../core/events.ts';
 import type { VendorName } from '../core/keys.ts';
-import type { BudgetLimits } from '../core/money.ts';
+import type { BudgetLimits, Usage } from '../core/money.ts';
 import { costUsd, dearestPrice, type Price, priceOf } from '../core/prices.ts';
 import type { Lease, LeaseRequest, Outlook, Pool } from '../pool/port.ts';
-import { attempt, newProgress, type Progress } from './attempt.ts';
+import { answerAttributes, providerName } from '../telemetry/gen-ai.ts';
+import type { GatewayRequest } from '../telemetry/run-trace.ts';
+import { currentSpan, traced } from '../telemetry/tracer.ts';
+import { attempt, newProgress, type Progress, tracedAttempt } from './attempt.ts';
 import type { Call } from './call.ts';
-import type { Sink } from './caller.ts';
-import type { GatewayEvent } from './events.ts';
-import { failureOf } from './failure.ts';
+import { failureOf, type Sink } from './caller.ts';
 import { expectedCostUsd, type Ledger } from './ledger.ts';
-import { tracedAttempt, tracedWait } from './traced.ts';
 import type { Upstream } from './upstream.ts';
+
+interface Who {
+  item: string;
+  vendor: VendorName;
+  /** As asked for; empty where a request names none, such as for a list of models. */
+  model: string;
+}
+
+/** What happens in the gateway. */
+export type GatewayEvent =
+  | GatewayCall
+  /** A request has been without a key for a while; `gateway-call`, `gateway-resumed` or the caller's end follows. */
+  | (Who & { type: 'gateway-waiting'; reason: WaitReason; forMs: number | null })
+  | (Who & { type: 'gateway-resumed'; reason: WaitReason; waitedMs: number })
+  /** A finished answer, or one in flight, was given to a caller that asked for it again: nothing was paid. */
+  | (Who & { type: 'gateway-answer-reused'; step: string; finished: boolean });
+
+export interface GatewayCall extends Who {
+  type: 'gateway-call';
+  kind: 'generate' | 'count' | 'models';
+  answered: string | null;
+  stopReason: string | null;
+  /** Of the last attempt; null where no key was ever had. */
+  keyId: string | null;
+  /** What the vendor answered last, or what the caller got where the vendor never answered; null: the caller left. */
+  status: number | null;
+  /** Requests that went out to the vendor. */
+  attempts: number;
+  waitedMs: number;
+  /** Null: the vendor did not say. */
+  usage: Usage | null;
+  /** Null: the price or the usage is not known. */
+  costUsd: number | null;
+  durationMs: number;
+  /** The caller left before the end. */
+  callerLeft: boolean;
+  error: ErrorRecord | null;
+}
 
 const CHARS_PER_TOKEN = 4;
 
@@ -196,4 +236,50 @@ function waitedTooLong(provider: VendorName, boundMs: number): AgentosError {
   const detail = `no key came free within ${formatDuration(boundMs)}`;
   const problem = { code: 'provider-quota', provider, detail, retryAfterMs: null, status: null } as const;
   return new AgentosError(problem, { retry: 'quota' });
+}
+
+/** Does the work of a request at its place in the trace of the run. */
+export type TraceRequest = <T>(request: GatewayRequest, work: () => Promise<T>) => Promise<T>;
+
+/** A lease is there at once unless there is something to wait for. */
+const WAIT_FROM_MS = 50;
+
+/**
+ * A request of a worker belongs to the span that its header names, which is the call of the model. An agent's has none of
+ * ours: then the call is a span that begins here.
+ */
+export function tracedExchange<T>(
+  trace: TraceRequest | undefined,
+  { grant, route, facts }: Call,
+  { traceparent }: IncomingHttpHeaders,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (trace === undefined) return work();
+  const provider = providerName(route.vendor);
+  const operation = route.kind === 'generate' ? 'chat' : route.kind;
+  const request: GatewayRequest = {
+    item: grant.item,
+    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+    name: `${operation} ${facts.model ?? route.vendor}`,
+    attributes: {
+      'gen_ai.operation.name': operation,
+      'gen_ai.provider.name': provider,
+      'gen_ai.system': provider,
+      'gen_ai.request.model': facts.model,
+    },
+  };
+  return trace(request, work);
+}
+
+/** What a call used, on the span that began here; called where the call ends. */
+export function noteCall({ answered, usage, costUsd, stopReason, error, callerLeft }: GatewayCall): void {
+  const span = currentSpan();
+  span.set(answerAttributes({ answered, usage, costUsd, finish: stopReason }));
+  if (error !== null) span.fail(error.problem.code);
+  else if (callerLeft) span.fail('caller-left');
+}
+
+function tracedWait<T>({ route }: Call, work: () => Promise<T>): Promise<T> {
+  const attributes = { 'agentos.vendor': route.vendor };
+  return traced('wait for quota', { attributes, fromMs: WAIT_FROM_MS }, work);
 }

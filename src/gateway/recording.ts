@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { Caller, Sink } from './caller.ts';
-import type { Headers } from './headers.ts';
+import type { Headers } from './upstream.ts';
 
 /** The longest reply has some 100,000 tokens; in events that is less than this. */
 const MAX_RECORDING_BYTES = 32 * 1024 * 1024;

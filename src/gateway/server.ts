@@ -1,4 +1,5 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import type { PriceSetting } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
@@ -7,16 +8,11 @@ import type { BudgetLimits } from '../core/money.ts';
 import { vendorBaseUrl } from '../models/base-url.ts';
 import { createVendorAgents } from '../models/vendor-agents.ts';
 import type { Pool } from '../pool/port.ts';
-import { type Call, readCall } from './call.ts';
-import { createCaller, type Sink } from './caller.ts';
-import type { GatewayEvent } from './events.ts';
-import { type ExchangeBounds, exchange } from './exchange.ts';
-import { failureHeaders, failureOf } from './failure.ts';
+import { type Call, type Grant, readCall, routeOf } from './call.ts';
+import { createCaller, failureHeaders, failureOf, type Sink } from './caller.ts';
+import { type ExchangeBounds, exchange, type GatewayEvent, type TraceRequest, tracedExchange } from './exchange.ts';
 import { ACCOUNT_PATH, createLedger } from './ledger.ts';
 import { type AnswerBounds, createAnswers } from './recording.ts';
-import { routeOf } from './route.ts';
-import { createTokenBook, type Grant, tokensOf } from './tokens.ts';
-import { type TraceRequest, tracedExchange } from './traced.ts';
 import { createUpstream } from './upstream.ts';
 import { openaiChat } from './vendors/openai.ts';
 
@@ -209,4 +205,32 @@ function notFound({ method, url }: IncomingMessage): AgentosError {
 function unknownToken(provider: string): AgentosError {
   const detail = 'the gateway does not know this token';
   return new AgentosError({ code: 'provider-rejected-key', provider, status: 401, detail });
+}
+
+interface TokenBook {
+  issue(grant: Grant): string;
+  revoke(token: string): void;
+  /** The grant of the first known token among those that the request carries. */
+  find(tokens: readonly string[]): Grant | null;
+}
+
+export function createTokenBook(): TokenBook {
+  const grants = new Map<string, Grant>();
+  return {
+    issue(grant) {
+      const token = `agentos-${randomBytes(24).toString('base64url')}`;
+      grants.set(token, grant);
+      return token;
+    },
+    revoke: (token) => void grants.delete(token),
+    find: (tokens) => tokens.map((token) => grants.get(token)).find((grant) => grant !== undefined) ?? null,
+  };
+}
+
+/** Where the clients of each vendor put their key. */
+function tokensOf(headers: IncomingHttpHeaders, url: URL): string[] {
+  const bearer = /^Bearer\s+(.+)$/i.exec(headers.authorization ?? '')?.[1];
+  return [headers['x-api-key'], bearer, headers['x-goog-api-key'], ...url.searchParams.getAll('key')]
+    .flatMap((value) => value ?? [])
+    .map((value) => value.trim());
 }

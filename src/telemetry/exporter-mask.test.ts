@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createMask, MASK } from '../core/mask.ts';
 import { Secret } from '../core/secret.ts';
-import { createTokenBook } from '../gateway/tokens.ts';
+import { createTokenBook } from '../gateway/server.ts';
 import { maskSpan } from './exporter.ts';
 import { openSpan } from './span.ts';
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { Secret } from '../../src/core/secret.ts';
-import type { GatewayEvent } from '../../src/gateway/events.ts';
+import type { GatewayEvent } from '../../src/gateway/exchange.ts';
 import { type Gateway, startGateway } from '../../src/gateway/server.ts';
 import { createCredentialPool } from '../../src/pool/pool.ts';
 import { errorRecordOf } from '../support/gateway.ts';

@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import type { AgentosError, ErrorRecord } from '../../src/core/errors.ts';
 import type { BudgetLimits } from '../../src/core/money.ts';
-import type { GatewayCall, GatewayEvent } from '../../src/gateway/events.ts';
+import type { GatewayCall, GatewayEvent } from '../../src/gateway/exchange.ts';
 import { type Gateway, type GatewayBounds, type GatewayOptions, startGateway } from '../../src/gateway/server.ts';
 import { createKeyRota, type KeyRota } from './key-rota.ts';
 import { startVendor, type Vendor, type VendorOptions } from './vendor/index.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { routeOf } from './route.ts';
+import { routeOf } from './call.ts';
 
 function route(method: string, path: string) {
   const found = routeOf(method, new URL(path, 'http://127.0.0.1'));
