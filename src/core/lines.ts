@@ -84,3 +84,54 @@ export function oneLine(text: string): string {
 export function firstLine(text: string): string {
   return text.split('\n', 1)[0] ?? '';
 }
+
+const MOST_LISTED = 20;
+
+/** Names for one line; of many, the first. */
+export function listed(files: readonly string[]): string {
+  const more = files.length - MOST_LISTED;
+  return `${files.slice(0, MOST_LISTED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/** What the operating system's codes mean to a person; any other reason is in words already. */
+const SYSTEM_REASONS: Record<string, string> = {
+  ENOENT: 'it does not exist',
+  EEXIST: 'something else is in its place',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is not a folder',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  ELOOP: 'its symbolic links form a loop',
+  ENAMETOOLONG: 'its name is too long',
+  EMFILE: 'too many files are open',
+};
+
+/** What a code of the operating system means. */
+export function inWords(reason: string): string {
+  return SYSTEM_REASONS[reason] ?? reason;
+}
+
+/** For reasons that continue the sentence after the file's name: "is empty", but "can't be read: it is a folder". */
+export function predicate(reason: string): string {
+  const words = SYSTEM_REASONS[reason];
+  return words === undefined ? reason : `can't be read: ${words}`;
+}
+
+/** With a full stop, unless it has one. */
+export function endSentence(sentence: string): string {
+  return /[.?!…]$/.test(sentence) ? sentence : `${sentence}.`;
+}
+
+/** Of an HTTP answer, where there was one. */
+export function statusText(code: number | null): string {
+  return code === null ? '' : ` (${code})`;
+}
+
+/** As JSON writes it, without the quotes: one line, and not longer than a line. */
+export function shorten(text: string): string {
+  const line = JSON.stringify(text).slice(1, -1);
+  return line.length > 120 ? `${line.slice(0, 117)}…` : line;
+}

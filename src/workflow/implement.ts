@@ -1,5 +1,5 @@
 import { dirname, join, relative, sep } from 'node:path';
-import { listed } from '../core/wording.ts';
+import { listed } from '../core/lines.ts';
 import { commitMessage } from '../documents/implementation/commit-message.ts';
 import { readLld } from '../documents/lld/document.ts';
 import { lookOutside } from '../git/checkout-watch.ts';

@@ -1,0 +1,132 @@
+import type { LastRun } from './errors.ts';
+import { listed, predicate, shorten } from './lines.ts';
+import type { WorkflowName } from './paths.ts';
+
+/** What happened, to what; what to do next. */
+export type Words = [message: string, hint: string | null];
+
+type Refusal = 'changed' | 'checks' | 'questions' | 'recorded' | 'kept';
+
+/** What can go wrong between an approved design and its branch: see `core/wording.ts`. */
+export const IMPLEMENTATION_PROBLEMS = {
+  'lld-missing': (p: { id: string; path: string; near: string[] }) => {
+    const near = p.near.length > 0 ? `Did you mean ${p.near.join(' or ')}? ` : '';
+    return [`There is no LLD for ${p.id}: ${p.path} does not exist.`, `${near}agentos lld ${p.id} makes one.`];
+  },
+  'lld-unreadable': (p: { path: string; reason: string }) => [
+    `${p.path} ${predicate(p.reason)}.`,
+    'Fix it or move it away; nothing is drafted in its place until then.',
+  ],
+  'lld-not-approved': (p: { id: string; path: string; why: 'edited' | 'status' | 'issue-changed' }) => {
+    const why = {
+      edited: 'its body was edited after its approval',
+      status: 'its front matter does not say that it is approved',
+      'issue-changed': 'the issue changed after the approval',
+    }[p.why];
+    return [
+      `${p.path} is not an approved LLD: ${why}.`,
+      p.why === 'issue-changed'
+        ? `agentos lld ${p.id} --dry-run shows what changed; agentos lld ${p.id} designs it again, agentos decide ${p.id} --approve --reason "…" keeps it.`
+        : `agentos lld ${p.id} has it reviewed as it stands.`,
+    ];
+  },
+  'lld-outdated': (p: { id: string; findings: string[] }) => [
+    `The LLD of ${p.id} no longer fits the repository: ${p.findings.join('; ')}`,
+    `Change the LLD and run agentos lld ${p.id}, which has it reviewed again.`,
+  ],
+  'git-identity-missing': (p: { detail: string }) => [
+    `git has no identity to commit with: ${p.detail}`,
+    'Set it with git config user.name and git config user.email.',
+  ],
+  'worktree-unusable': (p: { path: string; reason: string }) => [
+    `The worktree ${p.path} can't be used: ${p.reason}`,
+    'agentos clean removes what is safe to remove; git worktree list shows what there is.',
+  ],
+  'dependency-conflict': (p: { on: string; files: string[] }) => [
+    `It builds on ${p.on}, whose branch conflicts in ${p.files.join(', ')}.`,
+    'Merge the branch it depends on first.',
+  ],
+  'setup-failed': (p: { command: string; exitCode: number | null; detail: string }) => [
+    `The set-up failed: ${p.command} ended with ${p.exitCode ?? 'a signal'}: ${p.detail}`,
+    'Try it by hand in the worktree; implement.setup in agentos.yaml names another command, or false for none.',
+  ],
+  'tests-undetected': (p: { directory: string; script: string | null; runner: string | null }) => {
+    const unsupported = p.runner === null ? '' : `: ${p.runner} is used there, which is not supported`;
+    const why = p.script === null ? unsupported : `: "${shorten(p.script)}" starts no known test runner`;
+    return [
+      `Can't tell how to run the tests in ${p.directory}${why}.`,
+      'Say it in agentos.yaml, with a command that prints TAP or writes JUnit XML: tests: { command: npx mocha --reporter tap, runner: tap }, or runner: junit with report: junit.xml.',
+    ];
+  },
+  'tests-cannot-run': (p: { command: string; detail: string }) => [
+    `The tests can't be run: ${p.command}: ${p.detail}`,
+    'Try the command by hand in the worktree; tests and implement.setup in agentos.yaml say what to run.',
+  ],
+  'agent-missing': (p: { agent: string; program: string; install: string }) => [
+    `${p.agent} needs the program ${p.program}, which is not on the PATH.`,
+    `Install it with ${p.install}, or choose another --implementer.`,
+  ],
+  'agent-failed': (p: { agent: string; exitCode: number | null; signal: string | null; detail: string }) => [
+    `${p.agent} ended with ${p.exitCode === null ? (p.signal ?? 'a signal') : `exit code ${p.exitCode}`}: ${p.detail || 'it said nothing'}`,
+    'Its output is in the log. What it changed is kept in the worktree.',
+  ],
+  'agent-rounds': (p: { agent: string; rounds: number }) => [
+    `${p.agent} was not done after ${p.rounds} rounds.`,
+    'implement.maxAgentRounds in agentos.yaml sets the bound.',
+  ],
+  'changed-outside': (p: { files: string[]; worktree: string }) => [
+    `Something outside the worktree was changed while the implementer or the tests ran: ${listed(p.files)}.`,
+    `Nothing there was undone; its own work is in ${p.worktree}. Run the same command again to resume it.`,
+  ],
+  'gate-failed': (p: { gate: string; problems: string[]; worktree: string; branch: string }) => [
+    `${p.gate}: ${p.problems.join('; ')}`,
+    `Look at it in ${p.worktree} (branch ${p.branch}).`,
+  ],
+  'offline-no-code': (p: { id: string; why: 'not-recorded' | 'changed'; file: string | null }) => {
+    const why = {
+      'not-recorded': `Nothing is recorded for ${p.id}: offline plays the tour of agentos demo and can't implement anything else.`,
+      changed: `The recorded change of ${p.id} doesn't fit ${p.file ?? 'the files'} as it is now.`,
+    }[p.why];
+    return [why, 'Choose models with --implementer and --reviewer, e.g. claude-code and google:gemini-3-pro-preview.'];
+  },
+  'offline-no-reply': (p: { step: string }) => [
+    `Nothing is recorded for ${p.step}: offline plays the tour of agentos demo, and no model was asked.`,
+    'Choose models with --drafter, --reviewer and --implementer, e.g. anthropic:claude-opus-5.',
+  ],
+  'log-missing': (p: { id: string }) => [`There is no log of ${shorten(p.id)}.`, 'agentos status lists what was run.'],
+  'not-waiting': (p: { id: string; last: LastRun | null }) => {
+    const { id, last } = p;
+    if (last?.status === 'discuss' && last.reason !== null)
+      return [`There is nothing to decide about ${id}: ${last.reason}.`, 'See: agentos status'];
+    return [
+      `${id} is not waiting for a decision: ${last === null ? 'it was never run' : `its last run (${last.workflow} ${last.runId}) ended as ${last.status}${last.step === null ? '' : `, at ${last.step}`}`}.`,
+      'Only an item that ended in DISCUSS waits for one: see agentos status.',
+    ];
+  },
+  'decision-refused': (p: { id: string; workflow: WorkflowName; why: Refusal; detail: string }) => {
+    const { id, workflow, detail } = p;
+    const words: Record<Refusal, Words> = {
+      changed: [
+        `The text behind ${workflow} ${id} changed after the question was asked.`,
+        `The decision would not count for the new text. Run it first: agentos ${workflow} ${id}`,
+      ],
+      checks: [
+        `${workflow} ${id} can't be approved: ${detail}`,
+        `Say what to change: agentos decide ${id} --revise "…", or give it up with --drop.`,
+      ],
+      questions: [
+        `An approval of ${workflow} ${id} has to answer its open questions: ${detail}`,
+        `Give the answer: agentos decide ${id} --approve --reason "…"`,
+      ],
+      kept: [
+        `Issue ${id} changed since its LLD was approved: to keep the LLD, say why it still fits.`,
+        `Write: agentos decide ${id} --approve --reason "…"`,
+      ],
+      recorded: [
+        `${workflow} ${id} is part of the recorded tour, which can't make a change.`,
+        `Decide with --approve --reason "…" or --drop, or have a model work on it: agentos ${workflow} ${id}`,
+      ],
+    };
+    return words[p.why];
+  },
+} satisfies Record<string, (facts: never) => Words>;
