@@ -101,5 +101,5 @@ writeFileSync(cli, `#!/usr/bin/env node\n${readFileSync(cli, 'utf8').replace(/^#
 
 writeTypes(root);
 
-const { configJsonSchema } = await import(join(root, 'src/core/config-schema.ts'));
+const { configJsonSchema } = await import(join(root, 'src/core/config-file.ts'));
 writeFileSync(join(root, 'dist/agentos.schema.json'), `${JSON.stringify(configJsonSchema(), null, 2)}\n`);

@@ -1,6 +1,6 @@
-import { withoutCycles } from '../core/dependency-cycles.ts';
 import { AgentosError } from '../core/errors.ts';
 import { endedWell, type ItemStatus } from '../core/item.ts';
+import { withoutCycles } from '../core/schedule.ts';
 
 /** What decides when an item may start. */
 export interface Queued {

@@ -1,8 +1,7 @@
 import type { Clock } from '../core/clock.ts';
-import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import { AgentosError, type ErrorRecord, nextAttemptDelayMs, toErrorRecord } from '../core/errors.ts';
 import { isFailure } from '../core/exit-code.ts';
 import { DEPENDS_ON, type ItemEnd, notStarted, statusOfError } from '../core/item.ts';
-import { nextAttemptDelayMs } from '../core/retry-policy.ts';
 import type { AttemptOutcome } from './attempt.ts';
 import { Backlog } from './backlog.ts';
 import type { CoordinatedEnd, CoordinatedItem, CoordinatorOptions, NextItems } from './coordinator.ts';

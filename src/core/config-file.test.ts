@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseConfigFile } from './config-file.ts';
-import { configJsonSchema } from './config-schema.ts';
+import { configJsonSchema, parseConfigFile } from './config-file.ts';
 import { AgentosError } from './errors.ts';
 
 function problemOf(text: string): unknown {

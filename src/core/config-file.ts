@@ -1,9 +1,166 @@
 import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument } from 'yaml';
-import type { z } from 'zod';
-import { type ConfigFile, configFileSchema } from './config-schema.ts';
+import { z } from 'zod';
+import { parseDuration } from './duration.ts';
 import { AgentosError } from './errors.ts';
 import { firstLine } from './lines.ts';
 import { nearest } from './nearest.ts';
+
+/**
+ * The one description of `agentos.yaml`: it is checked with it, its types come from it, and the JSON Schema for editors
+ * is generated from it. Every object is strict: a misspelt key is an error, not a setting that silently does nothing.
+ */
+
+const durationText = z
+  .string()
+  .refine((text) => parseDuration(text) !== null, {
+    error: 'is not a duration such as 90s, 30m or 2h (at most 24 days)',
+  })
+  .meta({ examples: ['90s', '30m', '2h'] });
+
+const modelSpec = z.string().min(1).meta({
+  description: 'provider:model, e.g. anthropic:claude-sonnet-4-5, google:gemini-3.1-pro-preview, command:./my-model',
+});
+
+const variableNames = z.array(
+  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: 'is not the name of an environment variable' }),
+);
+
+const endpoint = z.url({ protocol: /^https?$/, error: 'is not a URL such as https://host/v1' });
+
+const rateLimits = z.strictObject({
+  requestsPerMinute: z.number().positive().optional(),
+  tokensPerMinute: z.number().positive().optional().describe('input and output together'),
+  inputTokensPerMinute: z.number().positive().optional(),
+  outputTokensPerMinute: z.number().positive().optional(),
+  concurrency: z.int().positive().optional().describe('requests at the same time'),
+});
+
+const price = z.strictObject({
+  input: z.number().nonnegative().describe('USD per million input tokens'),
+  output: z.number().nonnegative().describe('USD per million output tokens'),
+  cacheRead: z.number().nonnegative().optional().describe('USD per million tokens read from the prompt cache'),
+  cacheWrite: z.number().nonnegative().optional().describe('USD per million tokens written to the prompt cache'),
+});
+
+export const configFileSchema = z.strictObject({
+  models: z
+    .strictObject({
+      drafter: modelSpec.optional().describe('writes the LLD'),
+      reviewer: modelSpec.optional().describe('reviews it; better not the same model'),
+      implementer: modelSpec
+        .optional()
+        .describe('writes tests and code; also claude-code, codex, gemini-cli with an optional :model'),
+    })
+    .optional()
+    .describe('Who does what.'),
+  bounds: z
+    .strictObject({
+      maxRounds: z.int().min(1).max(20).optional().describe('review rounds before a person is asked (default 3)'),
+      maxRetries: z.int().min(0).max(20).optional().describe('more attempts after a temporary failure (default 3)'),
+      timeout: durationText.optional().describe('per item (default 1h)'),
+      globalTimeout: durationText.optional().describe('for the whole run (default: none)'),
+      idleTimeout: durationText.optional().describe('without a sign of life from a model (default 5m)'),
+      callTimeout: durationText.optional().describe('one model call at most (default 20m)'),
+      maxQuotaWait: durationText.optional().describe('waiting for quota before the run pauses (default 1h)'),
+      maxCostUsd: z.number().positive().optional().describe('USD for the whole run (default: none)'),
+      maxCostPerItemUsd: z.number().positive().optional().describe('USD for one item (default 20)'),
+    })
+    .optional()
+    .describe('Everything that could run forever has a limit.'),
+  keys: z
+    .strictObject({
+      anthropic: variableNames.optional(),
+      google: variableNames.optional(),
+      openai: variableNames.optional(),
+      'openai-compatible': variableNames.optional(),
+    })
+    .optional()
+    .describe('Names of the environment variables that hold keys. Never the keys themselves.'),
+  limits: z
+    .strictObject({
+      anthropic: rateLimits.optional(),
+      google: rateLimits.optional(),
+      openai: rateLimits.optional(),
+      'openai-compatible': rateLimits.optional(),
+    })
+    .optional()
+    .describe('Limits of each key or quota group, where you know them; otherwise they are learned from the answers.'),
+  endpoints: z
+    .strictObject({
+      anthropic: endpoint.optional(),
+      google: endpoint.optional(),
+      openai: endpoint.optional(),
+      'openai-compatible': endpoint.optional(),
+    })
+    .optional()
+    .describe('Base URLs, when not the vendors’ own.'),
+  prices: z.record(z.string(), price).optional().describe('Prices per model, over the built-in table.'),
+  context: z
+    .strictObject({
+      maxTokens: z
+        .int()
+        .min(0)
+        .max(500_000)
+        .optional()
+        .describe('what a drafter is shown of the repository (default 24000)'),
+      exclude: z.array(z.string().min(1)).optional().describe('paths or folders that no model is ever shown'),
+    })
+    .optional(),
+  tests: z
+    .strictObject({
+      command: z.string().min(1).optional().describe('how the tests are run (default: detected)'),
+      runner: z
+        .enum(['vitest', 'jest', 'node', 'pytest', 'go', 'cargo', 'junit', 'tap'])
+        .optional()
+        .describe('whose report is read (default: detected); junit and tap for any other command'),
+      report: z
+        .string()
+        .min(1)
+        .optional()
+        .describe('the JUnit XML or TAP file that the command writes (TAP: default standard output)'),
+      coverage: z.string().min(1).optional().describe('the lcov file that the command writes'),
+      files: z.array(z.string().min(1)).optional().describe('patterns of test files beside the usual names'),
+      timeout: durationText.optional().describe('one run of the tests (default 10m)'),
+    })
+    .optional()
+    .describe('How tests are run and read.'),
+  implement: z
+    .strictObject({
+      policy: z
+        .enum(['strict', 'verify', 'off'])
+        .optional()
+        .describe('strict: every gate holds (default); verify: gates are reported, only green must hold; off: none'),
+      setup: z
+        .union([z.string().min(1), z.literal(false)])
+        .optional()
+        .describe('prepares a fresh worktree, e.g. npm ci (default: detected); false: nothing'),
+      setupTimeout: durationText.optional().describe('the set-up at most (default 10m)'),
+      copy: z
+        .array(z.string().min(1))
+        .optional()
+        .describe('files that git ignores but the tests need, e.g. .env.test; copied from the checkout'),
+      coverage: z.number().min(0).max(100).optional().describe('percent of the lines of changed files'),
+      coAuthor: z
+        .string()
+        .regex(/^[^<>\r\n]*[^<>\s] <[^<>@\s]+@[^<>@\s]+>$/, {
+          error: 'is not a name and an address such as Claude <noreply@anthropic.com>',
+        })
+        .optional()
+        .describe('a co-author of the commits, e.g. "Claude <noreply@anthropic.com>"'),
+      maxAgentRounds: z.int().min(1).max(500).optional().describe('rounds of the built-in agent per call (default 60)'),
+    })
+    .optional()
+    .describe('How an LLD becomes a branch.'),
+  passEnvironment: variableNames
+    .optional()
+    .describe('Environment variables that commands, agents and tests may see although they look like secrets.'),
+});
+
+export type ConfigFile = z.infer<typeof configFileSchema>;
+
+export function configJsonSchema(): Record<string, unknown> {
+  return { title: 'agentos.yaml', ...z.toJSONSchema(configFileSchema, { io: 'input' }) };
+}
 
 type Path = readonly PropertyKey[];
 

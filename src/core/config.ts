@@ -1,6 +1,7 @@
-import type { ConfigFile } from './config-schema.ts';
+import type { ConfigFile } from './config-file.ts';
 import { parseDuration } from './duration.ts';
 import { ENDPOINT_VARIABLES, readKeys, VENDORS, type VendorKey, type VendorName } from './keys.ts';
+import type { PriceSetting } from './money.ts';
 
 /** How much of the LLD's template a design fills. */
 export const DESIGN_SIZES = ['small', 'normal', 'large'] as const;
@@ -35,13 +36,6 @@ export interface Bounds {
   maxCostPerItemUsd: number;
   /** A person asked for one of the two: a model whose cost can't be bounded is refused then. */
   hasChosenCostLimit: boolean;
-}
-
-export interface PriceSetting {
-  input: number;
-  output: number;
-  cacheRead?: number | undefined;
-  cacheWrite?: number | undefined;
 }
 
 /** The parts that models play. */

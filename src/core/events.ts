@@ -3,7 +3,7 @@ import type { GateCounts, GateEvidence } from './gate.ts';
 import type { ItemEnd } from './item.ts';
 import type { Usage } from './money.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
-import type { PlannedGroup } from './planned-group.ts';
+import type { PlannedGroup } from './plan.ts';
 
 /**
  * What a request waits for. quota: a vendor refused one for lack of it, and names or implies a time; pace: the known rate

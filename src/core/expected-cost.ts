@@ -1,7 +1,6 @@
 import type { Config, Role } from './config.ts';
 import { type AgentName, isAgent, specOf, vendorOf } from './model-spec.ts';
-import { NO_USAGE, type Usage } from './money.ts';
-import { costUsd, dearestPrice, type Price, priceOf } from './prices.ts';
+import { costUsd, dearestPrice, NO_USAGE, type Price, priceOf, type Usage } from './money.ts';
 
 /** Calls of one role for one item, all alike. */
 interface Calls {

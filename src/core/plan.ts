@@ -1,7 +1,6 @@
 import type { ErrorRecord } from './errors.ts';
 import type { ItemId } from './ids.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
-import type { PlannedGroup } from './planned-group.ts';
 
 /** More workers than this starve each other, whatever was asked for. */
 export const MAX_PARALLEL = 10;
@@ -76,4 +75,18 @@ export function replacementLines(items: readonly PlannedItem[]): string[] {
 
 export function cycleNote(ids: readonly string[]): string {
   return `${ids.join(', ')} depend on each other; they run in this order.`;
+}
+
+export interface PlannedGroup {
+  /** In the order in which they run. */
+  ids: string[];
+  /** The files that they share; none where they only build on each other. */
+  files: string[];
+}
+
+/** For people: why some items wait for others. */
+export function describeGroup({ ids, files }: PlannedGroup): string {
+  const who = ids.length > 2 ? 'they' : 'both';
+  const why = files.length > 0 ? `${who} change ${files.join(', ')}` : 'they build on each other';
+  return `One after another: ${ids.join(' → ')} (${why})`;
 }

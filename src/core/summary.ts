@@ -1,7 +1,7 @@
+import type { LastRun, Problem } from './errors.ts';
 import type { ItemEnd, ItemStatus } from './item.ts';
 import type { Usage } from './money.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
-import type { Change } from './retry.ts';
 import type { FinishedStep, ItemState } from './run-state.ts';
 import { wordingOf } from './wording.ts';
 
@@ -87,4 +87,118 @@ export function countsOf(items: readonly ItemSummary[]): Record<string, number> 
   const counts: Record<string, number> = { total: items.length };
   for (const { status } of items) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
+}
+
+/** How far an item of the backlog has come. */
+export type Stage = 'issue' | 'lld' | 'branch' | 'merged' | 'dropped' | 'unreadable';
+
+/** Where an item stands, and what it waits for. */
+export interface Standing {
+  id: string;
+  title: string;
+  state: Stage;
+  /**
+   * person: for a decision; run: it was decided on; model: no model has seen it; item: another one has to be done first.
+   * Null: it is being worked on, or the next run takes it as it is.
+   */
+  waitsFor: 'person' | 'run' | 'model' | 'quota' | 'item' | null;
+  /** In words: the question, the error, what it depends on. */
+  reason: string | null;
+  /** What all runs that are kept have paid for it. */
+  costUsd: number;
+  runs: number;
+  branch: string | null;
+  /** Of an unfinished implementation; relative to the repository where it is inside. */
+  worktree: string | null;
+  /** A run is at it now, or is going to be. */
+  isUnderWay: boolean;
+  lastRun: LastRun | null;
+}
+
+/** All there is to know about one item. Paths are relative to the repository. */
+export interface ItemDetail extends Standing {
+  lld: string | null;
+  lineage: string | null;
+  /** How it can be decided on. */
+  question: Asked | null;
+}
+
+export interface Failure {
+  id: string;
+  /** null: it failed without an error of its own. */
+  problem: Problem | null;
+}
+
+export interface RunFacts {
+  workflow: PipelineName;
+  /** What the command has to say again to mean the same. */
+  flags: readonly string[];
+  /** Who played each role. */
+  models: Readonly<Record<string, string>>;
+  /** Whether any item succeeded: then the models are known to their vendors. */
+  anySucceeded: boolean;
+}
+
+/** What a person has to do before a retry, and the flags that the next command needs for it. */
+export interface Change {
+  what: string;
+  flags: string[];
+}
+
+interface Retry {
+  /** The line to copy; null: nothing failed, or the same command would fail the same way. */
+  command: string | null;
+  /** Where every failure asks for one. */
+  changeFirst: Change | null;
+}
+
+export function retryOf(failures: readonly Failure[], run: RunFacts): Retry {
+  if (failures.length === 0) return { command: null, changeFirst: null };
+  const changes = failures.map(({ id, problem }) => problem && changeFor(problem, id, run));
+  if (changes.every((change) => change !== null)) return { command: null, changeFirst: joined(changes) };
+  const ids = failures.map(({ id }) => id);
+  return { command: ['agentos', run.workflow, '--ids', ...ids, ...run.flags].join(' '), changeFirst: null };
+}
+
+function joined(changes: readonly Change[]): Change {
+  return {
+    what: [...new Set(changes.map(({ what }) => what))].join(', '),
+    flags: [...new Set(changes.map(({ flags }) => flags.join(' ')))].filter((flags) => flags !== ''),
+  };
+}
+
+/** What has to change before the same command can do better; null: it may do better as it is. */
+function changeFor(problem: Problem, id: string, { models, anySucceeded }: RunFacts): Change | null {
+  const change = (what: string, ...flags: string[]): Change => ({ what, flags });
+  switch (problem.code) {
+    case 'provider-refused-request': {
+      if (anySucceeded) return null;
+      const played = Object.entries(models).filter(([, spec]) => spec.startsWith(`${problem.provider}:`));
+      const specs = [...new Set(played.map(([, spec]) => spec))];
+      const which = specs.length === 0 ? 'another model' : `another model than ${specs.join(' and ')}`;
+      return change(`choose ${which}`, ...played.map(([role]) => `--${role} <model>`));
+    }
+    case 'provider-rejected-key':
+      return change(`set a key that ${problem.provider} accepts`);
+    case 'key-missing':
+      return change(`set ${problem.variables.join(' or ') || `a key for ${problem.provider}`}`);
+    case 'over-budget':
+      // A new run has its whole budget again; what an item has spent counts from its first run on.
+      if (problem.scope === 'item') return change('allow more than it has spent', '--max-cost-per-item <usd>');
+      return problem.spentUsd > 0 ? null : change('allow more than one call can cost', '--max-cost <usd>');
+    case 'lld-missing':
+    case 'lld-not-approved':
+    case 'lld-outdated':
+      return change(`have its LLD reviewed (agentos lld ${id})`);
+    case 'tests-undetected':
+      return change('name the test command in agentos.yaml (tests.command)');
+    case 'agent-missing':
+      return change(`install ${problem.program} (${problem.install})`);
+    case 'git-identity-missing':
+      return change('set git config user.name and user.email');
+    case 'offline-no-code':
+      return change('choose who writes the code', '--implementer <model>');
+    default:
+      return null;
+  }
 }

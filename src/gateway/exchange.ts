@@ -1,12 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../core/clock.ts';
-import type { PriceSetting } from '../core/config.ts';
 import { formatDuration } from '../core/duration.ts';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { WaitReason } from '../core/events.ts';
 import type { VendorName } from '../core/keys.ts';
-import type { BudgetLimits, Usage } from '../core/money.ts';
-import { costUsd, dearestPrice, type Price, priceOf } from '../core/prices.ts';
+import {
+  type BudgetLimits,
+  costUsd,
+  dearestPrice,
+  type Price,
+  type PriceSetting,
+  priceOf,
+  type Usage,
+} from '../core/money.ts';
 import type { Lease, LeaseRequest, Outlook, Pool } from '../pool/port.ts';
 import { answerAttributes, providerName } from '../telemetry/gen-ai.ts';
 import type { GatewayRequest } from '../telemetry/run-trace.ts';

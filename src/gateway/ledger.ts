@@ -1,7 +1,5 @@
 import { AgentosError, type ErrorRecord } from '../core/errors.ts';
-import type { BudgetLimits } from '../core/money.ts';
-import { addUsage, NO_USAGE, type Usage } from '../core/money.ts';
-import type { Price } from '../core/prices.ts';
+import { addUsage, type BudgetLimits, NO_USAGE, type Price, type Usage } from '../core/money.ts';
 
 /** Where the holder of an item's token reads its account: GET, on the gateway itself. */
 export const ACCOUNT_PATH = '/agentos/account';

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Clock } from '../core/clock.ts';
-import type { PriceSetting } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import { VENDORS, type VendorName } from '../core/keys.ts';
-import type { BudgetLimits } from '../core/money.ts';
+import type { BudgetLimits, PriceSetting } from '../core/money.ts';
 import { vendorBaseUrl } from '../models/base-url.ts';
 import { createVendorAgents } from '../models/vendor-agents.ts';
 import type { Pool } from '../pool/port.ts';

@@ -2,7 +2,7 @@ import type { Config, Role } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import { keyVariables } from '../core/keys.ts';
 import { isAgent, specOf, vendorOf } from '../core/model-spec.ts';
-import { dearestPrice, priceOf } from '../core/prices.ts';
+import { dearestPrice, priceOf } from '../core/money.ts';
 import { proxyVariables } from '../core/proxy.ts';
 import { vendorBaseUrl } from './base-url.ts';
 

@@ -3,7 +3,7 @@ import type { AgentosEvent, Subscriber, WaitReason } from '../core/events.ts';
 import { parseItemId } from '../core/ids.ts';
 import type { ItemStatus } from '../core/item.ts';
 import { labelOf } from '../core/paths.ts';
-import { describeGroup } from '../core/planned-group.ts';
+import { describeGroup } from '../core/plan.ts';
 import { wordingOf } from '../core/wording.ts';
 import { paint, paintLabel, printable, type Terminal } from './terminal.ts';
 

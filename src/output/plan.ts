@@ -1,5 +1,4 @@
-import { type Plan, type PlannedItem, replacementLines } from '../core/plan.ts';
-import { describeGroup } from '../core/planned-group.ts';
+import { describeGroup, type Plan, type PlannedItem, replacementLines } from '../core/plan.ts';
 import { wordingOf } from '../core/wording.ts';
 import { paint, printable, type Terminal } from './terminal.ts';
 

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { formatDuration } from '../core/duration.ts';
 import { isFailure } from '../core/exit-code.ts';
 import { ITEM_STATUSES } from '../core/item.ts';
-import { shellWord } from '../core/shell-word.ts';
+import { shellWord } from '../core/lines.ts';
 import type { ItemSummary, Summary } from '../core/summary.ts';
 import { paint, type Terminal } from './terminal.ts';
 

@@ -1,5 +1,4 @@
 import type { AgentosError } from '../core/errors.ts';
-import type { VendorName } from '../core/keys.ts';
 import { readRetryHintMs } from '../models/retry-after.ts';
 import { vendorFailure } from '../models/vendor-failure.ts';
 import type { PoolKey, PoolKeys } from './key.ts';

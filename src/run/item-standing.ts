@@ -4,7 +4,7 @@ import { codeOf, type LastRun } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import { DEPENDS_ON } from '../core/item.ts';
 import { type Paths, shownPath, WORKFLOWS } from '../core/paths.ts';
-import type { ItemDetail, Stage, Standing } from '../core/standing.ts';
+import type { ItemDetail, Stage, Standing } from '../core/summary.ts';
 import { wordingOf } from '../core/wording.ts';
 import { branchesBelow } from '../git/branches.ts';
 import { createGit } from '../git/git.ts';

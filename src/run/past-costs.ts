@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { z } from 'zod';
-import type { PriceSetting, Role } from '../core/config.ts';
+import type { Role } from '../core/config.ts';
 import { VENDORS } from '../core/keys.ts';
+import { costUsd, dearestPrice, type PriceSetting } from '../core/money.ts';
 import { type Paths, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
-import { costUsd, dearestPrice } from '../core/prices.ts';
 import { type RunRecord, readEvents, readRecord, runIds } from './run-history.ts';
 
 /** The newest runs say most; a plan must not read for seconds. */

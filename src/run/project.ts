@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type Config, type ConfigFlags, resolveConfig } from '../core/config.ts';
-import type { ConfigFile } from '../core/config-schema.ts';
+import type { ConfigFile } from '../core/config-file.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { withoutSecrets } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';

@@ -5,11 +5,18 @@ import { exitCodeOf, isFailure } from '../core/exit-code.ts';
 import { sha256 } from '../core/hash.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { ItemEnd } from '../core/item.ts';
+import { shellWord } from '../core/lines.ts';
 import type { RunPaths } from '../core/paths.ts';
-import { retryOf } from '../core/retry.ts';
 import type { ItemState, RunState } from '../core/run-state.ts';
-import { shellWord } from '../core/shell-word.ts';
-import { type Asked, countsOf, type ItemSummary, type Kept, type Summary, summaryOf } from '../core/summary.ts';
+import {
+  type Asked,
+  countsOf,
+  type ItemSummary,
+  type Kept,
+  retryOf,
+  type Summary,
+  summaryOf,
+} from '../core/summary.ts';
 import type { SpanContext } from '../core/traceparent.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { isHolderAlive, ownHolder, readHolder } from '../process/lock.ts';

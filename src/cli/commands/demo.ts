@@ -7,7 +7,7 @@ import { EXIT } from '../../core/exit-code.ts';
 import { sha256 } from '../../core/hash.ts';
 import { parseJson } from '../../core/json.ts';
 import { withoutSecrets } from '../../core/keys.ts';
-import { shellWord } from '../../core/shell-word.ts';
+import { shellWord } from '../../core/lines.ts';
 import type { Summary } from '../../core/summary.ts';
 import { branchesBelow } from '../../git/branches.ts';
 import { createGit, type Git } from '../../git/git.ts';

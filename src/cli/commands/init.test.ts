@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { resolveConfig } from '../../core/config.ts';
-import { parseConfigFile } from '../../core/config-file.ts';
-import { configFileSchema } from '../../core/config-schema.ts';
+import { configFileSchema, parseConfigFile } from '../../core/config-file.ts';
 import template from './init-template.md';
 
 /** As an editor takes a comment mark from every line; the first one is a mark for editors, not a setting. */

@@ -3,7 +3,7 @@ import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
 import { oneLine } from '../../core/lines.ts';
-import type { ItemDetail, Stage, Standing } from '../../core/standing.ts';
+import type { ItemDetail, Stage, Standing } from '../../core/summary.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { detailOf, standings } from '../../run/item-standing.ts';
 import { type RunHistory, readRun, runIds } from '../../run/run-history.ts';

@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path';
 import { AgentosError } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
-import { shellWord } from '../../core/shell-word.ts';
+import { shellWord } from '../../core/lines.ts';
 import { branchesNear, NO_HOOKS, unusable } from '../../git/branches.ts';
 import type { Git } from '../../git/git.ts';
 import { removeStaleGitLocks } from '../../git/locks.ts';

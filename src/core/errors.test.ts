@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { nextAttemptDelayMs } from './retry-policy.ts';
+import { nextAttemptDelayMs } from './errors.ts';
 
 const question = { retry: 'transient', attempts: 1, maxRetries: 3, retryAfterMs: null, random: 0.5 } as const;
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Problem } from './errors.ts';
-import { type RunFacts, retryOf } from './retry.ts';
+import { type RunFacts, retryOf } from './summary.ts';
 
 const RUN: RunFacts = {
   workflow: 'lld',

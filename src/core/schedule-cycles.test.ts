@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Dependent, withoutCycles } from './dependency-cycles.ts';
+import { type Dependent, withoutCycles } from './schedule.ts';
 
 /** `a: b c` – a comes after b and c. */
 function items(...lines: string[]): Dependent[] {

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { costUsd, dearestPrice, priceOf } from './prices.ts';
+import { costUsd, dearestPrice, priceOf } from './money.ts';
 
 const priced = (spec: string, overrides = {}) => priceOf(spec, overrides);
 
