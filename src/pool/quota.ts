@@ -15,7 +15,9 @@ export interface RateLimits {
 }
 
 /** What one request holds of a model's quota until it has ended. */
-export type Charges = Record<Dimension, Charge>;
+export interface Charges extends Record<Dimension, Charge> {
+  estimatedInput: number;
+}
 
 interface QuotaOptions {
   vendor: VendorName;
@@ -79,6 +81,8 @@ export class ModelQuota {
   #blocked: { untilMs: number; why: CoolingReason } | null = null;
   #refusals = 0;
   #usualOutput: number | null = null;
+  /** Real input tokens per estimated one. */
+  #inputFactor = 1;
 
   constructor({ vendor, limits, remembered, random }: QuotaOptions, nowMs: number) {
     this.#vendor = vendor;
@@ -127,6 +131,7 @@ export class ModelQuota {
       return this.#buckets[dimension].take(cost, later, nowMs);
     };
     return {
+      estimatedInput,
       requests: charge('requests'),
       tokens: charge('tokens'),
       'input-tokens': charge('input-tokens'),
@@ -151,7 +156,12 @@ export class ModelQuota {
       const charge = charges[dimension];
       charge.bucket.correct(charge, usage === null ? null : this.#used(dimension, usage), nowMs);
     }
-    if (usage !== null) this.#usualOutput = (this.#usualOutput ?? usage.outputTokens) * 0.9 + usage.outputTokens * 0.1;
+    if (usage === null) return;
+    this.#usualOutput = (this.#usualOutput ?? usage.outputTokens) * 0.9 + usage.outputTokens * 0.1;
+    if (charges.estimatedInput > 0 && usage.inputTokens > 0) {
+      const factor = Math.min(4, Math.max(0.25, usage.inputTokens / charges.estimatedInput));
+      this.#inputFactor = this.#inputFactor * 0.9 + factor * 0.1;
+    }
   }
 
   /** Nothing was counted by the vendor; or only the request itself was. */
@@ -192,7 +202,7 @@ export class ModelQuota {
   }
 
   #cost(dimension: Dimension, estimatedInput: number): { cost: number; later: number } {
-    const input = estimatedInput;
+    const input = estimatedInput * this.#inputFactor;
     const output = this.#usualOutput ?? FIRST_OUTPUT_GUESS;
     switch (dimension) {
       case 'requests':
