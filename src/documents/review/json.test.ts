@@ -20,7 +20,7 @@ describe('a review in JSON', () => {
     ['a comma too many', '{"verdict": "REVISE", "findings": ["A leaks, ]",],}', 'REVISE'],
     ['comments', '{\n  // the end\n  "verdict": "REVISE", /* see https://x */ "title": "a // b"\n}', 'REVISE'],
     ['a gate that failed', '{"pre_flight": "FAILED", "reason": "There is no issue link."}', 'REVISE'],
-    ['a coverage verdict beside it', '{"coverage_verdict": "BLOCK", "verdict": "APPROVED"}', 'APPROVED'],
+    ['a coverage verdict beside it', '{"coverage_verdict": "PASS", "verdict": "APPROVED"}', 'APPROVED'],
     ['the same thing twice', '{"verdict": "REVISE", "decision": "BLOCKED"}', 'REVISE'],
   ])('%s', (_, text, verdict) => {
     const review = readReview(text);
@@ -110,6 +110,7 @@ describe('a review in JSON', () => {
     const review = readReview('{"verdict": "APPROVED", "blocking_issues": ["Writes to home"]}');
     expect(review.verdict).toBe('APPROVED');
     expect(isTrustworthy(review)).toBe(false);
+    expect(isTrustworthy(readReview('{"verdict": "APPROVED", "coverage_verdict": "BLOCK"}'))).toBe(false);
   });
 
   test('what a failed gate gives as its reason is the finding', () => {
@@ -122,7 +123,6 @@ describe('a review in JSON', () => {
     const review = readReview(
       JSON.stringify({
         verdict: 'REVISE',
-        title: 'LLD Review',
         summary: 'Nearly there.',
         preFlight: { status: 'PASSED' },
         coverage: { covered: 7, total: 8 },
@@ -131,7 +131,6 @@ describe('a review in JSON', () => {
       }),
     );
     expect(review).toMatchObject({
-      title: 'LLD Review',
       summary: 'Nearly there.',
       preFlight: 'PASSED',
       coverage: { covered: 7, total: 8, percent: 87.5 },

@@ -1,17 +1,9 @@
 import type { Root } from 'mdast';
-import { knownArea } from './headings.ts';
 import { isNoFinding, saysSettled } from './no-finding.ts';
-import {
-  type Coverage,
-  type Finding,
-  isGuardFinding,
-  percentOf,
-  type Review,
-  type Ruling,
-  type Tier,
-  type Verdict,
-} from './review.ts';
-import { offersChoice, verdictWord } from './verdict-word.ts';
+import type { Tier } from './review.ts';
+import { verdictWord } from './verdict-word.ts';
+
+/* A review in JSON is written as Markdown, and read like any other. */
 
 /** Keys that are spelled alike mean the same: `blocking_issues`, `blockingIssues` and `Blocking Issues`. */
 const keyOf = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
@@ -74,20 +66,23 @@ export function isErrorObject(value: object): boolean {
   return type === 'error' || Boolean(error) || Boolean(errors);
 }
 
-/** The verdicts of an object, and the ids of the findings that it calls blocking. */
-export function jsonVerdicts(value: object, source: string): { verdicts: Verdict[]; blocking: string[] } {
+/** What an object states as its verdict, each statement once, and what it calls blocking. */
+export function jsonVerdicts(value: object, source: string): { stated: string[]; blocking: string[] } {
   const fields = innerFields(value);
   const values = Object.entries(fields)
     .filter(([key]) => VERDICT_KEY.test(key) && !INNER_VERDICT.test(key))
     .map(([, field]) => textOf(field, ['verdict', 'status', 'decision', 'value', 'result', 'outcome']));
   // `JSON.parse` keeps the last of two equal keys in silence; two verdicts are two verdicts.
   const repeated = [...source.matchAll(/"verdict"\s*:\s*"((?:[^"\\]|\\.)*)"/gi)].map(([, said = '']) => said);
-  const words = [...values, ...repeated].map(verdictWord).filter((word) => word !== null && !offersChoice(word));
   const approved = fields['approved'] ?? fields['isapproved'];
-  const verdicts = words.flatMap((word) => (word === null ? [] : [word.verdict]));
-  if (typeof approved === 'boolean') verdicts.push(approved ? 'APPROVED' : 'REVISE');
-  const blocking = listOf(fields['blocking']).filter((id) => typeof id === 'string' && /^F\d+$/i.test(id));
-  return { verdicts: [...new Set(verdicts)], blocking: blocking.map(String) };
+  const stated = [...values, ...repeated].filter((said) => verdictWord(said) !== null);
+  if (typeof approved === 'boolean') stated.push(approved ? 'APPROVED' : 'REVISE');
+  return {
+    stated: [...new Set(stated)],
+    blocking: listOf(fields['blocking'])
+      .map((entry) => textOf(entry, ['id', 'title', 'text']))
+      .filter((entry) => !isNoFinding(entry)),
+  };
 }
 
 function innerFields(value: object): Fields {
@@ -96,72 +91,57 @@ function innerFields(value: object): Fields {
   return wrapper !== undefined && !('verdict' in outer) ? fieldsOf(outer[wrapper]) : outer;
 }
 
-export type JsonReview = Omit<Review, 'verdict' | 'problems'> & { verdicts: Verdict[]; words: string };
-
-/** The review in a JSON object, or null when it holds no verdict under any key that means one. */
-export function readJsonReview(value: object, source: string): JsonReview | null {
+/** The review in a JSON object as Markdown, or null when it holds no verdict under any key that means one. */
+export function markdownOf(value: object, source: string): string | null {
   const fields = innerFields(value);
-  const { verdicts } = jsonVerdicts(value, source);
-  const gate = preFlight(fields);
-  const { findings, rulings } = findingsIn(fields);
-  if (verdicts.length === 0 && !('verdict' in fields)) {
-    if (gate !== 'FAILED') return null;
-    verdicts.push('REVISE');
-    const reasons = ['reasons', 'reason', 'missing', 'details', 'message', 'rationale', 'summary'].flatMap((key) =>
-      listOf(fields[key]).map((reason) => textOf(reason, ['text', 'message', 'reason'])),
-    );
-    if (findings.length === 0)
-      findings.push({
-        tier: 1,
-        area: 'Pre-Flight',
-        text: reasons.filter(Boolean).join('\n') || 'The Pre-Flight gate failed.',
-      });
-  }
-  const questions = ['questionsfororchestrator', 'orchestratorquestions', 'questions'].flatMap((key) =>
-    listOf(fields[key]),
-  );
-  const resolved = ['openquestionsresolved', 'resolvedquestions', 'resolvedopenquestions', 'openquestions'].flatMap(
-    (key) => listOf(fields[key]),
-  );
-  return {
-    verdicts,
-    // The verdict with what is said behind it, for the reader of approvals.
-    words: textOf(fields['verdict'] ?? fields['decision'] ?? ''),
-    findings,
-    rulings,
-    openQuestions: resolved
-      .map((entry) => ({
-        question: textOf(fieldsOf(entry)['question'] ?? fieldsOf(entry)['text']),
-        answer: textOf(fieldsOf(entry)['answer'] ?? fieldsOf(entry)['resolution'] ?? fieldsOf(entry)['decision']),
-      }))
-      .filter(({ question, answer }) => question !== '' && answer !== ''),
-    questionsForOrchestrator: questions
-      .map((question) => textOf(question, ['question', 'text']))
-      .filter((question) => question !== '' && !isNoFinding(question)),
-    coverage: coverageIn(fields['coverage'] ?? fields['requirementcoverage'] ?? fields['coverageanalysis']),
-    preFlight: gate,
-    title: textOf(fields['title']) || null,
-    summary: textOf(fields['summary'] ?? fields['reviewsummary'] ?? fields['rationale']) || null,
-  };
+  const first = (keys: string[]): unknown => keys.map((key) => fields[key]).find((field) => field !== undefined);
+  const all = (keys: string[]): unknown[] => keys.flatMap((key) => listOf(fields[key]));
+  const { stated } = jsonVerdicts(value, source);
+  const gate = gateOf(first(['preflight', 'preflightgate', 'preflightstatus', 'gate']));
+  const decides = stated.length > 0 || 'verdict' in fields;
+  if (!decides && !/^\W*(?:fail|not passed)/i.test(gate)) return null;
+  const reasons = decides ? [] : all(['reasons', 'reason', 'missing', 'details', 'message', 'rationale']);
+  const coverage = first(['coverage', 'requirementcoverage', 'coverageanalysis']);
+  const [done, total] = [fieldsOf(coverage)['covered'], fieldsOf(coverage)['total']];
+  const answers = all(['openquestionsresolved', 'resolvedquestions', 'openquestions']).map((entry) => [
+    textOf(entry, ['question', 'text']),
+    textOf(fieldsOf(entry)['answer'] ?? fieldsOf(entry)['resolution'] ?? fieldsOf(entry)['decision']),
+  ]);
+  const asked = all(['questionsfororchestrator', 'orchestratorquestions', 'questions']);
+  return [
+    `# Review\n\n`,
+    section('Pre-Flight Gate', [gate, ...reasons.map((reason) => point(textOf(reason, ['text', 'message'])))]),
+    section('Review Summary', [textOf(first(['summary', 'reviewsummary', 'rationale']))]),
+    section(
+      'Open Questions Resolved',
+      answers.map(([question, answer]) => (question && answer ? `- [x] ~~${question}~~ **RESOLVED: ${answer}**` : '')),
+    ),
+    section('Requirement Coverage', [
+      typeof done === 'number' ? `${done} requirements covered / ${textOf(total)} total` : '',
+      textOf(coverage) && `Coverage: ${textOf(coverage)}`,
+      textOf(fields['coverageverdict']) && `**Verdict:** ${textOf(fields['coverageverdict'])}`,
+    ]),
+    ...findingsIn(fields),
+    section(
+      'Questions for Orchestrator',
+      asked.map((entry) => point(textOf(entry, ['question', 'text']))),
+    ),
+    section('Verdict', decides ? [stated.join('\n\n') || textOf(fields['verdict'])] : []),
+  ].join('');
 }
 
-function coverageIn(said: unknown): Coverage | null {
-  const [, covered, total] = typeof said === 'string' ? (/(\d+)\s*(?:\/|of)\s*(\d+)/.exec(said) ?? []) : [];
-  const inner = fieldsOf(said);
-  const done = Number(inner['covered'] ?? inner['requirementscovered'] ?? covered);
-  const all = Number(inner['total'] ?? inner['requirements'] ?? inner['totalrequirements'] ?? total);
-  const percent = inner['percent'] ?? inner['percentage'];
-  if (!(done >= 0) || !(all > 0)) return null;
-  return { covered: done, total: all, percent: typeof percent === 'number' ? percent : percentOf(done, all) };
-}
-
-function preFlight(fields: Fields): Review['preFlight'] {
-  const said = fields['preflight'] ?? fields['preflightgate'] ?? fields['preflightstatus'] ?? fields['gate'];
+function gateOf(said: unknown): string {
   const passed = typeof said === 'boolean' ? said : fieldsOf(said)['passed'];
-  if (typeof passed === 'boolean') return passed ? 'PASSED' : 'FAILED';
-  const status = textOf(said, ['status', 'result', 'verdict']);
-  if (/^\W*(?:fail|not passed)/i.test(status)) return 'FAILED';
-  return /^\W*pass/i.test(status) ? 'PASSED' : null;
+  return typeof passed === 'boolean' ? (passed ? 'PASSED' : 'FAILED') : textOf(said, ['status', 'result', 'verdict']);
+}
+
+function section(title: string, blocks: string[]): string {
+  const said = blocks.filter((block) => block !== '');
+  return said.length === 0 ? '' : `## ${title}\n\n${said.join('\n\n')}\n\n`;
+}
+
+function point(text: string): string {
+  return text && `- ${text.replace(/\n/g, '\n  ')}`;
 }
 
 const TIERS: [RegExp, Tier][] = [
@@ -171,73 +151,39 @@ const TIERS: [RegExp, Tier][] = [
 ];
 const LIST_KEYS =
   /^(?:findings|issues|issuesfound|feedbackitems|feedback|comments|problems|concerns|tiers|actionitems)$/;
-const BODY = [
-  'text',
-  'description',
-  'message',
-  'issue',
-  'finding',
-  'problem',
-  'detail',
-  'details',
-  'body',
-  'comment',
-  'feedback',
-  'claim',
-  'summary',
-];
+const TITLE = ['title', 'name', 'heading'];
+const BODY = ['text', 'description', 'message', 'issue', 'finding', 'problem', 'details', 'body', 'comment', 'summary'];
 const ADVICE = ['recommendation', 'suggestion', 'fix', 'requiredfix', 'remediation', 'resolution', 'action'];
 const tierNamed = (name: string): Tier | null => TIERS.find(([pattern]) => pattern.test(name))?.[1] ?? null;
 
-/** Findings under any of the usual keys, nested by tier or by area, as strings or as objects. */
-function findingsIn(fields: Fields): { findings: Finding[]; rulings: Ruling[] } {
-  const findings: Finding[] = [];
-  const rulings: Ruling[] = [];
-  const visit = (value: unknown, tier: Tier | null, area: string): void => {
-    if (typeof value === 'string') add(value.trim(), tier, area);
-    else if (Array.isArray(value)) for (const entry of value) visit(entry, tier, area);
-    else if (typeof value === 'object' && value !== null) visitObject(value, tier, area);
-  };
-  const add = (text: string, tier: Tier | null, area: string): void => {
-    const isOfGuard = isGuardFinding({ area, text });
-    if (text === '' || (!isOfGuard && (isNoFinding(text) || saysSettled(text)))) return;
-    const known: Tier = isOfGuard ? 3 : (tier ?? 2);
-    findings.push({ tier: known, area: area === '' && known === 3 ? 'Suggestions' : area, text });
-  };
-  const visitObject = (value: object, tier: Tier | null, area: string): void => {
+/** Findings under any of the usual keys, nested by tier or by area, as strings or as objects; a section for each. */
+function findingsIn(fields: Fields): string[] {
+  const visit = (value: unknown, tier: Tier | null, area: string): string[] => {
+    if (Array.isArray(value)) return value.flatMap((entry) => visit(entry, tier, area));
     const inner = fieldsOf(value);
-    const [title, body, advice] = [['title', 'name', 'heading'], BODY, ADVICE].map((keys) => textOf(value, keys));
-    if (!title && !body && !advice) {
-      for (const [name, entry] of Object.entries(value)) {
-        const key = keyOf(name);
-        const own = tierNamed(key);
-        visit(entry, own ?? tier, own !== null || LIST_KEYS.test(key) ? area : areaOf(name));
-      }
-      return;
+    const [title, body, advice] = [TITLE, BODY, ADVICE].map((keys) => textOf(inner, keys));
+    if (!title && !body && !advice && typeof value === 'object') {
+      return Object.entries(value ?? {}).flatMap(([name, entry]) => {
+        const own = tierNamed(keyOf(name));
+        return visit(entry, own ?? tier, own !== null || LIST_KEYS.test(keyOf(name)) ? area : name);
+      });
     }
     const state = textOf(inner['status'] ?? inner['state']).toLowerCase();
     const isSettled = saysSettled(state) || inner['resolved'] === true || inner['settled'] === true;
-    const id = /^F\d+$/i.test(textOf(inner['id'])) ? textOf(inner['id']).toUpperCase() : '';
-    if (id !== '' && (isSettled || state === 'open'))
-      rulings.push({ id, state: isSettled ? (state === 'withdrawn' ? 'withdrawn' : 'fixed') : 'open' });
-    if (isSettled) return;
-    const said = [id, title, body].filter(Boolean).join(': ');
+    const id = /^F\d+$/i.test(textOf(inner['id'])) ? textOf(inner['id']) : '';
+    if (isSettled) return id === '' ? [] : [section('Status of Findings', [`- ${id}: ${state || 'fixed'}`])];
+    const said = [id, title, body].filter(Boolean).join(': ') || textOf(value);
     const severity = ['tier', 'severity', 'priority', 'level'].map((key) =>
       tierNamed(textOf(inner[key]).toLowerCase()),
     );
-    add(
-      [said, advice && advice !== body ? `Recommendation: ${advice}` : ''].filter(Boolean).join('\n'),
-      severity.find((own) => own !== null) ?? tier,
-      areaOf(textOf(value, ['area', 'category', 'section', 'type'])) || area,
-    );
+    const heading = textOf(inner, ['area', 'category', 'section', 'type']) || area;
+    const text = [said, advice && advice !== body ? `\nRecommendation: ${advice}` : ''].filter(Boolean).join('\n');
+    return [
+      section(`Tier ${severity.find((own) => own !== null) ?? tier ?? 2}`, [heading && `### ${heading}`, point(text)]),
+    ];
   };
-  for (const [key, value] of Object.entries(fields)) {
+  return Object.entries(fields).flatMap(([key, value]) => {
     const tier = tierNamed(key);
-    if (tier !== null || LIST_KEYS.test(key)) visit(value, tier, '');
-  }
-  return { findings, rulings };
-}
-
-function areaOf(name: string): string {
-  return knownArea(name)?.area ?? name;
+    return tier !== null || LIST_KEYS.test(key) ? visit(value, tier, '') : [];
+  });
 }

@@ -1,10 +1,10 @@
-import type { Root, RootContent } from 'mdast';
-import { normaliseText, parseMarkdown } from '../markdown.ts';
+import type { RootContent } from 'mdast';
+import { normaliseText } from '../markdown.ts';
 import { doubtsOf } from './doubts.ts';
-import { parseFenced } from './fences.ts';
+import { type FencedDocument, parseFenced } from './fences.ts';
 import { findingsOf } from './findings.ts';
 import { knownArea } from './headings.ts';
-import { findJson, isErrorObject, type JsonReview, readJsonReview } from './json.ts';
+import { findJson, isErrorObject, markdownOf } from './json.ts';
 import { hasReviewSections, outlineOf, type Part } from './outline.ts';
 import { coverageOf, gateFindings, openQuestionsOf, preFlightOf, questionsOf, rulingsIn } from './parts.ts';
 import type { Finding, Review, ReviewProblem, ReviewProblemCode, Verdict } from './review.ts';
@@ -37,26 +37,31 @@ const NOTHING: Review = {
 export function readReview(source: string): Review {
   const { text, damaged } = repairMojibake(normaliseText(source));
   if (text.trim() === '') return { ...NOTHING, problems: [problem('empty', 'error', 'The reply is empty.')] };
-  const document = parseFenced(text);
-  const parts = outlineOf((document.recovered ?? document).root, (document.recovered ?? document).text);
-  const problems: ReviewProblem[] = [];
-  if (damaged) problems.push(problem('mojibake', 'warning', 'Text was decoded with the wrong character set.'));
+  const { document, parts } = outlineOfText(text);
+  const noted = damaged ? [problem('mojibake', 'warning', 'Text was decoded with the wrong character set.')] : [];
+  const review = hasReviewSections(parts)
+    ? readOutline(document, parts)
+    : (readUnstructured(document, parts) ?? readOutline(document, parts));
+  return { ...review, problems: [...noted, ...review.problems] };
+}
 
-  if (!hasReviewSections(parts)) {
-    const other = readUnstructured(document.text, document.root, parts);
-    if (other) return { ...other, problems: [...problems, ...other.problems] };
-  }
+function outlineOfText(text: string): { document: FencedDocument; parts: Part[] } {
+  const document = parseFenced(text);
+  const readable = document.recovered ?? document;
+  return { document, parts: outlineOf(readable.root, readable.text) };
+}
+
+function readOutline(document: FencedDocument, parts: Part[]): Review {
   const reading = readVerdict(parts);
   let verdict = soleVerdict(reading);
-  if (document.unbalanced) {
-    const outside = document.recovered ? soleVerdict(readVerdict(outlineOf(document.root, document.text))) : verdict;
-    // An approval is taken only from text that no reading of the document puts into a code block.
-    if (document.recovered && verdict === 'APPROVED' && outside !== 'APPROVED') verdict = null;
-    const severity = verdict === null ? 'error' : 'warning';
-    problems.push(problem('unbalanced-fence', severity, 'A code fence is opened and never closed.'));
-  }
+  if (!document.unbalanced) return readParts(parts, reading, verdict);
+  const outside = document.recovered ? soleVerdict(readVerdict(outlineOf(document.root, document.text))) : verdict;
+  // An approval is taken only from text that no reading of the document puts into a code block.
+  if (document.recovered && verdict === 'APPROVED' && outside !== 'APPROVED') verdict = null;
+  const severity = verdict === null ? 'error' : 'warning';
+  const unbalanced = problem('unbalanced-fence', severity, 'A code fence is opened and never closed.');
   const review = readParts(parts, reading, verdict);
-  return { ...review, problems: [...problems, ...review.problems] };
+  return { ...review, problems: [unbalanced, ...review.problems] };
 }
 
 /** Why a reply is no review at all but a failure of the provider, or null. */
@@ -72,19 +77,17 @@ function soleVerdict({ verdicts, untickedOnly }: VerdictReading): Verdict | null
 }
 
 /** A reply without the sections of a review: JSON, an error in its place, or null when prose has to do. */
-function readUnstructured(text: string, root: Root, parts: Part[]): Review | null {
+function readUnstructured({ text, root }: FencedDocument, parts: Part[]): Review | null {
   const json = findJson(text, root);
   if (json === 'damaged')
     return { ...NOTHING, problems: [problem('damaged-json', 'error', 'The JSON in the reply can’t be parsed.')] };
-  const review = json ? readJsonReview(json.value, json.source) : null;
-  const around = readVerdict(parts);
-  if (review && json) {
-    const at = text.indexOf(json.source);
-    const [before, after] = [text.slice(0, at), text.slice(at + json.source.length)].map(outlineOfText);
-    return fromJson(review, readVerdict([...(before ?? []), ...(after ?? [])]), after ?? []);
+  const markdown = json && markdownOf(json.value, json.source);
+  if (json && markdown) {
+    const [before = '', after = ''] = text.split(json.source).map((part) => part.replace(/^\s*`{3,}\w*\s*$/gm, ''));
+    return readReview(`${before}\n\n${markdown}${after}`);
   }
   const isTitled = parts.some(({ kind }) => kind === 'title' || kind === 'identity');
-  const isSilent = !saysVerdict(around) && !isTitled && text.length <= LONGEST_ERROR;
+  const isSilent = !saysVerdict(readVerdict(parts)) && !isTitled && text.length <= LONGEST_ERROR;
   const isError =
     (json && isErrorObject(json.value)) || ERROR_FIRST.test(text) || (isSilent && ERROR.test(text.slice(0, 500)));
   if (!isError) return null;
@@ -93,56 +96,6 @@ function readUnstructured(text: string, root: Root, parts: Part[]): Review | nul
 
 function saysVerdict({ verdicts, untickedOnly, qualified }: VerdictReading): boolean {
   return verdicts.size > 0 || untickedOnly || qualified;
-}
-
-/** The verdict's words, and what is said around the object, are read as in any other review. */
-function fromJson({ verdicts, words, ...json }: JsonReview, around: VerdictReading, behind: Part[]): Review {
-  const stated = new Set([...verdicts, ...around.verdicts]);
-  const verdict = soleVerdict({ ...around, verdicts: stated });
-  const part: Part = { ...emptyPart('verdict'), blocks: [paragraph(words)] };
-  const approval = { part, line: 0 };
-  const doubts = () =>
-    doubtsOf(
-      [summaryPart(json.summary), part, ...behind],
-      { ...around, approval },
-      {
-        ...json,
-        unranked: [],
-        unanswered: json.questionsForOrchestrator,
-      },
-    );
-  return {
-    ...json,
-    verdict,
-    problems: problemsOf({ ...around, verdicts: stated }, { ...json, verdict }, doubts),
-  };
-}
-
-function outlineOfText(text: string): Part[] {
-  const bare = text.replace(/^\s*`{3,}\w*\s*$/gm, '');
-  return outlineOf(parseMarkdown(bare), bare);
-}
-
-function emptyPart(kind: Part['kind']): Part {
-  return {
-    kind,
-    title: '',
-    depth: 2,
-    sectionDepth: 2,
-    tier: 0,
-    area: '',
-    areaDepth: 0,
-    findingTitle: null,
-    blocks: [],
-  };
-}
-
-function summaryPart(summary: string | null): Part {
-  return { ...emptyPart('summary'), blocks: summary === null ? [] : [paragraph(summary)] };
-}
-
-function paragraph(text: string): RootContent {
-  return { type: 'paragraph', children: [{ type: 'text', value: text }] };
 }
 
 function readParts(parts: Part[], reading: VerdictReading, stated: Verdict | null): Review {
@@ -263,9 +216,7 @@ const LLD_SECTION =
 export function isReview(source: string): boolean {
   const { text } = repairMojibake(normaliseText(source));
   if (text.trim() === '') return false;
-  const document = parseFenced(text);
-  const { root, text: readable } = document.recovered ?? document;
-  const parts = outlineOf(root, readable);
+  const { document, parts } = outlineOfText(text);
   const isTitled = parts.some(({ kind }) => kind === 'title');
   if (parts.filter(isLldSection).length >= 3) return false;
 
@@ -277,7 +228,7 @@ export function isReview(source: string): boolean {
 
   const json = findJson(document.text, document.root);
   if (json === 'damaged') return /"(?:verdict|decision)"\s*:/.test(document.text);
-  return json !== null && readJsonReview(json.value, json.source) !== null;
+  return json !== null && markdownOf(json.value, json.source) !== null;
 }
 
 function isLldSection({ title }: Part): boolean {

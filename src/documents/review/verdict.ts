@@ -28,7 +28,7 @@ export interface VerdictReading {
   rejection: string | null;
   /** The part that approves, and the number of the line in it. */
   approval: { part: Part; line: number } | null;
-  /** Ids that a JSON block beside the verdict calls blocking. */
+  /** What a JSON block beside the verdict calls blocking. */
   blocking: string[];
 }
 
@@ -59,7 +59,7 @@ export function readVerdict(parts: Part[]): VerdictReading {
     let number = 0;
     const isQuiet = part.kind === 'tier' || part.kind === 'questions';
     for (const [index, node] of part.blocks.entries()) {
-      if (part.kind === 'verdict') stateJson(node, reading, part);
+      if (part.kind === 'verdict') readStructure(node, reading, part);
       const lines = linesOf(node);
       const found = verdictBoxes(lines);
       const isLegend = part.kind === 'verdict' || new Set(found.map(({ word }) => word.verdict)).size > 1;
@@ -90,12 +90,12 @@ export function readVerdict(parts: Part[]): VerdictReading {
 }
 
 /** A JSON object in the verdict's own section is no quotation, although it stands in a code block. */
-function stateJson(node: RootContent, reading: VerdictReading, part: Part): void {
-  if (node.type !== 'code' || !/^json/i.test(node.lang ?? '')) return;
-  const value = parseLenientJson(node.value);
-  const { verdicts, blocking } = value === null ? { verdicts: [], blocking: [] } : jsonVerdicts(value, node.value);
-  for (const verdict of verdicts) reading.verdicts.add(verdict);
-  if (verdicts.includes('APPROVED')) reading.approval ??= { part, line: 0 };
+function readStructure(node: RootContent, reading: VerdictReading, part: Part): void {
+  const value = node.type === 'code' && /^(?:json.*)?$/i.test(node.lang ?? '') ? parseLenientJson(node.value) : null;
+  if (node.type !== 'code' || value === null) return;
+  const { stated, blocking } = jsonVerdicts(value, node.value);
+  for (const word of stated.map(verdictWord)) if (word && !offersChoice(word)) reading.verdicts.add(word.verdict);
+  if (reading.verdicts.has('APPROVED')) reading.approval ??= { part, line: 0 };
   reading.blocking.push(...blocking);
 }
 
