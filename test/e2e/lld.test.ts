@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, readlinkSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { ISSUE, lldFor, review, roundOf, script, vendorEnv } from '../support/models.ts';
+import { ISSUE, issueOf, lldFor, review, roundOf, script, vendorEnv } from '../support/models.ts';
 import { agentos, startAgentos } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { startVendor, type Vendor, type VendorOptions } from '../support/vendor/index.ts';
@@ -218,6 +218,26 @@ test('a review that contradicts itself is asked for once more, then fails closed
   expect(vendor.calls).toHaveLength(3);
   expect(vendor.calls[2]?.text).toContain('Your review can');
   expect(await repository.list('docs/lld')).toEqual([]);
+});
+
+test('a verdict that is repeated as data costs no call; one that says something else is asked for once more', async () => {
+  const approved = review({ verdict: 'APPROVED' });
+  const data = (fields: object): string => `${approved}\n\`\`\`json\n${JSON.stringify(fields)}\n\`\`\`\n`;
+  const agrees = data({ verdict: 'APPROVED', blocking: [] });
+  const replies: Record<string, string[]> = {
+    42: [agrees],
+    43: [data({ verdict: 'REVISE', blocking: [] }), agrees],
+    44: [data({ verdict: 'APPROVED', blocking: ['Data loss'] }), approved],
+  };
+  const vendor = await vendorWith({ script: script({ review: (call) => replies[issueOf(call)]?.shift() ?? '' }) });
+  const repository = await testRepository({ 42: ISSUE, 43: ISSUE, 44: ISSUE });
+  const { code } = await agentos(['lld', '--all', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
+  expect(code).toBe(0);
+  const reviews = vendor.calls.filter((call) => call.vendor === 'google');
+  expect(reviews.map(issueOf)).toEqual(['42', '43', '43', '44', '44']);
+  expect(reviews[0]?.text).toContain('"blocking": []');
+  expect(reviews[2]?.text).toContain('It states more than one verdict');
+  expect(reviews[4]?.text).toContain('calls Data loss blocking');
 });
 
 test('an open question is folded in when the reviewer answers it, and blocks approval when nobody does', async () => {

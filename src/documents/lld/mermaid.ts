@@ -12,8 +12,8 @@ const DIAGRAMS = new Set(
   ).split(' '),
 );
 const DIRECTION = /^(?:TB|TD|BT|RL|LR|>|<|\^|v)$/;
-const BLOCK_OPENERS = /^(?:loop|alt|opt|par|par_over|critical|break|rect|box)\b/i;
-const CLOSING: Record<string, string> = { '[': ']', '(': ')', '{': '}' };
+const RELATION = /[|}][|o](?:--|\.\.)[|o][|{]/;
+const OPENERS = /^(loop|alt|opt|par|par_over|critical|break|rect|box)\b/i;
 
 /** `mermaid`: section 6 has a diagram or says why not, and every diagram can be drawn as far as a light check tells. */
 export function checkMermaid(lld: LldDocument): DocumentFinding[] {
@@ -35,9 +35,9 @@ export function checkMermaid(lld: LldDocument): DocumentFinding[] {
 }
 
 /**
- * What keeps a Mermaid diagram from being drawn, or null. A light check, because Mermaid itself weighs megabytes: the type
- * is known, there is something in it, what opens is closed, and what flowcharts refuse most often is not there (brackets
- * in a label, `->`, a node called `end`). Text that people write elsewhere (messages, notes) is not judged.
+ * What keeps a Mermaid diagram from being drawn, or null. A light check, because Mermaid itself weighs megabytes: the
+ * statements of flowcharts and the messages of sequence diagrams are read as Mermaid reads them; of the others, that what
+ * opens is closed and that arrows are theirs.
  */
 export function mermaidProblem(text: string): string | null {
   const lines = bareLines(text);
@@ -53,12 +53,17 @@ export function mermaidProblem(text: string): string | null {
   const body = lines.slice(1);
   if (type === 'graph' || type.startsWith('flowchart')) return flowchartProblem(rest, body);
   if (body.length === 0 && rest === '') return `the ${type} has no content`;
-  if (type === 'sequenceDiagram') return blockProblem(body, BLOCK_OPENERS) ?? messageProblem(body);
-  if (type.startsWith('stateDiagram') && body.some((line) => /(?<![-<])->/.test(withoutLabel(line))))
-    return '"->" is no arrow of a state diagram (use "-->")';
-  if (type.startsWith('classDiagram') || type.startsWith('stateDiagram')) return braceProblem(body.map(withoutLabel));
-  if (type === 'erDiagram')
-    return braceProblem(body.map((line) => withoutLabel(line).replace(/[|}o][|o](?:--|\.\.)[|o][|{o]/g, ' ')));
+  if (type === 'sequenceDiagram') return sequenceProblem(body);
+  const isDrawn = type.startsWith('stateDiagram') || type.startsWith('classDiagram');
+  const noArrow = type.startsWith('state') ? /(?<![-<])->/ : /(?<![-.=<])[-=]>/;
+  const arrow = body.map((line) => noArrow.exec(withoutLabel(line))?.[0]).find(Boolean);
+  if (isDrawn && arrow) return `"${arrow}" is no arrow of a ${type} (use "-->")`;
+  if (isDrawn) return braceProblem(body.map(withoutLabel));
+  if (type === 'erDiagram') {
+    const unnamed = body.find((line) => RELATION.test(line) && !line.includes(':'));
+    if (unnamed) return `the relation "${unnamed.trim().slice(0, 40)}" has no name (write ": …" behind it)`;
+    return braceProblem(body.map((line) => withoutLabel(line).replace(RELATION, ' ')));
+  }
   if (type === 'requirementDiagram') return braceProblem(body);
   return null;
 }
@@ -79,93 +84,115 @@ function flowchartProblem(rest: string, body: string[]): string | null {
     return `"${first}" is no direction (use TD, TB, BT, LR or RL)`;
   if (body.length === 0 && onHeadLine === '') return 'the flowchart has no content';
   const source = [onHeadLine, ...body].join('\n');
-  const quotes = source.split('"').length - 1;
-  if (quotes % 2 === 1) return 'a quotation mark is not closed';
-  const unquoted = source.replace(/"[^"]*"/g, '""');
-  return blockProblem(unquoted.split(/[\n;]/), /^subgraph\b/) ?? bracketProblem(unquoted) ?? statementProblem(unquoted);
+  if (source.split('"').length % 2 === 0) return 'a quotation mark is not closed';
+  // Text in quotation marks is free.
+  return statementsProblem(source.replace(/"[^"]*"/g, '""'));
 }
 
-function blockProblem(lines: string[], opener: RegExp): string | null {
-  const open: string[] = [];
-  for (const line of lines.map((each) => each.trim())) {
-    if (opener.test(line)) open.push(line);
-    else if (/^end\s*;?$/i.test(line) && open.pop() === undefined) return 'an "end" closes nothing';
+const SETTING =
+  /^(?:(?:classDef|class|style|linkStyle|click|direction|accTitle|accDescr)\b[^\n;]*|subgraph\b[^\n;]*|end(?=\s*(?:[\n;]|$)))/;
+const ID = /^(?:[\p{L}\p{N}!#$%'*+.`?\\_/]|-(?=[^>\-.])|=(?![=>]))+/u;
+/** `-->`, `---`, `==>`, `-.->`, `~~~`, with an id and a head at either end; then the same with text inside. */
+const LINK = /^\s*(?:\w+@)?[xo<]?(?:-{2,}[-xo>]|={2,}[=xo>]|-\.+-[xo>]?|~{3,})/;
+const TEXT_LINK = /^\s*[xo<]?(?:--[^\n]+?--+[-xo>]|==[^\n]+?==+[=xo>]|-\.[^\n]+?\.+-[xo>]?)/;
+const SHAPES: [open: string, close: RegExp][] = [
+  ['(((', /\)\)\)/],
+  ['([', /\]\)/],
+  ['((', /\)\)/],
+  ['[[', /\]\]/],
+  ['[(', /\)\]/],
+  ['[/', /[/\\]\]/],
+  ['[\\', /[/\\]\]/],
+  ['{{', /\}\}/],
+  ['@{', /\}/],
+  ['[', /\]/],
+  ['(', /\)/],
+  ['{', /\}/],
+  ['>', /\]/],
+];
+
+/** Reads the statements of a flowchart: nodes joined by `&`, chained by links, each with its shape and label. */
+function statementsProblem(source: string): string | null {
+  let rest = source;
+  let depth = 0;
+  const take = (pattern: RegExp): string | null => {
+    const found = pattern.exec(rest)?.[0] ?? null;
+    rest = rest.slice(found?.length ?? 0);
+    return found;
+  };
+  const here = (): string => `"${rest.trim().split('\n')[0]?.slice(0, 40) ?? ''}"`;
+  const node = (): string | null => {
+    const id = take(ID);
+    if (id === null) return rest.trim() === '' ? 'a link leads nowhere' : `${here()} is no node`;
+    if (id === 'end') return '"end" can\'t be the name of a node (write "End" or another name)';
+    const shape = SHAPES.find(([open]) => rest.startsWith(open));
+    if (shape) {
+      const [open, close] = shape;
+      const inside = rest.slice(open.length);
+      const end = close.exec(inside);
+      if (!end) return `a "${open}" is not closed`;
+      const label = inside.slice(0, end.index);
+      if (open !== '@{' && !/^\s*""\s*$/.test(label) && /[()[\]{}|"]/.test(label))
+        return `the label "${label.slice(0, 40)}" has brackets, bars or quotation marks (put all of it in quotation marks)`;
+      rest = inside.slice(end.index + end[0].length);
+    }
+    take(/^:::[\w-]+/);
+    return null;
+  };
+  for (take(/^[\s;]+/); rest !== ''; take(/^[\s;]+/)) {
+    const setting = take(SETTING);
+    if (setting !== null) {
+      depth += setting.startsWith('subgraph') ? 1 : setting === 'end' ? -1 : 0;
+      if (depth < 0) return 'an "end" closes nothing';
+      continue;
+    }
+    for (let linked = true; linked; ) {
+      const problem = node();
+      if (problem !== null) return problem;
+      linked = take(/^\s*&\s*/) !== null;
+      if (linked || (take(LINK) ?? take(TEXT_LINK)) === null) continue;
+      const label = take(/^\s*\|[^|\n]*\|/);
+      if (label !== null && !/^\s*\|\s*""\s*\|$/.test(label) && /[()[\]{}"]/.test(label))
+        return `the label ${label.trim()} has brackets (put it in quotation marks)`;
+      take(/^\s+/);
+      linked = true;
+    }
+    if (/^[ \t]*(?:[\n;]|$)/.test(rest)) continue;
+    const arrow = /^\s*([-=]>)/.exec(rest)?.[1];
+    return arrow ? `"${arrow}" is no arrow of a flowchart (use "-->")` : `${here()} can't stand there`;
   }
-  const left = open.at(-1);
-  return left === undefined ? null : `"${left.slice(0, 40)}" has no "end"`;
+  return depth > 0 ? 'a "subgraph" has no "end"' : null;
 }
 
-/** Brackets of nodes; `|…|` between arrows is a label, and `A>text]` a node that only ends in a bracket. */
-function bracketProblem(source: string): string | null {
+const SETTINGS =
+  /^(?:participant|actor|create|destroy|activate|deactivate|autonumber|title|links?|properties|details|accTitle|accDescr)\b/i;
+const PARTS: Record<string, string[]> = { else: ['alt'], and: ['par', 'par_over'], option: ['critical'] };
+
+/** Each line of a sequence diagram is a block's beginning, part or end, a note, a setting or a message with its text. */
+function sequenceProblem(lines: string[]): string | null {
   const open: string[] = [];
-  for (let at = 0; at < source.length; at++) {
-    const char = source.charAt(at);
-    if (open.length === 0 && char === '|') {
-      const end = source.indexOf('|', at + 1);
-      const lineEnd = source.indexOf('\n', at);
-      if (end < 0 || (lineEnd >= 0 && end > lineEnd)) return 'a label "|…" is not closed';
-      at = end;
-    } else if (open.length === 0 && char === '>' && /\w/.test(source.charAt(at - 1))) {
-      const flag = /^>[^[\]\n]*\]/.exec(source.slice(at, at + 200));
-      if (flag) at += flag[0].length - 1;
-    } else if (char in CLOSING) {
-      open.push(char);
-    } else if (char === ']' || char === ')' || char === '}') {
-      const opened = open.pop();
-      if (opened === undefined) return `a "${char}" closes nothing`;
-      if (CLOSING[opened] !== char) return `a "${opened}" is closed by "${char}"`;
+  // A semicolon ends a statement, but for that of an entity.
+  const statements = lines.flatMap((line) => line.replace(/#\w+;/g, '').split(';'));
+  for (const line of statements.map((each) => each.trim()).filter((each) => each !== '')) {
+    const said = `"${line.slice(0, 40)}"`;
+    const opener = OPENERS.exec(line)?.[1]?.toLowerCase();
+    const part = /^(else|and|option)\b/i.exec(line)?.[1]?.toLowerCase();
+    if (opener !== undefined) open.push(opener);
+    else if (/^end$/i.test(line)) {
+      if (open.pop() === undefined) return 'an "end" closes nothing';
+    } else if (part !== undefined) {
+      if (!PARTS[part]?.includes(open.at(-1) ?? '')) return `${said} belongs to no open "${PARTS[part]?.[0]}"`;
+    } else if (/^note\b/i.test(line)) {
+      if (!/^note\s+(?:right of|left of|over)\b[^:]+:/i.test(line))
+        return `${said} is no note (write "Note over A: …")`;
+    } else if (!SETTINGS.test(line)) {
+      const [, message] = /^[^:]+?(?:<<)?--?(?:>>?|x|\)|[|/\\]+)[^:]+?(:.*)?$/.exec(line) ?? [null, null];
+      if (message === null) return `${said} is no message (write "A->>B: …")`;
+      if (message === undefined) return `the message ${said} has no text (write ": …" behind it)`;
     }
   }
   const left = open.at(-1);
-  return left === undefined ? null : `a "${left}" is not closed`;
-}
-
-const SETTING = /^\s*(?:classDef|class|style|linkStyle|click|direction|accTitle|accDescr)\b/;
-const NODE = /(?<=[\p{L}\p{N}_])(\(\(\(|\(\[|\(\(|\[\[|\[\(|\[[/\\]|\{\{|\[|\(|\{)/u;
-const NODE_ENDS: Record<string, RegExp> = {
-  '(((': /\)\)\)/,
-  '([': /\]\)/,
-  '((': /\)\)/,
-  '[[': /\]\]/,
-  '[(': /\)\]/,
-  '[/': /[/\\]\]/,
-  '[\\': /[/\\]\]/,
-  '{{': /\}\}/,
-  '[': /\]/,
-  '(': /\)/,
-  '{': /\}/,
-};
-
-/** What Mermaid refuses in the statements of a flowchart whose brackets are balanced. */
-function statementProblem(source: string): string | null {
-  for (const line of source.split(/[\n;]/)) {
-    if (SETTING.test(line)) continue;
-    let rest = line;
-    let bare = '';
-    for (let open = NODE.exec(rest); open; open = NODE.exec(rest)) {
-      const [mark] = open;
-      const inside = rest.slice(open.index + mark.length);
-      const end = NODE_ENDS[mark]?.exec(inside);
-      const label = inside.slice(0, end?.index ?? inside.length);
-      if (/[()[\]{}]/.test(label)) return `the label "${label.slice(0, 40)}" has brackets (put it in quotation marks)`;
-      bare += rest.slice(0, open.index);
-      rest = inside.slice((end?.index ?? inside.length) + (end?.[0].length ?? 0));
-    }
-    bare = (bare + rest).replace(/\|[^|]*\|/g, ' ');
-    if (/(?<![-.=<])->/.test(bare)) return '"->" is no arrow of a flowchart (use "-->")';
-    if (/(?:[-=.]>|---|&)\s*end\s*(?:$|[-=&])|^\s*end\s*(?:[-=&]|$(?<!^\s*end\s*$))/.test(bare))
-      return '"end" can\'t be the name of a node (write "End" or another name)';
-  }
-  return null;
-}
-
-function messageProblem(lines: string[]): string | null {
-  const message = lines.find(
-    (line) => /^\s*[\w ]+?\s*(?:<<)?--?(?:>>?|x|\))\s*[+-]?[\w ]+\s*$/.test(line) && !/^\s*note\b/i.test(line),
-  );
-  return message === undefined
-    ? null
-    : `the message "${message.trim().slice(0, 40)}" has no text (write ": …" behind it)`;
+  return left === undefined ? null : `"${left}" has no "end"`;
 }
 
 function braceProblem(lines: string[]): string | null {

@@ -21,6 +21,8 @@ describe('a plain approval is trusted', () => {
     ['a table', `${HEAD}| Field | Value |\n|---|---|\n| Verdict | APPROVED |\n`],
     ['a column of a table', `${HEAD}| Verdict | Round |\n|---|---|\n| APPROVED | 2 |\n`],
     ['the way of GitHub', `${HEAD}**Review:** Approve\n`],
+    ['the last line of a comment', `${HEAD}The design reuses the lock that is there.\n\n**Approve**\n`],
+    ['no finding in another language', under('Tier 1: BLOCKING Issues', 'Ninguno.')],
     ['another language', `${HEAD}## Urteil\n**APPROVED**\n`],
     ['a label in another language', `${HEAD}**Veredicto:** APPROVED\n`],
     ['JSON', '{"verdict": "APPROVED", "findings": []}'],
@@ -103,6 +105,7 @@ describe('an approval that goes on speaking is in doubt', () => {
     'APPROVED - ready once the loop is bounded',
     'APPROVED (with the changes below)',
     'APPROVED with conditions',
+    'APPROVED, sofern Abschnitt 7 ergänzt wird',
     'APPROVED subject to Tier 2 fixes',
     'APPROVED? Not yet.',
     'APPROVED. Section 7 is incomplete.',
@@ -137,6 +140,7 @@ describe('an approval is in doubt beside', () => {
     ['an open question without an answer', under('Open Questions Resolved', '- [ ] Which port is used?')],
     ['a gate that failed', `# LLD Review: 1\n\n## Pre-Flight Gate\nFAILED\n\n${BOXES}`],
     ['a condition in the summary', summary('A sound design. It is ready once section 7 names a fail mode.')],
+    ['a denial in other words', summary('I can’t recommend implementing this as it is.')],
     ['a denial in the summary', summary('It cannot be approved as it stands.')],
     ['a command in the summary', summary('Good work. Do not start before legal has agreed.')],
     [
@@ -159,6 +163,7 @@ describe('other spellings of a clear verdict', () => {
   test.each([
     ['a first line', 'REVISE\n\nThe retry loop has no bound.\n', 'REVISE'],
     ['the way of GitHub', `Request changes\n\n## Tier 1\n- [ ] **Loop:** no bound\n`, 'REVISE'],
+    ['the last line of a comment', `# Review\n\n## Tier 1\n- **Loop:** no bound\n\n**Request changes**\n`, 'REVISE'],
     ['its state', `${HEAD}## Verdict\nChanges requested\n\n## Tier 1\n- [ ] **Loop:** no bound\n`, 'REVISE'],
     ['a table', `${HEAD}| Field | Value |\n|---|---|\n| Verdict | REVISE |\n`, 'REVISE'],
     ['another language', `${HEAD}## Fazit\n**DISCUSS**\n`, 'DISCUSS'],

@@ -17,7 +17,7 @@ const TURN =
   /\b(?:except|but|however|though|although|yet|only|if|once|unless|until|till|provided|subject|condition\w*|contingent|pending|assuming|after|before|must|should|shall|needs?|not|never|cannot|withdraw\w*|retract\w*|partial\w*|with (?:the )?(?:\w+ )?(?:changes?|fix(?:es)?|revisions?|exceptions?|conditions?))\b|n['’]t\b|\?/i;
 const CLOSING = new RegExp(
   `^(?:${[
-    'ready (?:for|to) [\\w /-]{1,40}',
+    '(?:ready (?:for|to)|for (?=implementation|development|coding|merg|a design)) ?[\\w /-]{1,40}|with (?:\\w+ )?(?:comments?|suggestions?|notes?|remarks?|observations?)',
     'good to go|lgtm|looks good(?: to me)?|ship it|(?:great|nice|excellent|good) (?:work|job)|well done|thank(?:s| you)[\\w ,]{0,30}',
     'approved?|proceed(?: (?:with|to) (?:the )?\\w+)?|go ahead',
     '(?:this|the) (?:lld|design|issue|draft|document|change|code|review) (?:is|has been) (?:hereby |now )?(?:approved|ready|complete)(?: (?:for|to) [\\w ]{1,40})?',
@@ -33,7 +33,7 @@ const MOST_WORDS = 14;
 
 /** In a summary, conditions and denials count where they are about the verdict itself. */
 const VERDICT_TALK =
-  /\bapprov\w*|\bready\b|\bproceed\w*|\bgo ahead\b|\bacceptable\b|\bholds\b|\b(?:be|start(?:ed)?) (?:implement|merg|buil)\w+/i;
+  /\bapprov\w*|\bready\b|\bproceed\w*|\bgo ahead\b|\bacceptable\b|\bholds\b|\brecommend(?:ing)? (?:this|implement\w+|merg\w+)|\b(?:be|start(?:ed)?) (?:implement|merg|buil)\w+/i;
 const FIX_TALK =
   /\bsection \d|\btier [12]\b|\b(?:is|are|be|been|gets?) (?:fixed|addressed|resolved|clarified|corrected|bounded|closed|added)\b/i;
 const STRONG =
@@ -117,8 +117,8 @@ function inLine({ text, box }: Line): string[] {
 
 /** Sentences that are no closing phrase. The gloss on the verdict's own line may be any short clause that turns nothing. */
 function speech(text: string, isGloss: boolean): string[] {
-  // Behind a full stop begins another statement.
-  const hasGloss = isGloss && !/^[\s"'*_)\]]*[.!?;]/.test(text);
+  // Behind a dash, a colon or in brackets stands the legend's gloss; anything else is another statement.
+  const hasGloss = isGloss && /^[\s"'*_)\]]*[-–—:(|]/.test(text);
   return text.split('|').flatMap((cell) =>
     cell
       .split(/(?<=[.!?;])\s+/)

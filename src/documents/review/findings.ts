@@ -6,6 +6,7 @@ import type { Part } from './outline.ts';
 import { rulingsIn } from './parts.ts';
 import { type Finding, GUARD_AREA, isGuardFinding, type Tier, type Verdict } from './review.ts';
 import { blockText, inlineText, unwrapLines } from './text.ts';
+import { wholeStatement } from './verdict.ts';
 import { standsAlone, verdictWord } from './verdict-word.ts';
 
 interface Item extends Finding {
@@ -54,7 +55,7 @@ export function findingsOf(parts: Part[], verdict: Verdict | null): { findings: 
 
 /** The boxes of a verdict that lost its heading, below the last tier. */
 function isVerdict(text: string): boolean {
-  const word = /^(?:APPROVED|REVISE|DISCUSS|BLOCKED)\b/.test(text) ? verdictWord(text) : null;
+  const word = /^(?:APPROVED|REVISE|DISCUSS|BLOCKED)\b/.test(text) ? verdictWord(text) : wholeStatement(text);
   return word !== null && standsAlone(word);
 }
 

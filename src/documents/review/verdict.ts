@@ -77,7 +77,9 @@ export function readVerdict(parts: Part[]): VerdictReading {
             state(exceptApproval(line.text), part, number + offset);
           if (line.box !== null || (isQuiet && node.type !== 'paragraph') || line.nested) continue;
           const isPlace = part.kind === 'verdict' || isFirst || (part.kind === 'other' && isBareWord(line.text));
-          state(labelledVerdict(line.text) ?? (isPlace ? plainStatement(line.text) : null), part, number + offset);
+          const isLast = at === parts.length - 1 && index === part.blocks.length - 1 && lines.length === 1;
+          const word = isPlace ? plainStatement(line.text) : isLast ? wholeStatement(line.text) : null;
+          state(labelledVerdict(line.text) ?? word, part, number + offset);
         }
       }
       number += lines.length;
@@ -119,6 +121,12 @@ function wordInTable({ children: [head, row, ...more] }: Table): VerdictWord | n
 function plainStatement(text: string): VerdictWord | null {
   const word = verdictWord(text);
   return word && (standsAlone(word) || word.verdict === 'APPROVED') ? word : null;
+}
+
+/** "Request changes", "Approve": the last line of a comment on GitHub. */
+export function wholeStatement(text: string): VerdictWord | null {
+  const word = verdictWord(text);
+  return word && /^\W*$/.test(word.rest) ? word : null;
 }
 
 /** In a section of unknown title, in whatever language, the word alone is enough. */
