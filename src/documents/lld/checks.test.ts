@@ -118,6 +118,11 @@ describe('one thing broken gives exactly its finding', () => {
       ['error scenario-manual'],
     ],
     [
+      'a column of types with words of its own, once',
+      LLD_42.replaceAll('| Auto |', '| Unit (pytest) |'),
+      ['error scenario-manual'],
+    ],
+    [
       'an unbounded retry',
       edited('2. Return value plus 42.', '2. Retry until it succeeds.'),
       ['warning unbounded-loop'],

@@ -190,7 +190,7 @@ export function checkScenarios(lld: LldDocument): DocumentFinding[] {
   return [
     ...ids(scenarios),
     ...(oneSided.length === 0 ? [] : [error('scenario-tables', line, differing)]),
-    ...scenarios.flatMap(type),
+    ...types(scenarios),
     // A refactoring may be so: nothing changes that a test could see.
     ...(scenarios.every(isGuard) ? [warning('scenario-guards', line, guards)] : []),
     ...references(lld, line),
@@ -211,10 +211,18 @@ function ids(scenarios: LldScenario[]): DocumentFinding[] {
   });
 }
 
-function type({ id, type: said, line }: LldScenario): DocumentFinding[] {
-  if (said === '' || /^\W*(?:auto|guard)/i.test(said)) return [];
-  const message = `Scenario ${id} has the type ${quote(said)}: let a program check it, and set the type to Auto or Guard.`;
-  return [error('scenario-manual', line, message)];
+/** A column with words of its own is one mistake, however many rows it has. */
+function types(scenarios: LldScenario[]): DocumentFinding[] {
+  const other = scenarios.filter(({ type }) => type !== '' && !/^\W*(?:auto|guard)/i.test(type));
+  return [...new Set(other.map(({ type }) => type))].flatMap((said) => {
+    const same = other.filter(({ type }) => type === said);
+    const [first] = same;
+    if (!first) return [];
+    const who =
+      same.length === 1 ? `Scenario ${first.id} has` : `Scenarios ${same.map(({ id }) => id).join(', ')} have`;
+    const message = `${who} the type ${quote(said)}: let a program check it, and set the type to Auto or Guard.`;
+    return [error('scenario-manual', first.line, message)];
+  });
 }
 
 function references({ requirements, scenarios }: LldDocument, tableLine: number): DocumentFinding[] {

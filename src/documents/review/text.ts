@@ -1,4 +1,4 @@
-import type { BlockContent, DefinitionContent, ListItem, PhrasingContent, RootContent, Table } from 'mdast';
+import type { BlockContent, DefinitionContent, ListItem, PhrasingContent, RootContent } from 'mdast';
 
 type Block = RootContent | BlockContent | DefinitionContent;
 
@@ -16,8 +16,6 @@ export interface Line {
 const BOX = /[[［][\s\u200B]*([xX✓✔✅☑√vV*●•■█]?)\uFE0F?[\s\u200B]*[\]］]|([☐☑☒✅❌✖✔⬜🔲])\uFE0F?/gu;
 /** The only box of a line may stand at its end. */
 const TRAILING = /^(.*\S)\s*(\[\s*[xX✓✔]?\s*\])$/u;
-/** A radio button is a box too, where a line begins with it. */
-const RADIO = /^([-*+•\s]*)\(\s*([xX✓✔●•*]?)\s*\)(?=\s)/u;
 
 /** Only such words make inline code part of a statement (`**Verdict:** \`REVISE\``); any other code is a quotation. */
 const PLAIN_WORDS = /^\W*[A-Za-z]+(?: [A-Za-z]+){0,2}\W*$/;
@@ -25,28 +23,11 @@ const PLAIN_WORDS = /^\W*[A-Za-z]+(?: [A-Za-z]+){0,2}\W*$/;
 export function linesOf(node: Block, nested = false): Line[] {
   if (node.type === 'paragraph' || node.type === 'heading') return splitLines(statementText(node.children), nested);
   if (node.type === 'list') return node.children.flatMap((item) => linesOfItem(item, nested));
-  return node.type === 'table' ? linesOfTable(node, nested) : [];
-}
-
-/** A row is a line; a column that holds nothing but boxes ticks or unticks it. */
-function linesOfTable(table: Table, nested: boolean): Line[] {
-  const rows = table.children.map((row) =>
-    row.children.map((cell) => statementText(cell.children).replace(/\n/g, ' ').trim()),
-  );
-  const marks = rows.map((cells) => cells.map((cell) => boxAlone(cell)));
-  const column = (rows[0] ?? []).findIndex(
-    (_, at) => marks.some((row) => row[at]) && rows.slice(1).every((cells, row) => marks[row + 1]?.[at] || !cells[at]),
-  );
-  return rows.flatMap((cells, row) => {
-    if (column === -1 || row === 0) return splitLines(cells.join(' | '), nested);
-    const text = cells.filter((cell, at) => at !== column && cell !== '').join(' | ');
-    return text === '' ? [] : [{ text, box: marks[row]?.[column] ?? 'unticked', nested }];
+  if (node.type !== 'table') return [];
+  return node.children.flatMap((row) => {
+    const cells = row.children.map((cell) => statementText(cell.children).replace(/\n/g, ' ').trim());
+    return splitLines(cells.join(' | '), nested);
   });
-}
-
-function boxAlone(cell: string): Line['box'] {
-  const [box, ...more] = cell.matchAll(BOX);
-  return box && more.length === 0 && box[0] === cell ? meaningOf(box[1], box[2]) : null;
 }
 
 function linesOfItem(item: ListItem, nested: boolean): Line[] {
@@ -94,7 +75,7 @@ function boxFirst(line: string): string {
 /** Several boxes may share a line. A box in the middle of a sentence is talk about a box. */
 function splitBoxes(given: string, nested: boolean): Line[] {
   if (given === '') return [];
-  const line = boxFirst(given.replace(RADIO, '$1[$2]'));
+  const line = boxFirst(given);
   const boxes = [...line.matchAll(BOX)];
   const first = boxes[0];
   const before = first ? line.slice(0, first.index).trim() : line;

@@ -41,17 +41,6 @@ describe('spellings of a verdict', () => {
     ['boxes behind the words', '## Verdict\n**APPROVED** [ ]\n**REVISE** [x]\n', 'REVISE'],
     ['an emoji in the box', '## Verdict\n- [ ] APPROVED\n- [✔️] REVISE\n', 'REVISE'],
     ['a block in the box', '## Verdict\n[ ] APPROVED\n[■] REVISE\n', 'REVISE'],
-    ['radio buttons', '## Verdict\n( ) APPROVED\n(x) REVISE\n( ) DISCUSS\n', 'REVISE'],
-    [
-      'boxes in the last column',
-      '## Verdict\n| Verdict | Chosen |\n|---|---|\n| APPROVED | [ ] |\n| REVISE | [x] |\n',
-      'REVISE',
-    ],
-    [
-      'a mark in a column of a table',
-      '## Verdict\n| Option | Choice |\n|---|---|\n| APPROVED | ✅ |\n| REVISE | |\n',
-      'APPROVED',
-    ],
     ['approval for its purpose', '## Verdict\nApproved for implementation.\n', 'APPROVED'],
     ['JSON in its section', '## Verdict\n```json\n{"verdict": "REVISE"}\n```\n', 'REVISE'],
     ['a label after a sentence', '## Review Summary\nNot yet there. **Verdict:** REVISE\n', 'REVISE'],

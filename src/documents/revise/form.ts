@@ -1,3 +1,4 @@
+import { ISSUE_SECTIONS } from '../issue/document.ts';
 import { LLD_SECTIONS } from '../lld/sections.ts';
 import { readTitle } from '../titles.ts';
 
@@ -30,23 +31,11 @@ export const LLD_FORM: DocumentForm = {
   isTitle: ({ level, text }) => (level === 1 && LLD_TITLE.test(text)) || (level === 2 && FEATURE_TITLE.test(text)),
 };
 
-const ISSUE_TITLES = [
-  'User Story',
-  'Objective',
-  'Scenarios of Use',
-  'Requirements',
-  'Acceptance Criteria',
-  'Out of Scope',
-  'Definition of Done',
-  'Open Questions',
-  'Review Log',
-];
-
 /** Any heading may be the title of an issue: only the place above the sections tells. */
 export const ISSUE_FORM: DocumentForm = {
   name: 'an issue',
   firstKey: keyOf('User Story'),
-  keys: new Set(ISSUE_TITLES.map(keyOf)),
+  keys: new Set(ISSUE_SECTIONS.map(({ title }) => keyOf(title))),
   entryKeys: new Set(['Scenarios of Use', 'Requirements', 'Acceptance Criteria'].map(keyOf)),
   lastNumber: 8,
   isTitle: () => false,

@@ -35,7 +35,7 @@ export function withoutReviewLog(document: string): string {
 }
 
 /** The log is an appendix, so the last heading of that name is meant. */
-function reviewLogOf(draft: string): Section | undefined {
+export function reviewLogOf(draft: string): Section | undefined {
   return flattenSections(sectionsOf(parseMarkdown(draft))).findLast(
     (section) => readTitle(section.title).key === REVIEW_LOG_KEY,
   );

@@ -1,11 +1,11 @@
 import { disputesIn } from '../ledger.ts';
-import { flattenSections, normaliseText, parseMarkdown, sectionsOf } from '../markdown.ts';
+import { normaliseText } from '../markdown.ts';
 import { keepAnswers } from '../questions.ts';
-import { REVIEW_LOG_KEY, readTitle } from '../titles.ts';
 import { applyEdits, readEdits } from './edits.ts';
 import { type DocumentForm, LLD_FORM } from './form.ts';
 import { sectionLosses } from './losses.ts';
 import { documentFromReply } from './reply.ts';
+import { reviewLogOf } from './review-log.ts';
 
 export interface RevisionOptions {
   named: string[] | null;
@@ -77,15 +77,8 @@ export function saysNoChange(reply: string): boolean {
 /** The program keeps the review log; a drafter that leaves it out of the document has lost nothing of its own. */
 function withLogOf(draft: string, revised: string): string {
   if (/^ {0,3}#.*review log/im.test(revised)) return revised;
-  const log = reviewLogIn(draft);
-  return log === null ? revised : `${revised.trimEnd()}\n\n${log}`;
-}
-
-function reviewLogIn(text: string): string | null {
-  const section = flattenSections(sectionsOf(parseMarkdown(text))).findLast(
-    (candidate) => readTitle(candidate.title).key === REVIEW_LOG_KEY,
-  );
-  return section ? text.slice(section.start, section.end) : null;
+  const log = reviewLogOf(draft);
+  return log ? `${revised.trimEnd()}\n\n${draft.slice(log.start, log.end)}` : revised;
 }
 
 /** Padding of tables, blank lines and wrapping are no change that a reviewer could see. */
