@@ -112,7 +112,7 @@ function isUnknownTag(piece: string): boolean {
 
 /** Words that stand for text that is not there. */
 const LEFT_OUT =
-  /\b(?:unchanged|unmodified|omitted|elided|truncated|abbreviated|for brevity|not shown|(?:the )?same as (?:before|above|(?:in )?(?:the )?(?:previous|prior|original|last|earlier|current|existing))|(?:as|like) (?:before|above|is)|as in the (?:previous|prior|original|last|earlier|current)|no changes?|rest of (?:the |this )?(?:document|section|lld|draft|file|table|content)|(?:remaining|other|existing|previous) (?:sections?|rows?|content|text|entries|scenarios|requirements)(?: here| continue| go here)?)\b/i;
+  /\b(?:unchanged|unmodified|omitted|elided|truncated|abbreviated|for brevity|not shown|(?:the )?same as (?:before|above|(?:in )?(?:the )?(?:previous|prior|original|last|earlier|current|existing))|(?:as|like) (?:before|above|is)|as in the (?:previous|prior|original|last|earlier|current)|no changes?|rest of (?:the |this )?(?:document|section|lld|draft|file|table|content)|(?:remaining|other|existing|previous) (?:sections?|rows?|content|text|entries|scenarios|requirements)(?: here| continue| go here)?(?=\W*$))(?!\w)/i;
 /** In a table, in italics or in brackets of any kind, alone in its place: what a writer does who saves words. */
 const MARKED =
   /^(?:\*{1,2}|_{1,2})?\s*(?:\[(?!x?\])(.*)\]|\((.*)\)|<!--(.*)-->|<([^<>]*)>|(?:\.{3}|…)(.*))\s*\.?(?:\*{1,2}|_{1,2})?$|^(?:\*|_)([^*_]+)(?:\*|_)$/;

@@ -254,6 +254,11 @@ describe('what is missing although something stands there', () => {
     expect(inApproach(`A pure function.\n\n${text}`)).toContain('error elided-text');
   });
 
+  test('a sentence in italics about other scenarios leaves nothing out', () => {
+    const sentence = '*All other scenarios are fully automated using mock mode.*';
+    expect(inApproach(`A pure function.\n\n${sentence}`)).not.toContain('error elided-text');
+  });
+
   test.each([
     'Unchanged: the store keeps its schema.',
     'The rest of the module stays as it is (see `src/core`).',
@@ -328,6 +333,8 @@ describe('small designs', () => {
 
   test('a diagram without a reason is missing', () => {
     expect(found(withSection('## 6. Diagram', 'N/A'))).toEqual(['error mermaid']);
+    const below = '*N/A - a change of configuration.*\n\n### 6.1 Quality Gate\n\nNothing to draw.';
+    expect(found(withSection('## 6. Diagram', below))).toEqual([]);
   });
 });
 

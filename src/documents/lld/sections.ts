@@ -211,13 +211,12 @@ function isPartOf(heading: Heading, candidate: Candidate): boolean {
   return readTitle(plainText(heading)).number?.startsWith(`${candidate.id}.`) ?? false;
 }
 
-/** `N/A – reason`: a section that says in one line why it has nothing to say. */
+/** `N/A – reason`: a section whose first words say why it has nothing to say, below a heading of its own or not. */
 export function isNotApplicable({ nodes }: LldSection): boolean {
-  const [only] = nodes;
+  const first = nodes.find(({ type }) => type !== 'heading');
   return (
-    nodes.length === 1 &&
-    only?.type === 'paragraph' &&
-    /^\W*(?:n\/?a|not applicable|none)\s*[:.,(–—-]+\s*\p{L}[^\n]{5,}$/iu.test(plainText(only))
+    first?.type === 'paragraph' &&
+    /^\W*(?:n\/?a|not applicable|none)\s*[:.,(–—-]+\s*\p{L}[^\n]{5,}$/iu.test(plainText(first))
   );
 }
 
