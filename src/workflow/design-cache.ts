@@ -1,8 +1,6 @@
 import { appendFile, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { z } from 'zod';
 import { sha256 } from '../core/hash.ts';
-import { parseJson } from '../core/json.ts';
 import { type DesignFacts, designFacts } from '../documents/lld/document.ts';
 import { makeFolder, writeFileAtomic } from '../process/files.ts';
 
@@ -71,19 +69,25 @@ function lineOf(hash: string, { title, files, after }: DesignFacts): string {
   return `\n${JSON.stringify({ hash, reader: READER, title, files, after })}`;
 }
 
-const entrySchema = z.object({
-  hash: z.string(),
-  reader: z.literal(READER),
-  title: z.string(),
-  files: z.array(z.string()),
-  after: z.array(z.string()),
-});
-
 function entriesIn(text: string): Map<string, DesignFacts> {
   const entries = new Map<string, DesignFacts>();
   for (const line of text.split('\n')) {
-    const entry = line === '' ? undefined : entrySchema.safeParse(parseJson(line)).data;
-    if (entry !== undefined) entries.set(entry.hash, { title: entry.title, files: entry.files, after: entry.after });
+    const { hash, reader, title, files, after } = parsedLine(line);
+    if (reader !== READER || typeof hash !== 'string' || typeof title !== 'string') continue;
+    if (isTexts(files) && isTexts(after)) entries.set(hash, { title, files, after });
   }
   return entries;
+}
+
+function parsedLine(line: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
