@@ -17,6 +17,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   tracing: async () => (await import('./tracing.ts')).tracingBench(),
   memory: async () => (await import('./memory.ts')).memoryBench(),
   implement: async () => (await import('./implement.ts')).implementBench(),
+  context: async () => (await import('./context.ts')).contextBench(),
   prefixer: async () => (await import('./prefixer.ts')).prefixerBench(),
   'gateway-server': async () => (await import('./gateway-server.ts')).gatewayServerBench(),
   'gateway-pool': async () => (await import('./gateway-pool.ts')).gatewayPoolBench(),

@@ -65,6 +65,7 @@ const graphs = [
   commandGraph(otherCommands),
   { library: 'src/index.ts' },
   { worker: 'src/worker/main.ts' },
+  { context: 'src/worker/context-main.ts' },
   // Loaded when spans are exported, and then in a thread.
   { 'span-exporter': 'src/telemetry/exporter-thread.ts' },
 ];

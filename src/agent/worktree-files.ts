@@ -4,7 +4,7 @@ import { AgentosError, systemCode } from '../core/errors.ts';
 import { withoutSecrets } from '../core/keys.ts';
 import { createGit, type Git } from '../git/git.ts';
 import { isTemporaryFile, writeFileAtomic } from '../process/files.ts';
-import { isSecret } from '../prompts/context/context.ts';
+import { isSecret } from '../prompts/context/secrets.ts';
 import { NotDone } from './tool.ts';
 import { isProtected, locate, type Place, type Worktree } from './worktree-path.ts';
 

@@ -2,7 +2,7 @@ import { lstat, realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { isInside } from '../core/paths.ts';
-import { isSecret } from '../prompts/context/context.ts';
+import { isSecret } from '../prompts/context/secrets.ts';
 import { NotDone } from './tool.ts';
 
 /** The folder that the model's paths are relative to. */

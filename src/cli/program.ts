@@ -134,6 +134,17 @@ export function createProgram(): Command {
     },
   );
 
+  const context = command('context', 'what drafter and reviewer are shown of the repository for an item, and why', [
+    'agentos context 42',
+    'agentos context 42 --json          which lines of which files, and what is left out',
+  ]);
+  addPlaceFlags(context.argument('<id>', 'the issue or brief').option('--json', 'print JSON')).action(
+    async (id: string, flags: { json?: boolean }) => {
+      const { contextCommand } = await import('./commands/context.ts');
+      process.exitCode = await contextCommand(id, flags);
+    },
+  );
+
   const doctor = command('doctor', 'checks git, Node, configuration, keys and folders, and says what to do', [
     'agentos doctor',
     'agentos doctor --keys              one cheap call per key, to see which of them work',

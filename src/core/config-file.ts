@@ -102,7 +102,7 @@ export const configFileSchema = z.strictObject({
         .min(0)
         .max(500_000)
         .optional()
-        .describe('what a drafter is shown of the repository (default 24000)'),
+        .describe('what drafter, reviewer and implementer are shown of the repository (default 24000)'),
       exclude: z.array(z.string().min(1)).optional().describe('paths or folders that no model is ever shown'),
     })
     .optional(),

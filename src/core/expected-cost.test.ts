@@ -8,7 +8,7 @@ const total = (costs: (number | null)[]): number => costs.reduce<number>((sum, u
 describe('every model that is used unless another is named has a price', () => {
   test.each([undefined, 'claude-code', 'codex', 'gemini-cli', 'codex:gpt-5.5'])('implementer %s', (implementer) => {
     const config = configOf(implementer);
-    const { usual } = implementDemand(config, 4_000);
+    const { usual } = implementDemand(config, 4_000, 5_000);
     expect(usual.map((calls) => usualCostUsd(calls, config))).not.toContain(null);
   });
 
@@ -22,7 +22,7 @@ describe('every model that is used unless another is named has a price', () => {
 test('a design costs cents and an implementation a dollar or so; what they could cost is far more', () => {
   const config = configOf();
   const design = documentDemand(config, 2_000, 5_000);
-  const implementation = implementDemand(config, 8_000);
+  const implementation = implementDemand(config, 8_000, 5_000);
   const usualUsd = [design, implementation].map(({ usual }) =>
     total(usual.map((calls) => usualCostUsd(calls, config))),
   );
@@ -46,7 +46,7 @@ test('a larger context makes the estimate larger', () => {
 test('a model of unknown price has no estimate, but a bound by the dearest of its vendor; where that is unknown, neither', () => {
   const costsOf = (implementer: string) => {
     const config = configOf(implementer);
-    const { usual, most } = implementDemand(config, 0);
+    const { usual, most } = implementDemand(config, 0, 0);
     const [usualUsd, mostUsd] = [usualCostUsd, mostCostUsd].map((costOf, index) =>
       [usual, most][index]?.filter(({ role }) => role === 'implementer').map((calls) => costOf(calls, config)),
     );

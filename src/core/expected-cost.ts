@@ -48,11 +48,11 @@ export function documentDemand({ bounds, context }: Config, chars: number, conte
  * A tested branch. At most: tests, code and each revision are written in so many rounds, each of so many calls of the
  * agent; then the reviews.
  */
-export function implementDemand({ bounds, implement }: Config, chars: number): Demand {
+export function implementDemand({ bounds, implement }: Config, chars: number, contextTokens: number): Demand {
   const subject = Math.ceil(chars / CHARS_PER_TOKEN);
   const { maxRounds, maxRetries } = bounds;
   const longest = tokens(LONGEST_PROMPT_TOKENS, LONGEST_REPLY_TOKENS);
-  const seen = subject + 15_000;
+  const seen = subject + contextTokens + 15_000;
   return {
     usual: [
       // Nearly all that a call of the agent sends was sent before.

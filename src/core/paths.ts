@@ -85,6 +85,8 @@ export interface Paths {
   caches: string;
   /** What planning needs of designs, in the folder of caches. */
   designs: string;
+  /** The words of the repository's files, in the folder of caches. */
+  contextIndex: string;
   /** What was undone in an item's worktree, as patches. */
   undone(workflow: WorkflowName, id: ItemId): string;
   checkpoints: string;
@@ -129,6 +131,7 @@ export function pathsOf(repository: string, base: string, work = base): Paths {
     home: (workflow, id) => join(work, 'homes', `${workflow}-${id}`),
     caches: join(work, 'caches'),
     designs: join(base, 'caches', 'designs.jsonl'),
+    contextIndex: join(base, 'caches', 'context-index'),
     undone: (workflow, id) => join(base, 'undone', `${workflow}-${id}`),
     checkpoints: join(base, 'checkpoints'),
     checkpoint: (workflow, id) => join(base, 'checkpoints', `${workflow}-${id}.db`),

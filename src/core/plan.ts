@@ -11,6 +11,8 @@ export interface Plan extends PlannedCost {
   items: PlannedItem[];
   parallel: number;
   models: Record<string, string>;
+  /** The most that models are shown of the repository for each item. */
+  contextTokens: number;
   /** Items that can't be worked on at the same time, because they change the same files or build on each other. */
   groups: PlannedGroup[];
   /** What is not part of the plan and should be known. */

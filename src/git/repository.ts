@@ -3,8 +3,12 @@ import { userInfo } from 'node:os';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import { createGit, type Git } from './git.ts';
 
-/** The root of the work tree around a directory. */
-export async function findRepository(directory: string, env: Record<string, string>): Promise<string> {
+/** The root of the work tree around a directory; where it may be bare, else the repository itself. */
+export async function findRepository(
+  directory: string,
+  env: Record<string, string>,
+  mayBeBare = false,
+): Promise<string> {
   let start: string;
   try {
     start = await realpath(directory);
@@ -15,6 +19,12 @@ export async function findRepository(directory: string, env: Record<string, stri
     return await realpath(await createGit(start, env).text(['rev-parse', '--show-toplevel']));
   } catch (error) {
     if (codeOf(error) !== 'git-failed' || !isNoRepository(error)) throw error;
+    const bare = mayBeBare
+      ? await createGit(start, env)
+          .text(['rev-parse', '--absolute-git-dir'])
+          .catch(() => '')
+      : '';
+    if (bare !== '') return await realpath(bare);
     throw new AgentosError({ code: 'repository-missing', directory: start }, { cause: error });
   }
 }

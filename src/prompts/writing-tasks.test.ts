@@ -23,6 +23,8 @@ import {
 const prompts = createPrompts(new Map());
 const { scenarios, files } = readLld(LLD_42);
 const TASK: WritingTask = {
+  repository: '',
+  existingTests: [],
   id: '42',
   title: 'Sample change',
   lld: LLD_42,

@@ -14,6 +14,10 @@ export interface WritingTask {
   lld: string;
   scenarios: readonly LldScenario[];
   files: readonly LldFile[];
+  /** What is shown of the repository. */
+  repository: string;
+  /** Tests that are there and touch the files. */
+  existingTests: readonly string[];
   isTestFile: (path: string) => boolean;
   /** Whose report is read. */
   runner: string;
@@ -56,8 +60,13 @@ export function findingFailures(ledger: Ledger): string[] {
   );
 }
 
-function withLld({ lld }: WritingTask, ...parts: string[]): string {
-  return [tagged('lld', lld), ...parts].join('\n\n');
+function withLld({ lld, repository, existingTests }: WritingTask, ...parts: string[]): string {
+  const tests = existingTests.map((path) => `- ${path}`).join('\n');
+  const shown = [
+    ...(repository === '' ? [] : [tagged('repository', repository)]),
+    ...(tests === '' ? [] : [`Existing tests that touch the files of this design, and must still pass:\n\n${tests}`]),
+  ];
+  return [tagged('lld', lld), ...shown, ...parts].join('\n\n');
 }
 
 function testsRules(

@@ -63,6 +63,7 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
     items: planned.map((item) => (isOpen(item) ? (inOrder.next().value ?? item) : item)),
     parallel,
     models: Object.fromEntries(rolesOf(pipeline.stages).map((role) => [role, config.models[role]])),
+    contextTokens: config.context.maxTokens,
     ...(await plannedCost(project, priced, isDryRun)),
     groups,
     notes: [

@@ -20,6 +20,8 @@ export interface ProjectOptions {
   baseDir?: string | undefined;
   config?: string | undefined;
   flags: ConfigFlags;
+  /** For what needs no checked-out files. */
+  mayBeBare?: boolean;
 }
 
 /** The repository that is worked on, with its settled configuration. Opening it reads and never writes. */
@@ -37,8 +39,9 @@ export interface Project {
   mask: (text: string) => string;
 }
 
-export async function openProject({ cwd, env, repo, baseDir, config: named, flags }: ProjectOptions): Promise<Project> {
-  const repository = await findRepository(resolve(cwd, repo ?? '.'), withoutSecrets(env, [], []));
+export async function openProject(options: ProjectOptions): Promise<Project> {
+  const { cwd, env, repo, baseDir, config: named, flags, mayBeBare = false } = options;
+  const repository = await findRepository(resolve(cwd, repo ?? '.'), withoutSecrets(env, [], []), mayBeBare);
   const { file, content } = await readConfig(repository, named === undefined ? null : resolve(cwd, named));
   const config = resolveConfig(flags, content, env);
   const base = baseDirectory(repository, baseDir ?? (env['AGENTOS_HOME'] || null), cwd);

@@ -12,11 +12,12 @@ import type { CallLimits } from '../models/call-bounds.ts';
 import { createProvider } from '../models/create.ts';
 import type { Provider } from '../models/port.ts';
 import { userId } from '../process/state-folder.ts';
-import { repositoryContext } from '../prompts/context/context.ts';
+import type { AskedContext, RepositoryContext } from '../prompts/context/context.ts';
 import { loadPrompts } from '../prompts/prompts.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
 import type { DocumentRepository } from '../workflow/document.ts';
 import { type AskedRole, createItem, type ItemContext, type ItemParts } from '../workflow/item.ts';
+import { buildContext } from './context-process.ts';
 import type { TaskContext } from './protocol.ts';
 
 /**
@@ -47,6 +48,8 @@ interface Adapters {
   /** Of one call. */
   limits: CallLimits;
   costOf: ItemParts['costOf'];
+  /** What models are shown of the repository at a commit. */
+  repositoryContext: (commit: string, asked: AskedContext) => Promise<RepositoryContext>;
   /** Announces the item, and puts its context together. */
   start(workflow: WorkflowName, facts: Pick<ItemParts, 'id' | 'title' | 'hash'>): Promise<ItemContext>;
 }
@@ -93,6 +96,20 @@ export function createAdapters(context: TaskContext): Adapters {
     token,
     limits,
     costOf,
+    async repositoryContext(commit, asked) {
+      const { title, body, files } = asked;
+      const built = await buildContext(
+        {
+          repository: paths.repository,
+          commit,
+          asked: { title, body, ...(files === undefined ? {} : { files }) },
+          options: config.context,
+          index: paths.contextIndex,
+        },
+        { env, signal: context.signal, onGroup: context.group, onProgress: context.heartbeat },
+      );
+      return { ...built, text: mask(built.text) };
+    },
     async start(workflow, { id, title, hash }) {
       const { emit, attempt, journal, signal, heartbeat } = context;
       emit({ type: 'item-started', title, attempt, reusedSteps: journal.steps().length });
@@ -138,7 +155,7 @@ function offlineProvider(): Provider {
 }
 
 /** The repository as the workflows of documents see it; a commit is opened once. */
-export function documentRepository({ git, mask, input }: Adapters): DocumentRepository {
+export function documentRepository({ git, repositoryContext }: Adapters): DocumentRepository {
   const commits = new Map<string, Promise<BaseCommit>>();
   const open = (commit: string): Promise<BaseCommit> => {
     const opened = commits.get(commit) ?? openCommit(git, commit);
@@ -148,7 +165,6 @@ export function documentRepository({ git, mask, input }: Adapters): DocumentRepo
   return {
     headCommit: () => headCommit(git),
     open,
-    contextFor: async ({ commit }, text) =>
-      mask((await repositoryContext(await open(commit), text, input.config.context)).text),
+    contextFor: async (commit, asked) => (await repositoryContext(commit, asked)).text,
   };
 }

@@ -61,6 +61,7 @@ export const implementTask: Task = async (context) => {
     env,
     itemEnv,
     onGroup: context.group,
+    contextFor: (commit, asked) => adapters.repositoryContext(commit, asked),
     openSuite: async (settings) => {
       if (settings === null) return noSuite(config.tests.files);
       const suite = await detectTests({

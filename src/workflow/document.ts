@@ -23,8 +23,8 @@ export interface DesignBase extends BaseTree {
 export interface DocumentRepository {
   headCommit: () => Promise<string>;
   open: (commit: string) => Promise<DesignBase>;
-  /** What a drafter is shown of the repository, for a text that may name parts of it. */
-  contextFor: (base: DesignBase, text: string) => Promise<string>;
+  /** What models are shown of the repository at a commit for an issue or a brief. */
+  contextFor: (commit: string, asked: Pick<Issue, 'title' | 'body'>) => Promise<string>;
 }
 
 /** What is decided at the start and stays so, however often the item is resumed. */
@@ -119,7 +119,7 @@ async function begin<More>(
   const { value } = await journal.step<Beginning<More>>({ name: 'begin', inputs }, async () => {
     const { title, body, raw } = work.input;
     const commit = await repository.headCommit();
-    const context = await repository.contextFor(await repository.open(commit), raw);
+    const context = await repository.contextFor(commit, work.input);
     const more = work.begin();
     const firstNumber = await nextVersionNumber(work.lineage(more));
     const input = { title: mask(title), body: mask(body), raw: mask(raw) };

@@ -20,6 +20,11 @@ export interface ImplementParts {
   /** For what runs in the worktree. */
   itemEnv: Record<string, string>;
   onGroup: (leader: number, ended: boolean) => void;
+  /** What the writer is shown of the repository, and the existing tests that touch the files of its design. */
+  contextFor: (
+    commit: string,
+    asked: { title: string; body: string; files: readonly string[] },
+  ) => Promise<{ text: string; tests: readonly string[] }>;
   /** Opens the suite in the item's worktree; null: nothing is known about its tests. */
   openSuite: (settings: TestSettings | null) => Promise<TestSuite>;
 }

@@ -31,7 +31,7 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
   const guards = createGuards(context);
   const gates = createGates(context, { runs, baseline, guards });
   const { write, authors } = createWriterCalls(context);
-  const taskOf = tasksOf(context);
+  const taskOf = tasksOf(context, await shownRepository(context));
   const design = await designOnBranch(context);
 
   const testsTree = await write({
@@ -117,14 +117,24 @@ interface Asked {
   failures: readonly string[];
 }
 
+/** The same commit makes the same text, so that a resumed item asks the same questions; it needs no step of its own. */
+function shownRepository({ contextFor, base, title, lld }: ImplementContext): ReturnType<ImplementParts['contextFor']> {
+  return contextFor(base, { title, body: lld.text, files: lld.files.map(({ path }) => path) });
+}
+
 /** The tasks for the writer; the first one of a revision holds what its review asks for. */
-function tasksOf({ id, title, lld, suite, prompts }: ImplementContext) {
+function tasksOf(
+  { id, title, lld, suite, prompts }: ImplementContext,
+  repository: { text: string; tests: readonly string[] },
+) {
   const task: WritingTask = {
     id,
     title,
     lld: lld.text,
     scenarios: lld.scenarios,
     files: lld.files,
+    repository: repository.text,
+    existingTests: repository.tests,
     isTestFile: (path) => suite.isTestFile(path),
     runner: suite.runner,
     command: suite.command,

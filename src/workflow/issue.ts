@@ -157,7 +157,7 @@ function lookAlikesOf(brief: Issue, known: readonly KnownWork[], mask: (text: st
 }
 
 interface IssueMaterial {
-  /** The repository as the drafter is shown it. */
+  /** The repository as both roles are shown it. */
   context: string;
   lookAlikes: readonly LookAlike[];
   /** The issue that was written from an earlier text of the brief. */
@@ -171,9 +171,8 @@ function issueSubject(brief: Issue, { context, lookAlikes, current, prompts }: I
     id: brief.id,
     title: brief.title,
     form: ISSUE_FORM,
-    shown: [tagged('brief', shownIssue(brief)), ...existing],
+    shown: [tagged('brief', shownIssue(brief)), tagged('repository', context), ...existing],
     shownToDrafter: [
-      tagged('repository', context),
       tagged('template', prompts.fill('issue-template')),
       ...(current === null ? [] : [tagged('current-issue', current)]),
     ],

@@ -63,7 +63,7 @@ function askedSize(size: DesignSize | null): string[] {
   return size === null ? [] : [tagged('size', `${size}: ${MAY_LEAVE_OUT[size]}.`)];
 }
 
-/** `context`: the repository as the drafter is shown it. */
+/** `context`: the repository as both roles are shown it. */
 export function lldSubject(
   issue: Pick<Issue, 'id' | 'title' | 'body'>,
   context: string,
@@ -74,12 +74,8 @@ export function lldSubject(
     id: issue.id,
     title: issue.title,
     form: LLD_FORM,
-    shown: [tagged('issue', shownIssue(issue))],
-    shownToDrafter: [
-      tagged('repository', context),
-      tagged('template', prompts.fill('lld-template')),
-      ...askedSize(size),
-    ],
+    shown: [tagged('issue', shownIssue(issue)), tagged('repository', context)],
+    shownToDrafter: [tagged('template', prompts.fill('lld-template')), ...askedSize(size)],
     names: {
       drafter: 'drafter',
       draft: 'draft',
