@@ -7,16 +7,17 @@ import type { RankedFile } from './rank.ts';
 export const SHARES = {
   conventions: 0.09,
   map: 0.04,
-  outlines: 0.2,
+  outlines: 0.19,
   /** Files of which pieces are shown, and of which at least an outline is. */
   pieces: 26,
-  outlined: 160,
-  outlineLines: 2,
+  outlined: 260,
+  /** Of these outlines two lines are shown, of the others one. */
+  twoLines: 40,
   /** How slowly the expectation falls with the rank. */
   rankOffset: 1,
 };
 const LEFT_OUT_CHARS = 800;
-const LONGEST_OUTLINE_LINE = 90;
+const LONGEST_OUTLINE_LINE = 70;
 /** The frame of a file: its heading and fences. */
 const FRAME_CHARS = 40;
 const RANGE_CHARS = 16;
@@ -141,24 +142,35 @@ function chooseConventions(
 
 interface Outline {
   file: ShownFile;
+  folder: string;
   text: string;
+  /** With its folder's line where it is the first of it. */
   chars: number;
 }
 
+/** The first get two lines each, the others one. */
 function chooseOutlines({ ranked, read }: Material, budget: number): Outline[] {
   const outlines: Outline[] = [];
+  const folders = new Set<string>();
   let used = 0;
   for (const { path, why } of ranked.slice(0, SHARES.outlined)) {
     const file = read.get(path);
     if (file === undefined) continue;
-    const numbers = outlineOf(file, SHARES.outlineLines);
+    const numbers = outlineOf(file, outlines.length < SHARES.twoLines ? 2 : 1);
     const lines = numbers.map((at) => `  ${at}: ${cut((file.lines[at - 1] ?? '').trim())}`);
-    const text = `${path} (${file.lines.length} lines; ${why})\n${lines.join('\n')}`;
-    const chars = text.length + 1;
+    const folder = path.slice(0, path.lastIndexOf('/') + 1);
+    const text = `${path.slice(folder.length)} (${file.lines.length} lines; ${why.split(';')[0]})\n${lines.join('\n')}`;
+    const chars = text.length + 1 + (folders.has(folder) ? 0 : folder.length + 2);
     if (used + chars > budget) break;
     used += chars;
+    folders.add(folder);
     const ranges = rangesOf(numbers.map((at) => ({ from: at, to: at })));
-    outlines.push({ file: { path, part: 'outline', lines: ranges, tokens: tokensOf(chars), why }, text, chars });
+    outlines.push({
+      file: { path, part: 'outline', lines: ranges, tokens: tokensOf(chars), why },
+      folder,
+      text,
+      chars,
+    });
   }
   return outlines;
 }
@@ -215,15 +227,23 @@ function fileSection(
 }
 
 function addOutlines(out: Output, outlines: readonly Outline[]): ShownFile[] {
-  const heading = '## Outlines (line: declaration)\n\n';
+  const heading = '## Outlines (folder, then its files with some of their lines)\n\n';
   let count = outlines.length;
   for (;;) {
     const some = outlines.slice(0, count);
-    if (count === 0 || out.add(`${heading}${fenced(some.map(({ text }) => text).join('\n'))}`)) {
+    if (count === 0 || out.add(`${heading}${fenced(byFolder(some))}`)) {
       return some.map(({ file }) => file);
     }
     count -= 1;
   }
+}
+
+/** Long paths take more room than what is said of a file: a folder is named once. */
+function byFolder(outlines: readonly Outline[]): string {
+  const groups = Map.groupBy(outlines, ({ folder }) => folder);
+  return [...groups]
+    .map(([folder, own]) => [`${folder || './'}:`, ...own.map(({ text }) => text)].join('\n'))
+    .join('\n');
 }
 
 /** Those that the text names first. */

@@ -36,7 +36,7 @@ export interface RepositoryContext {
   tests: string[];
 }
 
-const LARGEST_BYTES = 400_000;
+const LARGEST_BYTES = 1_000_000;
 const MOST_LEFT_OUT = 200;
 
 /** The same commit and text make the same context, whatever is `known`; what is found out is added to that. */

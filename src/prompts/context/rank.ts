@@ -99,12 +99,12 @@ export function rankFiles(
 const REASONS = {
   named: 'named in the text',
   content: 'words of the text',
-  path: 'words of the text in its path',
-  messages: 'past commits with these words',
+  path: 'words in its path',
+  messages: 'past commits',
   frequency: 'changes often',
-  together: 'changed with the files above',
-  imports: 'imports, or imported by, the files above',
-  subject: 'belongs to a file above',
+  together: 'changed with others here',
+  imports: 'imports',
+  subject: 'same name',
 };
 
 /** The strongest sign, and a second one that is nearly as strong. */
