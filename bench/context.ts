@@ -13,7 +13,7 @@ import { createGit, type Git } from '../src/git/git.ts';
 import { repositoryContext } from '../src/prompts/context/context.ts';
 import { isGeneratedPath } from '../src/prompts/context/file-kind.ts';
 import type { Known } from '../src/prompts/context/index-file.ts';
-import type { BenchRow } from './support/row.ts';
+import { type BenchRow, below, inMs, shown } from './support/row.ts';
 
 const BUDGET_TOKENS = 24_000;
 const MOST_FILES = 10;
@@ -76,11 +76,11 @@ export async function recallOf(git: Git, changes: readonly Change[]): Promise<Re
   let lines = 0;
   for (const change of changes) {
     const context = await repositoryContext(git, change.base, change, { maxTokens: BUDGET_TOKENS, exclude: [] }, known);
-    const shown = new Map(context.files.map((file) => [file.path, file.lines]));
+    const ranges = new Map(context.files.map((file) => [file.path, file.lines]));
     const changed = [...change.lines];
-    files += changed.filter(([path]) => shown.has(path)).length / changed.length;
+    files += changed.filter(([path]) => ranges.has(path)).length / changed.length;
     const all = changed.flatMap(([path, own]) => own.map((line) => ({ path, line })));
-    const hit = all.filter(({ path, line }) => shown.get(path)?.some(([from, to]) => line >= from && line <= to));
+    const hit = all.filter(({ path, line }) => ranges.get(path)?.some(([from, to]) => line >= from && line <= to));
     lines += hit.length / all.length;
   }
   return { files: files / changes.length, lines: lines / changes.length, commits: changes.length };
@@ -98,11 +98,31 @@ export async function contextBench(): Promise<BenchRow[]> {
     recalls.push(recall);
     const name = basename(directory) === 'repo' ? basename(dirname(directory)) : basename(directory);
     rows.push(row(`${name} (${recall.commits} commits)`, recall, 0.85, 0));
+    rows.push(...(await timeOf(git, name)));
   }
   const mean = (of: (recall: Recall) => number): number =>
     recalls.reduce((sum, one) => sum + of(one), 0) / recalls.length;
   rows.push(row('mean', { files: mean((one) => one.files), lines: mean((one) => one.lines), commits: 0 }, 0.95, 0.8));
   return rows;
+}
+
+/** For one item without an index, and for the next with it. */
+async function timeOf(git: Git, name: string): Promise<BenchRow[]> {
+  const commit = await git.text(['rev-parse', 'HEAD']);
+  const asked = { title: 'The error of a failed request is lost', body: 'It should name the `path` and the reason.' };
+  const known: Known = { blobs: new Map(), commits: new Map() };
+  const once = async (): Promise<number> => {
+    const startedAt = performance.now();
+    await repositoryContext(git, commit, asked, { maxTokens: BUDGET_TOKENS, exclude: [] }, known);
+    return performance.now() - startedAt;
+  };
+  const firstMs = await once();
+  const files = known.blobs.size;
+  const limitMs = files <= 3_000 ? 1_000 : 6_000;
+  return [
+    below(`context, ${name}: ${files} files, no index`, firstMs, limitMs, inMs),
+    shown(`context, ${name}: with the index`, inMs(await once())),
+  ];
 }
 
 function row(name: string, { files, lines }: Recall, leastFiles: number, leastLines: number): BenchRow {

@@ -7,11 +7,9 @@ import { createTerminal, printable } from '../../output/terminal.ts';
 import { repositoryContext } from '../../prompts/context/context.ts';
 import { readIndex } from '../../prompts/context/index-file.ts';
 import { openProject, type Project } from '../../run/project.ts';
-import { createBriefSource } from '../../source/briefs.ts';
-import { createDirectorySource, parseIssue } from '../../source/directory.ts';
+import { createBriefSource, createDirectorySource, parseIssue } from '../../source/directory.ts';
 import type { Issue } from '../../source/port.ts';
-import { readItemId } from '../item-id.ts';
-import type { PlaceFlags } from '../request.ts';
+import { type PlaceFlags, readItemId } from '../request.ts';
 
 /** What drafter and reviewer are shown of the repository for an item, as they are shown it. Reads, and writes nothing. */
 export async function contextCommand(which: string, flags: PlaceFlags & { json?: boolean }): Promise<number> {
