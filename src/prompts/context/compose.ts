@@ -7,7 +7,7 @@ import type { RankedFile } from './rank.ts';
 export const SHARES = {
   conventions: 0.09,
   map: 0.04,
-  outlines: 0.19,
+  outlines: 0.27,
   /** Files of which pieces are shown, and of which at least an outline is. */
   pieces: 26,
   outlined: 260,
