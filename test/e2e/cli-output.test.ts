@@ -29,10 +29,11 @@ test('a dry run shows the plan and touches nothing at all, not even the state fo
   expect(lines[1]).toBe('  1   new         Add a number');
   expect(lines[2]).toMatch(/^ {2}2 {3}unreadable {2}Issue 2 can't be read: .*2\.md is empty\.$/);
   expect(lines[3]).toBe('  10  new         Red');
-  expect(lines[4]).toMatch(
+  expect(lines[4]).toBe('Context: at most 24000 tokens of the repository per item (agentos context <id>).');
+  expect(lines[5]).toMatch(
     /^Probably about \$\d\.\d\d \(by the size of issue and context\), at most \$40\.00 \(--max-cost-per-item\)\.$/,
   );
-  expect(lines[5]).toBe('Nothing was started, written or asked.');
+  expect(lines[6]).toBe('Nothing was started, written or asked.');
 
   expect(json).toMatchObject({ code: 0, stderr: '' });
   const plan = JSON.parse(json?.stdout ?? '');

@@ -35,6 +35,7 @@ type Settings = typeof LINES;
 
 /** Longer lines are cut: they are data or minified code. */
 const LONGEST_LINE = 240;
+const NEWLINE = 0x0a;
 
 export function readLines(
   path: string,
@@ -43,17 +44,23 @@ export function readLines(
   kind: { isTest: boolean; isChangelog: boolean },
   settings: Settings = LINES,
 ): ReadFile {
-  const text = bytes.toString('utf8').replace(/\r\n?/g, '\n').replace(/\n$/, '');
-  const lines = text.split('\n').map((line) => (line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line));
+  const lines = bytes
+    .toString('utf8')
+    .replace(/\n$/, '')
+    .split('\n')
+    .map((line) => (line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line.replace(/\r$/, '')));
+  const found: (Set<number> | undefined)[] = [];
+  let at = 0;
+  let end = bytes.indexOf(NEWLINE);
+  eachTerm(bytes, 0, bytes.length, (term, start) => {
+    if (!values.has(term)) return;
+    for (; end >= 0 && end < start; at++) end = bytes.indexOf(NEWLINE, end + 1);
+    found[at] ??= new Set();
+    found[at]?.add(term);
+  });
   const hits = new Float64Array(lines.length);
-  const found = lines.map((line, at) => {
-    const own = new Set<number>();
-    const encoded = Buffer.from(line);
-    eachTerm(encoded, 0, encoded.length, (term) => {
-      if (values.has(term)) own.add(term);
-    });
-    for (const term of own) hits[at] = (hits[at] ?? 0) + (values.get(term) ?? 0);
-    return own;
+  found.forEach((terms, line) => {
+    for (const term of terms ?? []) hits[line] = (hits[line] ?? 0) + (values.get(term) ?? 0);
   });
   const cuts = cutsOf(lines, settings);
   const raw = cuts.map(({ from, to }) => {
