@@ -1,5 +1,5 @@
 import type { VendorName } from '../core/keys.ts';
-import type { WriterSpec } from '../core/model-spec.ts';
+import type { ModelSpec } from '../core/model-spec.ts';
 import type { Usage } from '../core/money.ts';
 import type { Secret } from '../core/secret.ts';
 import type { CallLimits } from '../models/call-bounds.ts';
@@ -27,7 +27,7 @@ export interface WriterDependencies extends CallLimits {
 }
 
 /** Of the ways to write only the chosen one is loaded, when it is first asked. */
-export function createWriter(spec: WriterSpec, dependencies: WriterDependencies): Writer {
+export function createWriter(spec: ModelSpec, dependencies: WriterDependencies): Writer {
   switch (spec.provider) {
     case 'offline':
       return dependencies.offline();

@@ -13,13 +13,20 @@ interface ConfigFlag {
   write?: (value: number) => string;
 }
 
+const WHO = 'provider:model, command:…, claude-code, codex or gemini-cli';
+
 export const ROLE_FLAGS: readonly ConfigFlag[] = [
-  { name: '--drafter', argument: '<model>', help: 'who writes, as provider:model', setting: 'drafter' },
-  { name: '--reviewer', argument: '<model>', help: 'who reviews, as provider:model', setting: 'reviewer' },
+  {
+    name: '--drafter',
+    argument: '<model>',
+    help: `who writes: ${WHO}`,
+    setting: 'drafter',
+  },
+  { name: '--reviewer', argument: '<model>', help: `who reviews: ${WHO}`, setting: 'reviewer' },
   {
     name: '--implementer',
     argument: '<model>',
-    help: 'who writes tests and code: provider:model, command:…, claude-code, codex or gemini-cli',
+    help: `who writes tests and code: ${WHO}`,
     setting: 'implementer',
   },
 ];

@@ -47,12 +47,10 @@ export const configFileSchema = z.strictObject({
     .strictObject({
       drafter: modelSpec.optional().describe('writes the LLD'),
       reviewer: modelSpec.optional().describe('reviews it; better not the same model'),
-      implementer: modelSpec
-        .optional()
-        .describe('writes tests and code; also claude-code, codex, gemini-cli with an optional :model'),
+      implementer: modelSpec.optional().describe('writes tests and code'),
     })
     .optional()
-    .describe('Who does what.'),
+    .describe('Who does what: provider:model, command:…, or claude-code, codex, gemini-cli with an optional :model.'),
   bounds: z
     .strictObject({
       maxRounds: z.int().min(1).max(20).optional().describe('review rounds before a person is asked (default 3)'),

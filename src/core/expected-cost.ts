@@ -1,5 +1,5 @@
 import type { Config, Role } from './config.ts';
-import { type AgentName, isAgent, specOf, vendorOf } from './model-spec.ts';
+import { type AgentName, isAgent, parseModelSpec, vendorOf } from './model-spec.ts';
 import { costUsd, dearestPrice, NO_USAGE, type Price, priceOf, type Usage } from './money.ts';
 
 /** Calls of one role for one item, all alike. */
@@ -79,7 +79,7 @@ const AGENTS_CHOICE: Record<AgentName, string> = {
 
 /** free: costs nothing; unmetered: a command, which may cost what it likes; metered: passes the gateway. */
 export function meteringOf(role: Role, { models }: Config): 'free' | 'unmetered' | 'metered' {
-  const spec = specOf(role, models[role]);
+  const spec = parseModelSpec(models[role]);
   if (spec.provider === 'command') return 'unmetered';
   return spec.provider === 'offline' ? 'free' : 'metered';
 }
@@ -87,7 +87,7 @@ export function meteringOf(role: Role, { models }: Config): 'free' | 'unmetered'
 /** Null where no price of the role's model is known. */
 export function usualCostUsd({ role, calls, each }: Calls, config: Config): number | null {
   if (meteringOf(role, config) !== 'metered') return 0;
-  const spec = specOf(role, config.models[role]);
+  const spec = parseModelSpec(config.models[role]);
   const name = !isAgent(spec)
     ? spec.text
     : spec.model === null
@@ -106,7 +106,7 @@ export function mostCostUsd({ role, calls, each }: Calls, config: Config): numbe
 
 /** What an agent asks for is known only when it asks. */
 function boundOf(role: Role, config: Config): Price | null {
-  const spec = specOf(role, config.models[role]);
+  const spec = parseModelSpec(config.models[role]);
   const vendor = vendorOf(spec);
   const known = isAgent(spec) ? null : priceOf(spec.text, config.prices);
   return known ?? (vendor === null ? null : dearestPrice(vendor, config.prices));

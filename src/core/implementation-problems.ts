@@ -74,9 +74,9 @@ export const IMPLEMENTATION_PROBLEMS = {
     `${p.agent} was not done after ${p.rounds} rounds.`,
     'implement.maxAgentRounds in agentos.yaml sets the bound.',
   ],
-  'changed-outside': (p: { files: string[]; worktree: string }) => [
-    `Something outside the worktree was changed while the implementer or the tests ran: ${listed(p.files)}.`,
-    `Nothing there was undone; its own work is in ${p.worktree}. Run the same command again to resume it.`,
+  'changed-outside': (p: { files: string[]; worktree: string | null }) => [
+    `Something outside the worktree was changed while an agent, a command or the tests ran: ${listed(p.files)}.`,
+    `Nothing there was undone${p.worktree === null ? '' : `; its own work is in ${p.worktree}`}. Run the same command again to resume it.`,
   ],
   'gate-failed': (p: { gate: string; problems: string[]; worktree: string; branch: string }) => [
     `${p.gate}: ${p.problems.join('; ')}`,

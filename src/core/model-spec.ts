@@ -1,13 +1,9 @@
-import type { Role } from './config.ts';
 import { AgentosError } from './errors.ts';
 import { VENDORS, type VendorName } from './keys.ts';
 import { nearest } from './nearest.ts';
 
-/** Who answers. `text` is the canonical form, as it stands in run files, lineage and messages. */
-export type ModelSpec = VendorSpec | CommandSpec | OfflineSpec;
-
-/** Who writes files: all of them, and the command-line agents, which do nothing else. */
-export type WriterSpec = ModelSpec | AgentSpec;
+/** Who drafts, reviews or implements. `text` is the canonical form, as it stands in run files, lineage and messages. */
+export type ModelSpec = VendorSpec | CommandSpec | AgentSpec | OfflineSpec;
 
 export interface AgentSpec {
   provider: AgentName;
@@ -42,11 +38,9 @@ export interface OfflineSpec {
   text: 'offline';
 }
 
-const POSSIBLE =
-  'possible are anthropic:<model>, google:<model>, openai:<model>, openai-compatible:<model>, command:<shell command> and offline';
+const AGENT_NAMES = Object.keys(AGENT_VENDORS) as AgentName[];
 
-/** They edit files in a worktree; a design or a review needs a reply. */
-const AGENT_PROGRAMS = ['claude-code', 'codex', 'gemini-cli', 'opencode'];
+const POSSIBLE = `possible are anthropic:<model>, google:<model>, openai:<model>, openai-compatible:<model>, ${AGENT_NAMES.join(', ')}, command:<shell command> and offline`;
 
 /** Names that people use for a vendor, and model families that tell which vendor was meant. */
 const MEANT: readonly (readonly [pattern: RegExp, vendor: VendorName])[] = [
@@ -55,37 +49,14 @@ const MEANT: readonly (readonly [pattern: RegExp, vendor: VendorName])[] = [
   [/^(gpt-|chatgpt|o\d)/i, 'openai'],
 ];
 
-export function isAgent(spec: WriterSpec): spec is AgentSpec {
+export function isAgent(spec: ModelSpec): spec is AgentSpec {
   return spec.provider in AGENT_VENDORS;
 }
 
 /** The vendor whose keys a model needs; null: none. */
-export function vendorOf(spec: WriterSpec): VendorName | null {
+export function vendorOf(spec: ModelSpec): VendorName | null {
   if (isAgent(spec)) return AGENT_VENDORS[spec.provider];
   return spec.provider === 'offline' || spec.provider === 'command' ? null : spec.provider;
-}
-
-/** Only an implementer may be an agent: a design or a review needs a reply. */
-export function specOf(role: Role, text: string): WriterSpec {
-  return role === 'implementer' ? parseWriterSpec(text) : parseModelSpec(text);
-}
-
-/** As `parseModelSpec`, with the agents too. */
-export function parseWriterSpec(text: string): WriterSpec {
-  const trimmed = text.trim();
-  const [, name = '', model = null] = /^([a-z-]+)(?::(.*))?$/s.exec(trimmed) ?? [];
-  const agents = Object.keys(AGENT_VENDORS) as AgentName[];
-  const agent = agents.find((known) => known === name);
-  const invalid = (reason: string): AgentosError =>
-    new AgentosError({ code: 'model-spec-invalid', spec: trimmed, reason });
-  if (agent === undefined && AGENT_PROGRAMS.includes(name)) {
-    throw invalid(`unknown implementer ${name}; possible are ${agents.join(', ')}, or any as command:…`);
-  }
-  if (agent === undefined) return parseModelSpec(text);
-  if (model === null) return { provider: agent, model: null, text: agent };
-  if (model.trim() === '') throw invalid(`the model is missing: write ${agent} or ${agent}:<model>`);
-  if (/\s|\p{Cc}/u.test(model.trim())) throw invalid('the name of a model has no spaces in it');
-  return { provider: agent, model: model.trim(), text: `${agent}:${model.trim()}` };
 }
 
 export function parseModelSpec(text: string): ModelSpec {
@@ -106,12 +77,14 @@ export function parseModelSpec(text: string): ModelSpec {
     if (rest.includes('\0')) throw invalid('the shell command holds a NUL character');
     return { provider: 'command', command: rest, text: `command:${rest}` };
   }
-  if (AGENT_PROGRAMS.includes(provider)) throw invalid(`${provider} cannot draft or review; ${POSSIBLE}`);
+  const agent = AGENT_NAMES.find((name) => name === provider);
+  if (agent !== undefined && rest === null) return { provider: agent, model: null, text: agent };
   const vendor = VENDORS.find((name) => name === provider);
-  if (vendor === undefined) throw invalid(`${guess(trimmed, provider, rest)}${POSSIBLE}`);
-  if (!rest) throw invalid(`the model is missing: write ${vendor}:<model>`);
+  const known = agent ?? vendor;
+  if (known === undefined) throw invalid(`${guess(trimmed, provider, rest)}${POSSIBLE}`);
+  if (!rest) throw invalid(`the model is missing: write ${agent ? `${agent} or ` : ''}${known}:<model>`);
   if (/\s|\p{Cc}/u.test(rest)) throw invalid('the name of a model has no spaces in it');
-  return { provider: vendor, model: rest, text: `${vendor}:${rest}` };
+  return { provider: known, model: rest, text: `${known}:${rest}` };
 }
 
 function guess(text: string, provider: string, rest: string | null): string {
@@ -120,7 +93,7 @@ function guess(text: string, provider: string, rest: string | null): string {
   if (slash !== undefined) return suggest(`${slash}:${text.slice(slash.length + 1)}`);
   const family = MEANT.find(([pattern]) => pattern.test(provider));
   if (family !== undefined) return suggest(`${family[1]}:${rest ?? text}`);
-  const near = nearest(provider, [...VENDORS, 'command', 'offline'])[0];
+  const near = nearest(provider, [...VENDORS, ...AGENT_NAMES, 'command', 'offline'])[0];
   if (near === undefined) return `${provider} is not known; `;
   return suggest(rest === null ? near : `${near}:${rest}`);
 }

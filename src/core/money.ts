@@ -1,5 +1,5 @@
 import type { VendorName } from './keys.ts';
-import { type ModelSpec, parseModelSpec, sameModel } from './model-spec.ts';
+import { isAgent, type ModelSpec, parseModelSpec, sameModel } from './model-spec.ts';
 
 /** Tokens of one call, or of several added up. */
 export interface Usage {
@@ -147,7 +147,8 @@ const TABLE: Readonly<Record<string, Price>> = {
 const FREE = price(0, 0, 0);
 
 /**
- * Null where the price is not known: unknown is not free. A command may call whatever it likes, so it has none. What the
+ * Null where the price is not known: unknown is not free. A command or an agent may call whatever it likes, so
+ * it has none. What the
  * configuration doesn't say about the cache costs as much as other input.
  */
 export function priceOf(text: string, overrides: Readonly<Record<string, PriceSetting>>): Price | null {
@@ -182,7 +183,7 @@ export function dearestPrice(vendor: VendorName, overrides: Readonly<Record<stri
 function find<T>(spec: Exclude<ModelSpec, { provider: 'offline' }>, table: Readonly<Record<string, T>>): T | null {
   const exact = Object.hasOwn(table, spec.text) ? table[spec.text] : undefined;
   if (exact !== undefined) return exact;
-  if (spec.provider === 'command') return null;
+  if (spec.provider === 'command' || isAgent(spec)) return null;
   const prefix = `${spec.provider}:`;
   const entry = Object.entries(table).find(
     ([name]) => name.startsWith(prefix) && sameModel(name.slice(prefix.length), spec.model),

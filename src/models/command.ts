@@ -2,13 +2,13 @@ import { LONGEST_MS } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { CommandSpec } from '../core/model-spec.ts';
 import { NO_USAGE } from '../core/money.ts';
-import { type ProgramEnd, runProgram } from '../process/program.ts';
+import type { ProgramEnd } from '../process/program.ts';
+import { runTaggedProgram } from '../process/remains.ts';
 import { type CallLimits, MAX_REPLY_BYTES, withinBounds } from './call-bounds.ts';
 import { detailOf } from './detail.ts';
 import { type Provider, promptText } from './port.ts';
 
 export interface CommandOptions extends CallLimits {
-  cwd: string;
   /** All that the command sees of the environment. */
   env: Readonly<Record<string, string>>;
   /** Each line that it writes to stderr. */
@@ -19,39 +19,42 @@ export interface CommandOptions extends CallLimits {
 
 /** A shell command as a model: the prompt on stdin, the reply on stdout. */
 export function createCommandProvider({ command, text: spec }: CommandSpec, options: CommandOptions): Provider {
-  const { cwd, env, onLine, onGroup } = options;
+  const { env, onLine, onGroup } = options;
   return {
     spec,
     isModel: true,
-    complete: ({ system, parts, signal, onProgress }) =>
-      withinBounds({ what: spec, limits: options, signal }, async (call) => {
-        const tooLarge = new AbortController();
-        let outputChars = 0;
-        const end = await runProgram({
-          command,
-          cwd,
-          env,
-          input: `${promptText([{ text: system }, ...parts])}\n`,
-          onGroup,
-          signal: AbortSignal.any([call.signal, tooLarge.signal]),
-          // The call's own bounds end it earlier.
-          timeoutMs: LONGEST_MS,
-          onProgress: () => {
-            call.alive();
-            onProgress?.({ outputChars });
-          },
-          onLine: (line, stream) => {
-            if (stream === 'stderr') return onLine?.(line);
-            outputChars += line.length + 1;
-            const problem = { code: 'reply-too-large', provider: spec, limitBytes: MAX_REPLY_BYTES } as const;
-            if (outputChars > MAX_REPLY_BYTES) tooLarge.abort(new AgentosError(problem));
-          },
-        });
-        if (end.exitCode !== 0) throw commandFailed(command, end);
-        const text = end.stdout;
-        if (text.trim() === '') throw new AgentosError({ code: 'reply-empty', provider: spec }, { retry: 'transient' });
-        return { text, asked: spec, answered: null, substituted: false, usage: NO_USAGE, metered: false };
-      }),
+    complete: ({ system, parts, signal, onProgress, inFolder }) =>
+      inFolder((cwd) =>
+        withinBounds({ what: spec, limits: options, signal }, async (call) => {
+          const tooLarge = new AbortController();
+          let outputChars = 0;
+          const end = await runTaggedProgram({
+            command,
+            cwd,
+            env,
+            input: `${promptText([{ text: system }, ...parts])}\n`,
+            onGroup,
+            signal: AbortSignal.any([call.signal, tooLarge.signal]),
+            // The call's own bounds end it earlier.
+            timeoutMs: LONGEST_MS,
+            onProgress: () => {
+              call.alive();
+              onProgress?.({ outputChars });
+            },
+            onLine: (line, stream) => {
+              if (stream === 'stderr') return onLine?.(line);
+              outputChars += line.length + 1;
+              const problem = { code: 'reply-too-large', provider: spec, limitBytes: MAX_REPLY_BYTES } as const;
+              if (outputChars > MAX_REPLY_BYTES) tooLarge.abort(new AgentosError(problem));
+            },
+          });
+          if (end.exitCode !== 0) throw commandFailed(command, end);
+          const text = end.stdout;
+          if (text.trim() === '')
+            throw new AgentosError({ code: 'reply-empty', provider: spec }, { retry: 'transient' });
+          return { text, asked: spec, answered: null, substituted: false, usage: NO_USAGE, metered: false };
+        }),
+      ),
   };
 }
 

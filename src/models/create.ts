@@ -1,6 +1,6 @@
 import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
-import { type ModelSpec, sameModel } from '../core/model-spec.ts';
+import { type AgentSpec, isAgent, type ModelSpec, sameModel } from '../core/model-spec.ts';
 import type { Secret } from '../core/secret.ts';
 import type { VendorAccess } from './ask-vendor.ts';
 import type { CallLimits } from './call-bounds.ts';
@@ -13,15 +13,16 @@ export interface ProviderDependencies extends CallLimits {
   token: Secret;
   /** The gateway's, for a vendor. */
   endpointOf: (vendor: VendorName) => string | undefined;
-  /** Where commands run and what they see of the environment. */
-  cwd: string;
+  /** What commands see of the environment. */
   env: Readonly<Record<string, string>>;
   onLine?: ((line: string) => void) | undefined;
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
   offline: () => Provider;
+  agent: (spec: AgentSpec) => Provider;
 }
 
 export function createProvider(spec: ModelSpec, dependencies: ProviderDependencies): Provider {
+  if (isAgent(spec)) return dependencies.agent(spec);
   const { token: key, endpointOf, offline, idleTimeoutMs, ceilingMs } = dependencies;
   switch (spec.provider) {
     case 'offline':

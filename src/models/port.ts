@@ -17,6 +17,11 @@ export interface ModelRequest {
   signal: AbortSignal;
   /** Called on every sign of life (a chunk, a line), so that a live call is never taken for a dead one. */
   onProgress?: (progress: { outputChars: number }) => void;
+  /**
+   * For providers that are programs: runs `work` in a folder with the files that the question is about. What it changes
+   * there is thrown away.
+   */
+  inFolder: <T>(work: (directory: string) => Promise<T>) => Promise<T>;
 }
 
 export interface ModelReply {
@@ -29,6 +34,8 @@ export interface ModelReply {
   usage: Usage;
   /** False where the provider reports no usage (a command): then usage is zero and means nothing. */
   metered: boolean;
+  /** Where the provider knows it better than the price of its model does; null: it is not known. */
+  costUsd?: number | null;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Config, Role } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import { keyVariables } from '../core/keys.ts';
-import { isAgent, specOf, vendorOf } from '../core/model-spec.ts';
+import { isAgent, parseModelSpec, vendorOf } from '../core/model-spec.ts';
 import { dearestPrice, priceOf } from '../core/money.ts';
 import { proxyVariables } from '../core/proxy.ts';
 import { vendorBaseUrl } from './base-url.ts';
@@ -12,7 +12,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function requireModels(config: Config, roles: readonly Role[]): string[] {
   const warnings = new Set<string>();
   for (const role of roles) {
-    const spec = specOf(role, config.models[role]);
+    const spec = parseModelSpec(config.models[role]);
     const vendor = vendorOf(spec);
     if (vendor === null) continue;
     const { text } = spec;
@@ -50,7 +50,7 @@ export function requireModels(config: Config, roles: readonly Role[]): string[] 
  */
 export function requireSettings(config: Config, env: Environment, roles: readonly Role[]): void {
   for (const role of roles) {
-    const spec = specOf(role, config.models[role]);
+    const spec = parseModelSpec(config.models[role]);
     const vendor = vendorOf(spec);
     if (vendor === null) continue;
     proxyVariables(env);

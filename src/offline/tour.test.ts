@@ -24,8 +24,16 @@ function reply(
   material: Record<string, string>,
   signal = new AbortController().signal,
 ): Promise<ModelReply> {
+  const inFolder = (): never => expect.unreachable('the tour is no program');
   const parts = Object.entries(material).map(([tag, text]) => ({ text: tagged(tag, text) }));
-  return createOfflineProvider().complete({ role: 'drafter', system: '', parts, stepId: `${step}#1`, signal });
+  return createOfflineProvider().complete({
+    role: 'drafter',
+    system: '',
+    parts,
+    stepId: `${step}#1`,
+    signal,
+    inFolder,
+  });
 }
 
 const NOTHING = { problem: { code: 'offline-no-reply' } };

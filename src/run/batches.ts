@@ -6,7 +6,6 @@ import type { ItemId } from '../core/ids.ts';
 import type { Paths, PipelineName } from '../core/paths.ts';
 import type { Replaced } from '../core/plan.ts';
 import type { Headed } from '../documents/header.ts';
-import { requireModels } from '../models/require-models.ts';
 import { createBriefSource, createDirectorySource, parseIssue } from '../source/directory.ts';
 import { readKnownIssues } from '../source/known-work.ts';
 import { type Issue, type IssueSource, isHashOf, shownIssue } from '../source/port.ts';
@@ -38,7 +37,6 @@ export const lldBatch: Batch = {
   task: { builtIn: 'lld' },
   roles: ['drafter', 'reviewer'],
   collect: ({ paths }, ids) => lldBacklog(createDirectorySource(paths.issues), paths, ids),
-  requirements: async ({ config }) => requireModels(config, ['drafter', 'reviewer']),
   demand: documentDemand,
   done: {
     reason: 'approved already, for what the issue says now',
@@ -74,7 +72,6 @@ export const issueBatch: Batch = {
   roles: ['drafter', 'reviewer'],
   collect: async ({ paths }, ids) =>
     issueBacklog(createBriefSource(paths.briefs), await readKnownIssues(paths.issues), paths, ids),
-  requirements: async ({ config }) => requireModels(config, ['drafter', 'reviewer']),
   demand: documentDemand,
   done: {
     reason: 'an issue was written already, from what the brief says now',

@@ -1,6 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
-import { missingAgent } from '../agent/programs/agents.ts';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import { implementDemand } from '../core/expected-cost.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
@@ -12,7 +11,6 @@ import type { DesignFacts } from '../documents/lld/document.ts';
 import { branchesNear, branchNameOf } from '../git/branches.ts';
 import { createGit } from '../git/git.ts';
 import { commitFiles } from '../git/repository.ts';
-import { requireModels } from '../models/require-models.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import { type IssueSource, isHashOf } from '../source/port.ts';
 import { droppedItems } from '../workflow/decide.ts';
@@ -35,12 +33,6 @@ export const implementBatch: Batch = {
       ids,
     ),
   refuse: refuseUnrecorded,
-  async requirements({ config, childEnv }) {
-    const warnings = requireModels(config, ['implementer', 'reviewer']);
-    const missing = await missingAgent(config.models.implementer, childEnv['PATH']);
-    if (missing !== null) throw new AgentosError(missing);
-    return warnings;
-  },
   obstacles: undetectedTests,
   demand: implementDemand,
   done: {

@@ -40,8 +40,6 @@ export interface Batch {
   collect(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]>;
   /** Throws if these items can't be done with the chosen models, whatever else is asked. */
   refuse?(project: Project, items: readonly CollectedItem[]): Promise<void>;
-  /** Throws if the configuration can't work; returns warnings. */
-  requirements(project: Project): Promise<string[]>;
   /** What will be in its way, as far as it can be told before anything starts. */
   obstacles?(project: Project): Promise<string[]>;
   /** What it asks of its models for one item of this size. */

@@ -2,7 +2,7 @@ import { systemClock } from '../core/clock.ts';
 import type { Config, Role } from '../core/config.ts';
 import type { ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
 import { VENDORS, type VendorKey, type VendorName } from '../core/keys.ts';
-import { specOf, vendorOf } from '../core/model-spec.ts';
+import { parseModelSpec, vendorOf } from '../core/model-spec.ts';
 import { Secret } from '../core/secret.ts';
 import { type GatewayEvent, noteCall, type TraceRequest } from '../gateway/exchange.ts';
 import type { Gateway } from '../gateway/server.ts';
@@ -157,7 +157,7 @@ function remembered(file: KeysFile | null): ReadonlyMap<string, LearnedLimits> {
 }
 
 function vendorsOf(config: Config, roles: readonly Role[]): VendorName[] {
-  const used = new Set(roles.map((role) => vendorOf(specOf(role, config.models[role]))));
+  const used = new Set(roles.map((role) => vendorOf(parseModelSpec(config.models[role]))));
   return VENDORS.filter((vendor) => used.has(vendor));
 }
 

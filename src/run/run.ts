@@ -1,8 +1,9 @@
 import { join } from 'node:path';
+import { missingAgent } from '../agent/programs/agents.ts';
 import { ParallelCoordinator } from '../coordinator/coordinator.ts';
 import { outcomeAsEnd } from '../coordinator/loop.ts';
 import { systemClock } from '../core/clock.ts';
-import { isDiskReason, toErrorRecord } from '../core/errors.ts';
+import { AgentosError, isDiskReason, toErrorRecord } from '../core/errors.ts';
 import type { Subscriber } from '../core/events.ts';
 import { parseItemId } from '../core/ids.ts';
 import { itemOfLabel } from '../core/item.ts';
@@ -11,6 +12,7 @@ import { cycleNote, type Plan, replacementLines } from '../core/plan.ts';
 import { newRunState } from '../core/run-state.ts';
 import type { Summary } from '../core/summary.ts';
 import { wordingOf } from '../core/wording.ts';
+import { requireModels } from '../models/require-models.ts';
 import { openRunFiles } from '../output/run-files.ts';
 import type { RunOutput } from '../output/run-output.ts';
 import { writeFileAtomic } from '../process/files.ts';
@@ -36,7 +38,7 @@ import { openRunGateway } from './run-gateway.ts';
 import { outcomeOf, runIdOf, runRecord, storeSummary } from './run-record.ts';
 import { openTrace } from './run-tracing.ts';
 import { createDiskWatch, followInterrupts, type Interruption } from './stops.ts';
-import { sweep } from './sweep.ts';
+import { sweep, sweepReading } from './sweep.ts';
 
 export interface RunOptions {
   project: Project;
@@ -73,7 +75,12 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const startedMs = systemClock.now();
   const open = plan.items.filter(isOpen);
   const ahead = stagesAhead(pipeline, open);
-  const warnings = (await Promise.all(ahead.map((stage) => stage.requirements(project)))).flat();
+  const roles = rolesOf(ahead);
+  const warnings = requireModels(config, roles);
+  for (const role of roles) {
+    const missing = await missingAgent(config.models[role], project.childEnv['PATH']);
+    if (missing !== null) throw new AgentosError(missing);
+  }
 
   await prepareStateFolder(paths.base);
   await project.designs.save();
@@ -100,7 +107,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
 
   const gateway = await openRunGateway({
     project,
-    roles: rolesOf(ahead),
+    roles,
     emitRun: (event) => emitter.run(event),
     emitItem: (id, event) => {
       const at = state.items.get(id)?.workflow;
@@ -195,5 +202,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const { exitCode } = summary;
   emitter.run({ type: 'run-finished', runId, exitCode, durationMs: systemClock.now() - startedMs });
   files.close();
+  // After an interruption there is no time to delete files; the next run does.
+  if (!interrupt.polite.aborted) await sweepReading(project);
   return summary;
 }

@@ -31,6 +31,7 @@ export async function sweep(project: Project, plan: Plan): Promise<void> {
     for (const id of await doneOf(project, workflow, ids))
       await underLock(project, { workflow, id }, () => removeCheckpoint(paths.checkpoint(workflow, id)));
   }
+  await sweepReading(project);
   await sweepWorktrees(project, open).catch(() => undefined);
   const worktrees = new Set(await namesIn(paths.worktrees));
   for (const item of await itemsIn(paths.homes, '')) {
@@ -38,6 +39,15 @@ export async function sweep(project: Project, plan: Plan): Promise<void> {
     if (!open.has(name) && !worktrees.has(name))
       await underLock(project, item, () => removeFolder(paths.home(item.workflow, item.id)));
   }
+}
+
+/** The worktrees of models that are programs, but for those in use. */
+export async function sweepReading({ paths, childEnv }: Project): Promise<void> {
+  const states = await namesIn(join(paths.work, 'worktree-state'));
+  if (!states.some((name) => name.startsWith('reading-'))) return;
+  const { removeReadingWorktrees } = await import('../git/worktree/reading.ts');
+  const repository = createGit(paths.repository, childEnv);
+  await removeReadingWorktrees({ repository, paths }).catch(() => undefined);
 }
 
 async function sweepWorktrees(project: Project, open: ReadonlySet<string>): Promise<void> {
@@ -51,7 +61,7 @@ async function sweepWorktrees(project: Project, open: ReadonlySet<string>): Prom
   for (const verdict of await judgeWorktrees({ paths, git, env: childEnv, place: [] }, (name) => !open.has(name))) {
     const item = itemOfKey(verdict.place.name);
     if (item === null || verdict.keep) continue;
-    await underLock(project, item, () => removeJudged({ git, gitQueue: paths.gitQueue }, verdict));
+    await underLock(project, item, () => removeJudged({ paths, git, gitQueue: paths.gitQueue }, verdict));
   }
 }
 

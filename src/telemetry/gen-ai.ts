@@ -1,4 +1,4 @@
-import { isAgent, vendorOf, type WriterSpec } from '../core/model-spec.ts';
+import { isAgent, type ModelSpec, vendorOf } from '../core/model-spec.ts';
 import type { Usage } from '../core/money.ts';
 import type { Attributes, MaybeAttributes } from './span.ts';
 
@@ -10,7 +10,7 @@ export function providerName(vendor: string): string {
 }
 
 /** Attributes of a request. The text of a command is not shown: it may hold secrets. */
-export function askedAttributes(spec: WriterSpec, operation: 'chat' | 'invoke_agent'): Attributes {
+export function askedAttributes(spec: ModelSpec, operation: 'chat' | 'invoke_agent'): Attributes {
   const provider = providerName(vendorOf(spec) ?? spec.provider);
   return {
     'gen_ai.operation.name': operation,

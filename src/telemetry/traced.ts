@@ -1,6 +1,6 @@
 import type { Writer } from '../agent/port.ts';
 import { codeOf } from '../core/errors.ts';
-import { isAgent, parseModelSpec, parseWriterSpec, vendorOf } from '../core/model-spec.ts';
+import { isAgent, parseModelSpec, vendorOf } from '../core/model-spec.ts';
 import type { Usage } from '../core/money.ts';
 import type { Journal } from '../journal/port.ts';
 import type { Provider } from '../models/port.ts';
@@ -27,7 +27,9 @@ export function tracedJournal(journal: Journal): Journal {
 /** Every call of the model as a span. */
 export function tracedProvider(provider: Provider, costOf: (spec: string, usage: Usage) => number | null): Provider {
   const spec = parseModelSpec(provider.spec);
-  const model = 'model' in spec ? spec.model : spec.provider;
+  const byAgent = isAgent(spec);
+  const operation = byAgent ? 'invoke_agent' : 'chat';
+  const model = byAgent || !('model' in spec) ? spec.provider : spec.model;
   // Only a reply that its vendor calls finished is a reply.
   const finish = vendorOf(spec) === null ? null : 'stop';
   return {
@@ -35,8 +37,11 @@ export function tracedProvider(provider: Provider, costOf: (spec: string, usage:
     isModel: provider.isModel,
     complete: (request) =>
       traced(
-        `chat ${model}`,
-        { kind: 'client', attributes: { ...askedAttributes(spec, 'chat'), 'agentos.role': request.role } },
+        `${operation} ${model}`,
+        {
+          ...(byAgent ? {} : { kind: 'client' }),
+          attributes: { ...askedAttributes(spec, operation), 'agentos.role': request.role },
+        },
         async (span) => {
           const content = wantsContent();
           if (content)
@@ -48,8 +53,11 @@ export function tracedProvider(provider: Provider, costOf: (spec: string, usage:
             );
           try {
             const reply = await provider.complete(request);
-            const costUsd = provider.isModel && reply.metered ? costOf(provider.spec, reply.usage) : null;
-            span.set(answerAttributes({ ...reply, usage: reply.metered ? reply.usage : null, costUsd, finish }));
+            const ofModel = provider.isModel && reply.metered ? costOf(provider.spec, reply.usage) : null;
+            const costUsd = reply.costUsd ?? ofModel;
+            // What an agent used is with its calls, which are below it.
+            const usage = reply.metered && !byAgent ? reply.usage : null;
+            span.set(answerAttributes({ ...reply, usage, costUsd, finish }));
             if (content) span.set(replyContent(reply.text, finish));
             return reply;
           } catch (error) {
@@ -89,7 +97,7 @@ export function tracedTests(suite: TestSuite): TestSuite {
 
 /** Every call of the implementer as a span; the calls of models that it makes are below it, with what they used. */
 export function tracedWriter(writer: Writer): Writer {
-  const spec = parseWriterSpec(writer.spec);
+  const spec = parseModelSpec(writer.spec);
   const name = isAgent(spec) || !('model' in spec) ? spec.provider : spec.text;
   return {
     spec: writer.spec,

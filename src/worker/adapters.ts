@@ -18,7 +18,8 @@ import { tracedProvider } from '../telemetry/traced.ts';
 import type { DocumentRepository } from '../workflow/document.ts';
 import { type AskedRole, createItem, type ItemContext, type ItemParts } from '../workflow/item.ts';
 import { buildContext } from './context-process.ts';
-import type { TaskContext } from './protocol.ts';
+import { createItemPrograms } from './item-programs.ts';
+import type { Task, TaskContext, TaskResult } from './protocol.ts';
 
 /**
  * The input of our own tasks. There is no key in it: calls go to the gateway, with a token that is good for this item only,
@@ -51,10 +52,11 @@ interface Adapters {
   /** What models are shown of the repository at a commit. */
   repositoryContext: (commit: string, asked: AskedContext) => Promise<RepositoryContext>;
   /** Announces the item, and puts its context together. */
-  start(workflow: WorkflowName, facts: Pick<ItemParts, 'id' | 'title' | 'hash'>): Promise<ItemContext>;
+  start(facts: Pick<ItemParts, 'id' | 'title' | 'hash'>): Promise<ItemContext>;
+  close(): Promise<void>;
 }
 
-export function createAdapters(context: TaskContext): Adapters {
+function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters {
   // Parent and worker are one build, and the parent typed it: see `run/pipeline.ts`.
   const input = context.input as ItemInput;
   const { config } = input;
@@ -69,6 +71,8 @@ export function createAdapters(context: TaskContext): Adapters {
     const price = priceOf(spec, config.prices);
     return price === null ? null : costUsd(usage, price);
   };
+  const git = createGit(paths.repository, env);
+  const programs = createItemPrograms({ context, workflow, input, paths, git, env, token, limits, mask });
   const providers = new Map<AskedRole, Provider>();
   const provider = (role: AskedRole): Provider => {
     const known = providers.get(role);
@@ -77,11 +81,11 @@ export function createAdapters(context: TaskContext): Adapters {
       ...limits,
       token,
       endpointOf: (vendor) => input.endpoints[vendor],
-      cwd: paths.repository,
       env,
       onLine: (line) => context.emit({ type: 'output-line', stream: 'stderr', line }),
       onGroup: context.group,
       offline: offlineProvider,
+      agent: programs.agent,
     });
     const wrapped = tracedProvider(masked(created, mask), costOf);
     providers.set(role, wrapped);
@@ -90,7 +94,7 @@ export function createAdapters(context: TaskContext): Adapters {
   return {
     input,
     paths,
-    git: createGit(paths.repository, env),
+    git,
     env,
     mask,
     token,
@@ -110,7 +114,7 @@ export function createAdapters(context: TaskContext): Adapters {
       );
       return { ...built, text: mask(built.text) };
     },
-    async start(workflow, { id, title, hash }) {
+    async start({ id, title, hash }) {
       const { emit, attempt, journal, signal, heartbeat } = context;
       emit({ type: 'item-started', title, attempt, reusedSteps: journal.steps().length });
       return createItem({
@@ -129,8 +133,26 @@ export function createAdapters(context: TaskContext): Adapters {
         emit,
         onProgress: heartbeat,
         mask,
+        checkout: programs.checkout,
+        reading: programs.reading,
       });
     },
+    close: () => programs.close(),
+  };
+}
+
+/** A task with its adapters, which are closed however it ends. */
+export function itemTask(
+  workflow: WorkflowName,
+  run: (adapters: Adapters, context: TaskContext) => Promise<TaskResult>,
+): Task {
+  return async (context) => {
+    const adapters = createAdapters(context, workflow);
+    try {
+      return await run(adapters, context);
+    } finally {
+      await adapters.close();
+    }
   };
 }
 

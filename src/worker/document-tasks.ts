@@ -7,14 +7,12 @@ import { shownIssue } from '../source/port.ts';
 import { leaveTemplate, noModelReason } from '../workflow/document.ts';
 import { type BriefWork, briefFolder, runIssue } from '../workflow/issue.ts';
 import { runLld } from '../workflow/lld.ts';
-import { createAdapters, documentRepository } from './adapters.ts';
-import type { Task } from './protocol.ts';
+import { documentRepository, itemTask } from './adapters.ts';
 
-export const lldTask: Task = async (context) => {
-  const adapters = createAdapters(context);
+export const lldTask = itemTask('lld', async (adapters) => {
   const { paths, input } = adapters;
   const issue = await createDirectorySource(paths.issues).read(parseItemId(input.id));
-  const item = await adapters.start('lld', issue);
+  const item = await adapters.start(issue);
   const repository = documentRepository(adapters);
   const [drafted, reviewed] = [item.provider('drafter').isModel, item.provider('reviewer').isModel];
   if (drafted && reviewed) return runLld(item, repository, issue, input.config.size);
@@ -29,14 +27,13 @@ export const lldTask: Task = async (context) => {
     if (codeOf(error) !== 'offline-no-reply') throw error;
     return { status: 'discuss', reason: noModelReason('lld', issue.id), outputs: [folder] };
   });
-};
+});
 
-export const issueTask: Task = async (context) => {
-  const adapters = createAdapters(context);
+export const issueTask = itemTask('issue', async (adapters) => {
   const { paths, input } = adapters;
   const id = parseItemId(input.id);
   const brief = await createBriefSource(paths.briefs).read(id);
-  const item = await adapters.start('issue', brief);
+  const item = await adapters.start(brief);
   const knownWork: BriefWork['knownWork'] = async () => [
     ...(await readKnownIssues(paths.issues)),
     ...(await readApprovedLlds(dirname(paths.lld(id)))),
@@ -48,4 +45,4 @@ export const issueTask: Task = async (context) => {
   }
   const issues = createDirectorySource(paths.issues);
   return runIssue(item, documentRepository(adapters), { brief, issues, knownWork });
-};
+});

@@ -4,7 +4,7 @@ import { createWriter } from '../agent/create.ts';
 import type { Writer } from '../agent/port.ts';
 import { parseItemId } from '../core/ids.ts';
 import { boundedLines } from '../core/lines.ts';
-import { parseWriterSpec } from '../core/model-spec.ts';
+import { parseModelSpec } from '../core/model-spec.ts';
 import { bodyHash, readFrontMatter } from '../documents/header.ts';
 import { designFacts } from '../documents/lld/document.ts';
 import { itemEnvironment } from '../git/item-environment.ts';
@@ -15,17 +15,15 @@ import { tracedTests, tracedWriter } from '../telemetry/traced.ts';
 import { detectTests } from '../testing/detect.ts';
 import { noSuite } from '../testing/suite.ts';
 import { runImplement } from '../workflow/implement.ts';
-import { createAdapters } from './adapters.ts';
-import type { Task } from './protocol.ts';
+import { itemTask } from './adapters.ts';
 
-export const implementTask: Task = async (context) => {
-  const adapters = createAdapters(context);
+export const implementTask = itemTask('implement', async (adapters, context) => {
   const { input, paths, git, env, mask, token, limits, costOf } = adapters;
   const { config } = input;
   const id = parseItemId(input.id);
   const lldText = await readFile(paths.lld(id), 'utf8');
   const hash = bodyHash(readFrontMatter(lldText).body);
-  const item = await adapters.start('implement', { id, title: designFacts(lldText).title, hash });
+  const item = await adapters.start({ id, title: designFacts(lldText).title, hash });
   await requireIdentity(git);
 
   await prepareWorkFolder(paths);
@@ -40,7 +38,7 @@ export const implementTask: Task = async (context) => {
     keys: [],
     git,
   });
-  const writer = createWriter(parseWriterSpec(config.models.implementer), {
+  const writer = createWriter(parseModelSpec(config.models.implementer), {
     ...limits,
     token,
     endpointOf: (vendor) => input.endpoints[vendor],
@@ -81,7 +79,7 @@ export const implementTask: Task = async (context) => {
   // What agents and package managers left in it is of no use without the worktree.
   if (result.status === 'succeeded') await removeFolder(home).catch(() => undefined);
   return result;
-};
+});
 
 /** The recorded tour, loaded only where it is played. */
 function offlineWriter(): Writer {

@@ -20,7 +20,8 @@ export interface CheckoutGuard {
 
 export interface CheckoutGuardOptions {
   look: () => Promise<OutsideView>;
-  worktree: string;
+  /** Where its work is kept; null: it has none. */
+  worktree: string | null;
   /** Called with changes that are not a fault, each file once. */
   onChanged: (files: string[]) => void;
 }
@@ -83,7 +84,11 @@ export function changesOutside(before: OutsideView, after: OutsideView): Outside
     if (after.entries.get(name) !== signature || isUnstaged(name)) changed.push(name);
   for (const name of after.entries.keys()) if (!before.entries.has(name)) changed.push(name);
   const isBusy = createIsOfBusyItem(before, after);
-  const files = changed.filter((name) => !isBusy(name) && !isOurDesign(name, after)).sort();
+  // It goes when a person deletes the state folder, and the next run makes it again.
+  const ignoreFile = `${nameOf(after.repository, after.base)}/.gitignore`;
+  const isNoFault = (name: string): boolean =>
+    isBusy(name) || isOurDesign(name, after) || (name === ignoreFile && !after.entries.has(name));
+  const files = changed.filter((name) => !isNoFault(name)).sort();
   return { files, faults: files.filter((name) => isFault(kindIn(before, name), kindIn(after, name))) };
 }
 

@@ -21,7 +21,7 @@ export async function reviewCode(
   codeTree: string,
   { gates, decide, onReview, revise }: CodeReview,
 ): Promise<ReviewedCode> {
-  const { id, title, lld, prompts, worktree, baseTree, emit, maxRounds } = context;
+  const { id, title, lld, prompts, worktree, base, baseTree, emit, maxRounds } = context;
   let tree = codeTree;
   /** The state that the last review saw. */
   let reviewed: string | null = null;
@@ -45,6 +45,7 @@ export async function reviewCode(
             maxRounds: lastRound,
             ...(again === undefined ? {} : { again }),
           }),
+          at: { commit: base, tree },
           unusable: unusableReview,
         }),
       onReview,

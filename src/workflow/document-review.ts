@@ -62,7 +62,9 @@ export interface DocumentQuestions {
 export function createDocumentQuestions(
   { id, title, form, shown, shownToDrafter, names }: DocumentSubject,
   { prompts, ask }: Pick<ItemContext, 'prompts' | 'ask'>,
+  commit: string,
 ): DocumentQuestions {
+  const at = { commit, tree: commit };
   const editFormat = prompts.fill('edit-format');
   const partsOf = (repeating: string[], others: string[]): PromptPart[] => [
     ...repeating.map((text) => ({ text, repeats: true })),
@@ -80,6 +82,7 @@ export function createDocumentQuestions(
       role: 'drafter',
       system: prompts.fill(names.drafter),
       parts: partsOf([...shown, ...shownToDrafter], parts),
+      at,
       unusable,
     });
 
@@ -111,6 +114,7 @@ export function createDocumentQuestions(
         role: 'reviewer',
         system: prompts.fill(names.reviewer),
         parts: partsOf(shown, parts),
+        at,
         unusable: unusableReview,
       });
     },

@@ -83,7 +83,7 @@ export async function approvedDocument<More>(
   const lineage = createLineage(item, folder, beginning.firstNumber);
   const begunWith: Issue = { ...input, ...beginning.input };
   const subject = work.subject(beginning, begunWith);
-  const questions = createDocumentQuestions(subject, item);
+  const questions = createDocumentQuestions(subject, item, beginning.commit);
 
   await lineage.add('issue', item.mask(begunWith.raw));
   if (replaced !== null) await lineage.add('draft', item.mask(replaced));

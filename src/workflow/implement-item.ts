@@ -4,7 +4,6 @@ import type { LldDocument } from '../documents/lld/document.ts';
 import type { Git } from '../git/git.ts';
 import type { Worktree } from '../git/worktree/worktree.ts';
 import type { TestSuite } from '../testing/port.ts';
-import type { CheckoutGuard } from './checkout-guard.ts';
 import type { SetUp } from './implement-worktree.ts';
 import type { ItemContext } from './item.ts';
 
@@ -38,7 +37,6 @@ export interface ImplementContext extends ItemContext, ImplementParts {
   worktree: Worktree;
   setUp: SetUp;
   suite: TestSuite;
-  checkout: CheckoutGuard;
   /** Text for the branch: paths in worktree and checkout become relative to the repository. */
   portable: (text: string) => string;
 }

@@ -1,15 +1,12 @@
-import { dirname, join, relative, sep } from 'node:path';
-import { listed } from '../core/lines.ts';
+import { join, relative, sep } from 'node:path';
 import { commitMessage } from '../documents/implementation/commit-message.ts';
 import { readLld } from '../documents/lld/document.ts';
-import { lookOutside } from '../git/checkout-watch.ts';
 import { openCommit } from '../git/repository.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { againTask, codeTask, testsTask, type WritingTask } from '../prompts/writing-tasks.ts';
 import { folderFiles } from '../testing/project.ts';
 import { mayHoldTests } from '../testing/test-files.ts';
 import { type Baseline, baselineOf, NO_BASELINE, whyNoBaseline } from '../verification/baseline.ts';
-import { type CheckoutGuard, createCheckoutGuard } from './checkout-guard.ts';
 import { reviewCode } from './code-review.ts';
 import { createDecider } from './decide.ts';
 import { createGates } from './gates.ts';
@@ -78,22 +75,9 @@ async function openImplementation(item: ItemContext, parts: ImplementParts): Pro
   const { directory } = worktree;
   const suite = await parts.openSuite(await testsFor(folderFiles(directory), parts, directory));
   const baseTree = await worktree.treeOf(base);
-  const checkout = guardCheckout(item, parts, directory);
   const portable = await createPortableText(item.paths.repository, directory);
   const lld = readLld(parts.lldText);
-  return { ...item, ...parts, lld, base, baseTree, worktree, setUp, suite, checkout, portable };
-}
-
-function guardCheckout({ paths, id, emit }: ItemContext, { git }: ImplementParts, worktree: string): CheckoutGuard {
-  const { repository, base } = paths;
-  // Other items write to the lineage at the same time.
-  const except = [relative(repository, dirname(paths.lineage(id)))];
-  return createCheckoutGuard({
-    look: () => lookOutside({ repository, base, worktree, git, except }),
-    worktree,
-    onChanged: (files) =>
-      emit({ type: 'notice', text: `changed in the checkout meanwhile, and left so: ${listed(files)}` }),
-  });
+  return { ...item, ...parts, lld, base, baseTree, worktree, setUp, suite, portable };
 }
 
 async function baselineIn({ config, git, base, suite }: ImplementContext, runs: TestRuns): Promise<Baseline> {

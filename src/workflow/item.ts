@@ -6,9 +6,11 @@ import type { ItemId } from '../core/ids.ts';
 import { addUsage, type Usage } from '../core/money.ts';
 import type { Paths, WorkflowName } from '../core/paths.ts';
 import type { Spending } from '../documents/implementation/report.ts';
+import type { ReadingWorktree, ReadState } from '../git/worktree/reading.ts';
 import type { Journal, StepContext } from '../journal/port.ts';
 import type { PromptPart, Provider } from '../models/port.ts';
 import type { Prompts } from '../prompts/prompts.ts';
+import type { CheckoutGuard } from './checkout-guard.ts';
 
 /** How a workflow ends when it does not fail. */
 export interface ItemResult {
@@ -42,6 +44,10 @@ export interface ItemParts {
   onProgress: () => void;
   /** Removes known secrets from what is written to files. */
   mask: (text: string) => string;
+  /** Detects what programs of this item change outside of their folders. */
+  checkout: CheckoutGuard;
+  /** For models that are programs: a folder with these files, made when it is first needed. */
+  reading: Pick<ReadingWorktree, 'use'>;
 }
 
 /** One item on its way through its workflow: every part of the workflow gets it whole. */
@@ -71,6 +77,8 @@ export interface ModelCall {
   role: AskedRole;
   system: string;
   parts: PromptPart[];
+  /** The state of the repository that the question is about. */
+  at: ReadState;
   /** Says why a reply is no answer at all (a banner, a refusal), or null. Such a reply is a failure and is not stored. */
   unusable: (text: string) => string | null;
 }
@@ -117,9 +125,11 @@ export function createItem(parts: ItemParts): ItemContext {
     async ask(call) {
       const provider = parts.provider(call.role);
       const prompt = [call.system, ...call.parts.map((part) => part.text)];
-      const { value } = await step<StoredAnswer>(
-        { name: call.step, inputs: { model: provider.spec, prompt }, model: provider.spec },
-        ({ id }) => complete(parts, call, id),
+      const { value } = await parts.checkout.checked(() =>
+        step<StoredAnswer>(
+          { name: call.step, inputs: { model: provider.spec, prompt }, model: provider.spec },
+          ({ id }) => complete(parts, call, id),
+        ),
       );
       spending.add(call.role, provider.spec, value);
       return value.text;
@@ -134,13 +144,22 @@ function stepCost(value: object): number | null {
 }
 
 async function complete(parts: ItemParts, call: ModelCall, stepId: string): Promise<StoredAnswer> {
-  const { costOf, emit, onProgress, signal, clock } = parts;
-  const { step, role, system } = call;
+  const { costOf, emit, onProgress, signal, clock, checkout, reading } = parts;
+  const { step, role, system, at } = call;
   const provider = parts.provider(role);
   const startedAt = clock.now();
-  const reply = await provider.complete({ role, system, parts: call.parts, stepId, signal, onProgress });
+  const reply = await provider.complete({
+    role,
+    system,
+    parts: call.parts,
+    stepId,
+    signal,
+    onProgress,
+    inFolder: (work) => checkout.before(() => reading.use(at, work)),
+  });
   const { text, asked, answered, usage, metered } = reply;
-  const costUsd = provider.isModel ? costOf(provider.spec, usage) : 0;
+  const ofModel = provider.isModel ? costOf(provider.spec, usage) : 0;
+  const costUsd = reply.costUsd === undefined ? ofModel : reply.costUsd;
   emit({
     type: 'model-answered',
     step,

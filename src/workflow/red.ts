@@ -25,21 +25,22 @@ export interface Guards {
   readonly ids: ReadonlySet<string>;
   /**
    * Asks the reviewer about the scenarios whose tests all pass before the code, at most once about each. Returns notes for
-   * the writer. `diff`: the tests as they were written.
+   * the writer. `tree`: the tests as they were written.
    */
-  ask(round: number, tests: readonly TestCase[], diff: () => Promise<string>): Promise<string[]>;
+  ask(round: number, tests: readonly TestCase[], tree: string): Promise<string[]>;
   /** Those that are guards by the reviewer's answer, for the report. */
   found(): string[];
 }
 
-export function createGuards({ id, title, lld, prompts, ask }: ImplementContext): Guards {
+export function createGuards(context: ImplementContext): Guards {
+  const { id, title, lld, prompts, ask, worktree, base, baseTree } = context;
   const ids = new Set(lld.scenarios.filter(isGuard).map((scenario) => scenario.id));
   const asked = new Set<string>();
   const found: string[] = [];
 
   return {
     ids,
-    async ask(round, tests, diff) {
+    async ask(round, tests, tree) {
       const open = lld.scenarios.flatMap((scenario) => {
         const named = tests.filter(({ name, outcome }) => outcome !== 'skipped' && namesScenario(name, scenario.id));
         const isOpen = named.length > 0 && named.every(({ outcome }) => outcome === 'passed');
@@ -55,9 +56,10 @@ export function createGuards({ id, title, lld, prompts, ask }: ImplementContext)
           id,
           title,
           lld: lld.text,
-          diff: await diff(),
+          diff: await worktree.diff(baseTree, tree),
           scenarios: open.map((scenario) => ({ ...scenario, tests: scenario.tests.map(testTitle) })),
         }),
+        at: { commit: base, tree },
         unusable: unusableReview,
       });
       const review = readReview(reply);
@@ -97,7 +99,7 @@ export async function seeRed(
   tests.push(...(await unseenGuards(tests)));
   // Under another policy a test that passes too early holds nothing back, and is not worth a paid question.
   const asks = config.implement.policy === 'strict';
-  const notes = asks ? await guards.ask(round, tests, () => worktree.diff(baseTree, tree)) : [];
+  const notes = asks ? await guards.ask(round, tests, tree) : [];
   const pathsOf = (change: string): string[] =>
     lld.files.filter((file) => file.change === change).map((file) => file.path);
   const red = redGate({

@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type AgentWriterOptions, createAgentWriter } from '../../src/agent/programs/writer.ts';
 import { AgentosError } from '../../src/core/errors.ts';
-import { type AgentSpec, parseWriterSpec } from '../../src/core/model-spec.ts';
+import { type AgentSpec, parseModelSpec } from '../../src/core/model-spec.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { testFolder } from '../support/folder.ts';
 import { type GatewayUnderTest, openGateway, until } from '../support/gateway.ts';
@@ -54,7 +54,7 @@ async function start(
     await writeFile(program, `#!/bin/sh\n${script}\n`);
     await chmod(program, 0o755);
   }
-  const writer = createAgentWriter(parseWriterSpec(agent) as AgentSpec, {
+  const writer = createAgentWriter(parseModelSpec(agent) as AgentSpec, {
     env: { PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}` },
     home: join(place, 'home'),
     endpointOf: (vendor) => opened.gateway.endpointOf(vendor),

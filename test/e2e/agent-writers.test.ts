@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createAgentWriter } from '../../src/agent/programs/writer.ts';
 import { AgentosError } from '../../src/core/errors.ts';
-import { type AgentSpec, parseWriterSpec } from '../../src/core/model-spec.ts';
+import { type AgentSpec, parseModelSpec } from '../../src/core/model-spec.ts';
 import { Secret } from '../../src/core/secret.ts';
 import {
   AGENTS_UNDER_TEST,
@@ -50,7 +50,7 @@ async function start(
   git('worktree', 'add', '--quiet', worktree);
   const temporary = join(repository, '.agentos', 'tmp');
   await mkdir(temporary);
-  const writer = createAgentWriter(parseWriterSpec(`${spec}:${model}`) as AgentSpec, {
+  const writer = createAgentWriter(parseModelSpec(`${spec}:${model}`) as AgentSpec, {
     env: { PATH: pathWithAgents(), LANG: 'C.UTF-8', TMPDIR: temporary },
     home: join(repository, '.agentos', 'homes', 'implement-7'),
     endpointOf: (vendor) => gateway.endpointOf(vendor),

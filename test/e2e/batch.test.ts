@@ -336,6 +336,12 @@ test('the global bound ends the run: what runs is timed out, the rest is not sta
   expect((await summaryOf(repository)).items.map((item) => item.status)).toEqual(['timed-out', 'cancelled']);
 });
 
+/** Commands run in a worktree at the last commit. */
+function commitAll(repository: TestRepository): void {
+  repository.git('add', '--all');
+  repository.git('commit', '--quiet', '-m', 'Scripts');
+}
+
 test('lines of workers never mix and each has its prefix, whatever their commands print', async () => {
   const repository = await testRepository(Object.fromEntries(IDS.map((id) => [id, ISSUE])));
   await repository.write(
@@ -344,6 +350,7 @@ test('lines of workers never mix and each has its prefix, whatever their command
   );
   await repository.write('lld.md', lldFor('42'));
   await repository.write('review.md', review({ verdict: 'APPROVED' }));
+  commitAll(repository);
   const models = ['--drafter', 'command:sh lld.sh', '--reviewer', 'command:cat review.md'];
   const { code, stdout } = await agentos(['lld', '--all', '--parallel', '3', ...models], { cwd: repository.root });
   expect(code).toBe(0);
@@ -360,6 +367,7 @@ test('what a command leaves running is ended with its item', async () => {
   const repository = await testRepository({ 42: ISSUE });
   await repository.write('lld.md', lldFor('42'));
   await repository.write('review.md', review({ verdict: 'APPROVED' }));
+  commitAll(repository);
   const drafter = `command:sleep 300 & setsid sleep 301 & cat lld.md`;
   const { code } = await agentos(['lld', '42', '--drafter', drafter, '--reviewer', 'command:cat review.md'], {
     cwd: repository.root,

@@ -14,18 +14,18 @@ const optionsOf = (repository: TestRepository): ProgramOptions => ({
   env: { HOME: repository.home },
 });
 
-/** A reviewer that waits until the file `go` is there, so that a run stays at its review as long as a test wants. */
+/** A reviewer that waits until the file `go` is there, beside the repository, so that a run stays at its review as long as a test wants. */
 const PATIENT = [
   '--drafter',
-  'command:cat lld.md',
+  'command:cat "$HOME/../lld.md"',
   '--reviewer',
-  'command:until [ -f go ]; do sleep 0.05; done; cat review.md',
+  'command:cd "$HOME/.."; until [ -f go ]; do sleep 0.05; done; cat review.md',
 ];
 
 async function patientRepository(): Promise<TestRepository> {
   const repository = await testRepository({ 42: ISSUE, 43: ISSUE });
-  await repository.write('lld.md', lldFor('42'));
-  await repository.write('review.md', review({ verdict: 'APPROVED' }));
+  await repository.write('../lld.md', lldFor('42'));
+  await repository.write('../review.md', review({ verdict: 'APPROVED' }));
   return repository;
 }
 
@@ -123,10 +123,15 @@ test('logs prints the newest log of an item and ends', async () => {
 test('logs --follow waits for its item to begin, prints what comes, and ends with the item though the run goes on', async () => {
   const repository = await patientRepository();
   const issue = '$(grep -om1 "issue 4[23]" | tail -c3)';
-  await repository.write('lld-42.md', lldFor('42'));
-  await repository.write('lld-43.md', lldFor('43'));
-  await repository.write('slow.sh', 'until [ -f "$1" ]; do sleep 0.05; done; cat review.md\n');
-  const models = ['--drafter', `command:cat lld-${issue}.md`, '--reviewer', `command:sh slow.sh go-${issue}`];
+  await repository.write('../lld-42.md', lldFor('42'));
+  await repository.write('../lld-43.md', lldFor('43'));
+  await repository.write('../slow.sh', 'until [ -f "$1" ]; do sleep 0.05; done; cat review.md\n');
+  const models = [
+    '--drafter',
+    `command:cat "$HOME/../lld-${issue}.md"`,
+    '--reviewer',
+    `command:cd "$HOME/.."; sh slow.sh go-${issue}`,
+  ];
   const run = startAgentos(['lld', '42', '43', ...models], optionsOf(repository));
   onTestFinished(() => void run.child.kill('SIGKILL'));
   await run.printed('[LLD-42] review-1 …');
@@ -138,13 +143,13 @@ test('logs --follow waits for its item to begin, prints what comes, and ends wit
   expect(stdout).toMatch(/^ {2}42 {2}running {6}review-1/m);
   expect(stdout).toMatch(/^ {2}43 {2}waiting/m);
 
-  await repository.write('go-42', '');
+  await repository.write('../go-42', '');
   const { code, stdout: printed } = await first.ended;
   expect(code).toBe(0);
   expect(printed).toContain('succeeded');
   expect(run.child.exitCode).toBeNull();
   await second.printed('review-1 …');
-  await repository.write('go-43', '');
+  await repository.write('../go-43', '');
   expect((await second.ended).stdout).toContain('Add a number');
   await run.ended;
 });
@@ -163,7 +168,7 @@ test('logs --follow ends when its reader goes away', async () => {
   shell.stdout.setEncoding('utf8').on('data', (text: string) => {
     printed += text;
     // Something more to print, so that it notices.
-    void repository.write('go', '');
+    void repository.write('../go', '');
   });
   await once(shell, 'close');
   expect(printed).toMatch(/^\S+ Add a number\n0\n$/);
@@ -184,7 +189,7 @@ test('a run that was killed is interrupted, not running, and its items say where
       { id: '43', status: 'waiting', step: null },
     ],
   });
-  await repository.write('go', '');
+  await repository.write('../go', '');
 
   // An issue that is gone does not keep the others from being resumed.
   await rm(join(repository.root, 'issues/43.md'));

@@ -53,8 +53,8 @@ test('a dry run shows the plan and touches nothing at all, not even the state fo
 test('a dry run says from where an interrupted item goes on, and what is done already', async () => {
   const repository = await testRepository({ 42: ISSUE, 43: ISSUE });
   const willing = await scriptedModels(repository);
-  await repository.write('lld.md', lldFor('42'));
-  const models = ['--drafter', 'command:cat lld.md', '--reviewer', 'command:false'];
+  await repository.write('../lld.md', lldFor('42'));
+  const models = ['--drafter', 'command:cat "$HOME/../lld.md"', '--reviewer', 'command:false'];
   expect((await agentos(['lld', '42', '--max-retries', '0', ...models], optionsOf(repository))).code).toBe(1);
   expect((await agentos(['lld', '43', ...willing.flags], optionsOf(repository))).code).toBe(0);
   const before = await treeOf(repository.root);

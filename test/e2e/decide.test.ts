@@ -9,7 +9,12 @@ import { expectRefusal } from '../support/refusal.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { treeOf } from '../support/tree.ts';
 
-const MODELS = ['--drafter', 'command:sh drafter.sh', '--reviewer', 'command:sh reviewer.sh'];
+const MODELS = [
+  '--drafter',
+  'command:cd "$HOME/.."; sh drafter.sh',
+  '--reviewer',
+  'command:cd "$HOME/.."; sh reviewer.sh',
+];
 const FINDING = '**Unbounded cache:** Section 2.6 keeps every value for ever.';
 const ASKS = review({ verdict: 'DISCUSS', tier1: [FINDING], questions: ['Who pays for it?'] });
 const APPROVED = review({ verdict: 'APPROVED' });
@@ -46,15 +51,15 @@ async function place(files: Record<string, string> = {}): Promise<Place> {
     'review-1.md': ASKS,
     'review-2.md': APPROVED,
   };
-  for (const [path, text] of Object.entries({ ...defaults, ...files })) await repository.write(path, text);
+  for (const [path, text] of Object.entries({ ...defaults, ...files })) await repository.write(`../${path}`, text);
   repository.git('config', 'user.name', 'Ada Lovelace');
   repository.git('config', 'user.email', 'ada@example.org');
   return {
     repository,
     run: (...args) => agentos(args, optionsOf(repository)),
     calls: async () => {
-      const names = (await repository.list('calls')).sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
-      return Promise.all(names.map((name) => repository.read(`calls/${name}`)));
+      const names = (await repository.list('../calls')).sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
+      return Promise.all(names.map((name) => repository.read(`../calls/${name}`)));
     },
   };
 }
@@ -107,7 +112,7 @@ test('approved by a person, it succeeds without a further call, and its log and 
   expect(stdout).toContain(`approved by ${ADA}`);
   expect(await at.calls()).toHaveLength(2);
   const { fields, body } = readFrontMatter(await at.repository.read('docs/lld/LLD-42.md'));
-  expect(fields).toMatchObject({ status: 'approved', reviewer: `command:sh reviewer.sh, ${ADA}`, rounds: 1 });
+  expect(fields).toMatchObject({ status: 'approved', reviewer: `${MODELS[3]}, ${ADA}`, rounds: 1 });
   const log = body.slice(body.indexOf('Review Log'));
   expect(log).toContain(`Unbounded cache: Section 2.6 keeps every value for ever. | Withdrawn: approved by ${ADA}`);
   expect(log).toMatch(/\| Decision of a person, 2\d{3}-[^|]+ \| Approved by Ada Lovelace .*at most ten values\. \|/);
@@ -298,14 +303,14 @@ test('a decision on an issue that was changed since is refused: it would not cou
 
 test('while a run is at the item, nothing can be decided', async () => {
   const at = await place();
-  await at.repository.write('block', '');
+  await at.repository.write('../block', '');
   const program = startAgentos(['lld', '42', ...MODELS], optionsOf(at.repository));
   await program.printed('draft …');
   expectRefusal(await at.run('decide', '42', '--approve'), `process ${program.child.pid}`, 'agentos status');
   program.child.kill('SIGINT');
   await program.ended;
 
-  await rm(join(at.repository.root, 'block'));
+  await rm(join(at.repository.root, '../block'));
   expect((await lld(at)).code).toBe(3);
   const holder = { pid: process.pid, processStart: null, since: new Date().toISOString() };
   await at.repository.write('.agentos/locks/lld-42.lock', JSON.stringify(holder));
@@ -319,7 +324,7 @@ test('a decision outlives a killed run, and its file is written again if it is m
   expect((await at.run('decide', '42', '--revise', 'Keep ten values at most.')).code).toBe(0);
   const verdict = await at.repository.read('docs/lineage/42/004-verdict.md');
   await rm(join(at.repository.root, 'docs/lineage/42/004-verdict.md'));
-  await at.repository.write('block', '');
+  await at.repository.write('../block', '');
   const program = startAgentos(['lld', '42', ...MODELS], optionsOf(at.repository));
   await program.printed('revise-1 …');
   program.child.kill('SIGKILL');
@@ -327,7 +332,7 @@ test('a decision outlives a killed run, and its file is written again if it is m
   expect(await at.repository.read('docs/lineage/42/004-verdict.md')).toBe(verdict);
   expectRefusal(await at.run('decide', '42', '--approve'), /is not waiting for a decision.*at revise-1/, 'DISCUSS');
 
-  await rm(join(at.repository.root, 'block'));
+  await rm(join(at.repository.root, '../block'));
   expect((await lld(at)).code).toBe(0);
   expect(await at.repository.read('docs/lineage/42/004-verdict.md')).toBe(verdict);
   expect(await at.repository.list('docs/lineage/42')).toHaveLength(7);

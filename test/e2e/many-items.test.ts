@@ -11,10 +11,10 @@ const GOOD = Array.from({ length: 12 }, (_, n) => `${n + 1}`);
 test('more items than files may be open, and more than ten of them in one worker, end without a word about either', async () => {
   const broken = BROKEN.map((id) => [id, '']);
   const repository = await testRepository(Object.fromEntries([...broken, ...GOOD.map((id) => [id, ISSUE])]));
-  await repository.write('lld.md', lldFor('{id}'));
-  await repository.write('review.md', review({ verdict: 'APPROVED' }));
-  const drafter = `command:id=$(sed -n 's/^Write the LLD for issue \\([0-9]*\\),.*/\\1/p'); sed "s/{id}/$id/g" lld.md`;
-  const models = ['--drafter', drafter, '--reviewer', 'command:cat review.md'];
+  await repository.write('../lld.md', lldFor('{id}'));
+  await repository.write('../review.md', review({ verdict: 'APPROVED' }));
+  const drafter = `command:id=$(sed -n 's/^Write the LLD for issue \\([0-9]*\\),.*/\\1/p'); sed "s/{id}/$id/g" "$HOME/../lld.md"`;
+  const models = ['--drafter', drafter, '--reviewer', 'command:cat "$HOME/../review.md"'];
   const args = ['lld', '--all', '--halt', '1000', ...models];
   const program = spawn('sh', ['-c', 'ulimit -n 256; exec "$0" "$@"', `${PROJECT}/bin/agentos`, ...args], {
     cwd: repository.root,

@@ -19,11 +19,11 @@ afterEach(async ({ task }) => {
   if (task.result?.state === 'pass') await rm(folder, { recursive: true });
 });
 
-type Ask = Partial<CommandOptions> & Partial<Pick<ModelRequest, 'signal' | 'system' | 'parts' | 'onProgress'>>;
+type Ask = Partial<CommandOptions> &
+  Partial<Pick<ModelRequest, 'signal' | 'system' | 'parts' | 'onProgress'>> & { cwd?: string };
 
-function ask(command: string, { signal, system, parts, onProgress, ...options }: Ask = {}): Promise<ModelReply> {
+function ask(command: string, { signal, system, parts, onProgress, cwd, ...options }: Ask = {}): Promise<ModelReply> {
   const provider = createCommandProvider(parseModelSpec(`command:${command}`) as CommandSpec, {
-    cwd: folder,
     env: { PATH: process.env['PATH'] ?? '' },
     idleTimeoutMs: 20_000,
     ceilingMs: 30_000,
@@ -36,6 +36,7 @@ function ask(command: string, { signal, system, parts, onProgress, ...options }:
     stepId: 'draft#1',
     signal: signal ?? new AbortController().signal,
     ...(onProgress === undefined ? {} : { onProgress }),
+    inFolder: (work) => work(cwd ?? folder),
   });
 }
 

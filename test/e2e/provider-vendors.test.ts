@@ -72,6 +72,7 @@ async function ask(format: { provider: string; model: string }, ask: Ask): Promi
     parts: [{ text: 'The template.', repeats: true }, { text: 'The issue.', repeats: true }, { text: 'The findings.' }],
     stepId: 'draft#1',
     signal: ask.signal ?? new AbortController().signal,
+    inFolder: () => expect.unreachable('a vendor is no program'),
     ...(ask.onProgress === undefined ? {} : { onProgress: ask.onProgress }),
   });
 }

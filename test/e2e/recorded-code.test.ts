@@ -270,6 +270,7 @@ const reviewRequest = (texts: Record<string, string>): ModelRequest => ({
   system: '',
   parts: Object.entries(texts).map(([tag, text]) => ({ text: tagged(tag, text) })),
   stepId: 'review-1#1',
+  inFolder: () => expect.unreachable('the tour is no program'),
   signal,
 });
 

@@ -42,17 +42,19 @@ async function tourOf(
   const versions: string[] = [];
   const signal = new AbortController().signal;
   const prompts = createPrompts(new Map());
-  const questions = createDocumentQuestions(lldSubject(issue, '', prompts), {
+  const inFolder = (): never => expect.unreachable('the tour is no program');
+  const item: Parameters<typeof createDocumentQuestions>[1] = {
     prompts,
     ask: async ({ step, role, system, parts, unusable }) => {
-      const { text } = await provider.complete({ role, system, parts, stepId: `${step}#1`, signal });
+      const { text } = await provider.complete({ role, system, parts, stepId: `${step}#1`, signal, inFolder });
       expect(unusable(text)).toBeNull();
       const draft = parts.map((part) => untagged('draft', part.text)).find((found) => found !== null) ?? '';
       if (role === 'reviewer') expect(readReview(text).coverage).toEqual(countsOf(draft));
       steps.push(step);
       return text;
     },
-  });
+  };
+  const questions = createDocumentQuestions(lldSubject(issue, '', prompts), item, 'a commit');
   const outcome = await reviewDocument(await questions.draft(), {
     form: LLD_FORM,
     questions,

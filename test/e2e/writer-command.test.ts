@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type CommandWriterOptions, createCommandWriter } from '../../src/agent/programs/command.ts';
-import { type CommandSpec, parseWriterSpec } from '../../src/core/model-spec.ts';
+import { type CommandSpec, parseModelSpec } from '../../src/core/model-spec.ts';
 import { NO_USAGE } from '../../src/core/money.ts';
 import { testFolder } from '../support/folder.ts';
 import { eventually, isAlive, processesWith } from '../support/processes.ts';
@@ -25,7 +25,7 @@ async function start(
   const { signal, task, onLine, ...given } = options;
   const worktree = await testFolder();
   const groups: [number, boolean][] = [];
-  const writer = createCommandWriter(parseWriterSpec(`command:${command}`) as CommandSpec, {
+  const writer = createCommandWriter(parseModelSpec(`command:${command}`) as CommandSpec, {
     env: { PATH: process.env['PATH'] ?? '' },
     idleTimeoutMs: 20_000,
     ceilingMs: 30_000,

@@ -32,8 +32,9 @@ export function pathWithAgents(path: string = process.env['PATH'] ?? ''): string
   return folder === null ? path : `${folder}/node_modules/.bin${delimiter}${path}`;
 }
 
-/** What an agent's model does with one task: it writes these files one after the other, runs these commands, and is done. */
+/** What an agent's model does with one task: it reads and writes these files, runs these commands, and is done. */
 export interface Deed {
+  reads?: readonly string[];
   files: Readonly<Record<string, string>>;
   commands?: readonly string[];
   words: string;
@@ -42,6 +43,7 @@ export interface Deed {
 type ToolCall = NonNullable<Answer['toolCalls']>[number];
 
 interface Tools {
+  read: (path: string) => ToolCall;
   write: (path: string, content: string) => ToolCall[];
   run: (command: string) => ToolCall;
 }
@@ -49,6 +51,7 @@ interface Tools {
 /** In each agent's own tools. */
 const TOOLS: Record<AgentUnderTest['spec'], Tools> = {
   'claude-code': {
+    read: (path) => ({ name: 'Read', input: { file_path: path } }),
     // It refuses to write over a file that it has not read.
     write: (path, content) => [
       { name: 'Read', input: { file_path: path } },
@@ -57,10 +60,12 @@ const TOOLS: Record<AgentUnderTest['spec'], Tools> = {
     run: (command) => ({ name: 'Bash', input: { command, description: 'Runs a command' } }),
   },
   codex: {
+    read: (path) => ({ name: 'exec_command', input: { cmd: `cat '${path}'` } }),
     write: (path, content) => [{ name: 'exec_command', input: { cmd: shellWrite(path, content) } }],
     run: (command) => ({ name: 'exec_command', input: { cmd: command } }),
   },
   'gemini-cli': {
+    read: (path) => ({ name: 'read_file', input: { file_path: path } }),
     write: (path, content) => [{ name: 'write_file', input: { file_path: path, content } }],
     run: (command) => ({ name: 'run_shell_command', input: { command, description: 'Runs a command' } }),
   },
@@ -78,9 +83,13 @@ function shellWrite(path: string, content: string): string {
 export function agentScript(spec: AgentUnderTest['spec'], deedOf: (call: VendorCall) => Deed): Script {
   return (call) => {
     if (spec === 'gemini-cli' && isSideCall(call)) return { text: SIDE_ANSWER };
-    const { files, commands = [], words } = deedOf(call);
-    const { write, run } = TOOLS[spec];
-    const steps = [...Object.entries(files).flatMap(([path, content]) => write(path, content)), ...commands.map(run)];
+    const { reads = [], files, commands = [], words } = deedOf(call);
+    const { read, write, run } = TOOLS[spec];
+    const steps = [
+      ...reads.map(read),
+      ...Object.entries(files).flatMap(([path, content]) => write(path, content)),
+      ...commands.map(run),
+    ];
     const next = steps[call.toolResults.length];
     return next === undefined ? { text: words } : { text: 'On with it.', toolCalls: [next] };
   };

@@ -23,6 +23,8 @@ export function testItem(parts: Partial<ItemParts> & Pick<ItemParts, 'journal'>)
     emit: () => undefined,
     onProgress: () => undefined,
     mask: (text) => text,
+    checkout: { checked: (step) => step(), before: (work) => work(), check: async () => undefined },
+    reading: { use: () => Promise.reject(new Error('this test has no program')) },
     ...parts,
   });
 }

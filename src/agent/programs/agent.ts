@@ -4,6 +4,8 @@ import type { ProgramEnd } from '../../process/program.ts';
 
 /** What an agent has to know before it starts. */
 export interface AgentTask {
+  /** read: it has no tool that changes a file, as far as the agent can be told so. */
+  may: 'read' | 'write';
   model: string | null;
   system: string;
   task: string;

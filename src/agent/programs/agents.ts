@@ -1,5 +1,5 @@
 import type { Problem } from '../../core/errors.ts';
-import { type AgentName, isAgent, parseWriterSpec } from '../../core/model-spec.ts';
+import { type AgentName, isAgent, parseModelSpec } from '../../core/model-spec.ts';
 import { findProgram } from '../../process/program.ts';
 import type { Agent } from './agent.ts';
 import { claudeCode } from './claude-code.ts';
@@ -8,9 +8,9 @@ import { geminiCli } from './gemini-cli.ts';
 
 export const AGENTS: Record<AgentName, Agent> = { 'claude-code': claudeCode, codex, 'gemini-cli': geminiCli };
 
-/** What is missing for an implementer that is an agent; null for one that is there, and for any other. */
-export async function missingAgent(implementer: string, path: string | undefined): Promise<Problem | null> {
-  const spec = parseWriterSpec(implementer);
+/** What is missing for a model that is an agent; null for one that is there, and for any other. */
+export async function missingAgent(model: string, path: string | undefined): Promise<Problem | null> {
+  const spec = parseModelSpec(model);
   if (!isAgent(spec)) return null;
   const { name, program, install } = AGENTS[spec.provider];
   if ((await findProgram(program, path)) !== null) return null;

@@ -14,20 +14,24 @@ import {
  * Edits inside the working directory are accepted by the mode; commands run because they are allowed by name. Skipping all
  * permissions would do both, but is refused to root and lets the file tools out of the worktree.
  */
-const PERMISSIONS = ['--permission-mode', 'acceptEdits', '--allowedTools', 'Bash,Edit,Write,NotebookEdit,Read'];
+const PERMISSIONS = {
+  write: ['--permission-mode', 'acceptEdits', '--allowedTools', 'Bash,Edit,Write,NotebookEdit,Read'],
+  // Not its plan mode: that ends with a plan to approve, and a document is asked for.
+  read: ['--tools', 'Read,Grep,Glob'],
+};
 
 export const claudeCode: Agent = {
   name: 'claude-code',
   program: 'claude',
   install: 'npm install -g @anthropic-ai/claude-code',
   permanentExits: new Set(),
-  prepare: async ({ model, system, task, home, endpoint, token, ceilingMs }) => ({
+  prepare: async ({ may, model, system, task, home, endpoint, token, ceilingMs }) => ({
     args: [
       '-p',
       '--output-format',
       'stream-json',
       '--verbose',
-      ...PERMISSIONS,
+      ...PERMISSIONS[may],
       '--strict-mcp-config',
       '--no-session-persistence',
       ...(model === null ? [] : ['--model', model]),
@@ -66,6 +70,9 @@ export function createClaudeReader(): EventReader {
     read(event) {
       switch (event['type']) {
         case 'assistant':
+          reader.lastWords = contentOf(event)
+            .map((block) => textOf(block['text']) ?? '')
+            .join('');
           return contentOf(event).flatMap(said);
         case 'user':
           return contentOf(event).flatMap(failedTool);

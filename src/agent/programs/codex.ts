@@ -22,7 +22,8 @@ export const codex: Agent = {
     const env = { CODEX_HOME: codexHome, [TOKEN_VARIABLE]: task.token };
     const hasSandbox = (await task.tryOut(['sandbox', '--', 'true'], env)).exitCode === 0;
     const model = task.model === null ? [] : ['-m', task.model];
-    const mode = hasSandbox ? 'workspace-write' : 'danger-full-access';
+    const within = task.may === 'write' ? 'workspace-write' : 'read-only';
+    const mode = hasSandbox ? within : 'danger-full-access';
     return {
       args: [...ARGUMENTS, '--sandbox', mode, '-C', task.worktree, ...model, '-'],
       env,

@@ -4,7 +4,9 @@ import { promptText } from '../../models/port.ts';
 import { writeFileAtomic } from '../../process/files.ts';
 import { AGENT_RETRIES, type Agent, type EventReader, linesOf, shortLine, toolLine } from './agent.ts';
 
-const ARGUMENTS = ['--output-format', 'stream-json', '--approval-mode', 'yolo'];
+const ARGUMENTS = ['--output-format', 'stream-json', '--approval-mode'];
+/** With nobody to ask, the default refuses every tool that needs a yes: those that write files or run commands. */
+const APPROVAL = { write: 'yolo', read: 'default' };
 
 const SETTINGS = {
   security: { auth: { selectedType: 'gemini-api-key' } },
@@ -26,11 +28,11 @@ export const geminiCli: Agent = {
   program: 'gemini',
   install: 'npm install -g @google/gemini-cli',
   permanentExits: PERMANENT_EXITS,
-  async prepare({ model, system, task, home, endpoint, token }) {
+  async prepare({ may, model, system, task, home, endpoint, token }) {
     const folder = join(home, '.gemini');
     await writeFileAtomic(join(folder, 'settings.json'), `${JSON.stringify(SETTINGS, null, 2)}\n`);
     return {
-      args: [...ARGUMENTS, ...(model === null ? [] : ['--model', model])],
+      args: [...ARGUMENTS, APPROVAL[may], ...(model === null ? [] : ['--model', model])],
       env: {
         GOOGLE_GEMINI_BASE_URL: endpoint,
         GEMINI_API_KEY: token,

@@ -6,12 +6,13 @@ import { type AgentSpec, vendorOf } from '../../core/model-spec.ts';
 import { withinBounds } from '../../models/call-bounds.ts';
 import { detailOf } from '../../models/detail.ts';
 import { fieldsOf } from '../../models/json-fields.ts';
+import { type Provider, promptText } from '../../models/port.ts';
 import { makeFolder } from '../../process/files.ts';
 import { findProgram, type ProgramEnd } from '../../process/program.ts';
 import { runTaggedProgram } from '../../process/remains.ts';
 import type { WriterDependencies } from '../create.ts';
 import type { WriteReply, WriteRequest, Writer } from '../port.ts';
-import type { Agent, AgentStart, EventReader } from './agent.ts';
+import type { Agent, AgentStart, AgentTask, EventReader } from './agent.ts';
 import { AGENTS } from './agents.ts';
 import { createAccountReader, newRefusal, usedBetween, watchGateway } from './gateway-account.ts';
 
@@ -31,15 +32,48 @@ export function createAgentWriter(spec: AgentSpec, options: AgentWriterOptions):
     writesByItself: true,
     write: (request) =>
       withinBounds({ what: spec.text, limits: options, signal: request.signal }, (call) =>
-        write(spec, options, request, call),
+        callAgent(spec, options, { ...request, may: 'write' }, call),
       ),
   };
 }
 
-async function write(
+export interface AgentProviderOptions extends Omit<AgentWriterOptions, 'env'> {
+  /** All that it sees of the environment when it works in this folder. */
+  envIn: (directory: string) => Promise<Readonly<Record<string, string>>>;
+  onLine: (line: string) => void;
+}
+
+/** A command-line agent that reads the repository and answers: its last message is the reply. */
+export function createAgentProvider(spec: AgentSpec, options: AgentProviderOptions): Provider {
+  return {
+    spec: spec.text,
+    isModel: true,
+    complete: ({ system, parts, signal, onProgress, inFolder }) =>
+      inFolder(async (worktree) => {
+        const env = await options.envIn(worktree);
+        const task = promptText([...parts, { text: READS }]);
+        const asked = { worktree, system, task, onLine: options.onLine, may: 'read' } as const;
+        const alive = (): void => onProgress?.({ outputChars: 0 });
+        const { text, ...used } = await withinBounds({ what: spec.text, limits: options, signal }, (call) =>
+          callAgent(spec, { ...options, env }, { ...asked, onProgress: alive }, call),
+        );
+        if (text === '') throw new AgentosError({ code: 'reply-empty', provider: spec.text }, { retry: 'transient' });
+        return { text, asked: spec.text, substituted: false, ...used };
+      }),
+  };
+}
+
+const READS =
+  'You are in a checkout of the repository. Read in it what you need, and change nothing. Your last message is taken as the whole reply that is asked for above: not a summary of it, and not the name of a file.';
+
+interface AgentCall extends Pick<WriteRequest, 'worktree' | 'system' | 'task' | 'onProgress' | 'onLine'> {
+  may: AgentTask['may'];
+}
+
+async function callAgent(
   spec: AgentSpec,
   options: AgentWriterOptions,
-  request: WriteRequest,
+  request: AgentCall,
   call: { signal: AbortSignal; alive: () => void },
 ): Promise<WriteReply> {
   const { home, caches, env, onGroup, idleTimeoutMs, ceilingMs } = options;
@@ -74,6 +108,7 @@ async function write(
 
   await makeFolder(home);
   const start = await agent.prepare({
+    may: request.may,
     model: spec.model,
     system: request.system,
     task: request.task,
@@ -95,7 +130,7 @@ async function write(
   const account = createAccountReader(endpoint, token);
   const before = await account.settled(call.signal);
   const reader = agent.createReader();
-  const listener = createListener(reader, (line) => request.onLine(mask(line)), request.worktree);
+  const listener = createListener(reader, (line) => request.onLine(mask(line)), request);
   const hopeless = new AbortController();
   const stopWatching = watchGateway({
     idleTimeoutMs,
@@ -123,7 +158,13 @@ interface Listener {
 }
 
 /** Lines of standard output that are JSON objects are its events; whatever else it says goes to the log. */
-function createListener(reader: EventReader, log: (line: string) => void, worktree: string): Listener {
+function createListener(
+  reader: EventReader,
+  log: (line: string) => void,
+  { worktree, may }: Pick<AgentCall, 'worktree' | 'may'>,
+): Listener {
+  /** May be the beginning of the reply, which is a document and no log. */
+  const held: string[] = [];
   const listener: Listener = {
     began: false,
     stray: [],
@@ -131,7 +172,11 @@ function createListener(reader: EventReader, log: (line: string) => void, worktr
       const event = stream === 'stdout' && line.startsWith('{') ? parseJson(line) : null;
       if (event !== null) {
         listener.began = true;
-        for (const said of reader.read(fieldsOf(event))) log(said.replaceAll(`${worktree}/`, ''));
+        const before = reader.lastWords;
+        const said = reader.read(fieldsOf(event)).map((text) => text.replaceAll(`${worktree}/`, ''));
+        const isWords = reader.lastWords !== before && reader.lastWords !== '';
+        held.push(...said);
+        if (may === 'write' || (said.length > 0 && !isWords && reader.verdict === null)) held.splice(0).forEach(log);
         return;
       }
       const text = line.slice(0, MAX_STRAY_CHARS);

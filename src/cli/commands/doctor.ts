@@ -1,12 +1,11 @@
 import { access, constants, readdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { missingAgent } from '../../agent/programs/agents.ts';
-import type { Role } from '../../core/config.ts';
 import { type Problem, systemCode, toErrorRecord } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
 import { keyVariables, VENDORS, withoutSecrets } from '../../core/keys.ts';
-import { specOf, vendorOf } from '../../core/model-spec.ts';
+import { parseModelSpec, vendorOf } from '../../core/model-spec.ts';
 import { proxyVariables } from '../../core/proxy.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { createGit } from '../../git/git.ts';
@@ -145,7 +144,7 @@ async function checkProject(options: ProjectOptions): Promise<Check[]> {
     await issues(project),
     await prompts(project),
   );
-  return [...found, ...models(project)];
+  return [...found, ...(await models(project))];
 }
 
 /** New enough: on an older one the program has ended before. */
@@ -232,10 +231,12 @@ async function prompts({ paths }: Project): Promise<Check> {
   }
 }
 
-function models({ config }: Project): Check[] {
-  return Object.entries(config.models).map(([role, text]) => {
+function models({ config, childEnv }: Project): Promise<Check[]> {
+  const checks = Object.entries(config.models).map(async ([role, text]): Promise<Check> => {
     try {
-      const vendor = vendorOf(specOf(role as Role, text));
+      const missing = role === 'implementer' ? null : await missingAgent(text, childEnv['PATH']);
+      if (missing !== null) return { name: role, state: 'bad', found: missing, todo: null };
+      const vendor = vendorOf(parseModelSpec(text));
       if (vendor === null) return { name: role, state: 'ok', found: text, todo: null };
       if (vendor === 'openai-compatible' && config.endpoints[vendor] === undefined) {
         const todo = 'Set endpoints.openai-compatible in agentos.yaml, e.g. http://127.0.0.1:11434/v1';
@@ -257,6 +258,7 @@ function models({ config }: Project): Check[] {
       return failure(role, error);
     }
   });
+  return Promise.all(checks);
 }
 
 function failure(name: string, error: unknown): Check {

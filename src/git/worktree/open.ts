@@ -99,7 +99,7 @@ async function moveBranch(repository: Git, { branch, start, head }: WorktreeStat
 const CHECKOUT_ATTEMPTS = 8;
 
 /** Where the one before was killed, its git may still be writing for a moment. */
-async function checkOut(git: Git, place: WorktreePlace, commit: string): Promise<void> {
+export async function checkOut(git: Git, place: WorktreePlace, commit: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await git.run(['read-tree', '--reset', '-u', commit], { timeoutMs: LONG_MS });

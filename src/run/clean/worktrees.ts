@@ -12,10 +12,12 @@ import {
   worktreeStates,
 } from '../../git/worktree/place.ts';
 import { splitNames } from '../../git/worktree/private-index.ts';
+import { isReadingWorktree, removeReadingWorktrees } from '../../git/worktree/reading.ts';
 import { BEING_MADE, lockReason, registrations } from '../../git/worktree/registration.ts';
 import { removeWorktree } from '../../git/worktree/remove.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { removeFolder } from '../../process/files.ts';
+import { isHolderAlive, readHolder } from '../../process/lock.ts';
 import {
   type CleanEntry,
   type CleanOptions,
@@ -52,9 +54,10 @@ export async function judgeWorktrees(
 
 /** The worktree or what is left of it, with its pins and our notes. */
 export async function removeJudged(
-  { git, gitQueue }: Pick<CleanOptions, 'git' | 'gitQueue'>,
+  { paths, git, gitQueue }: Pick<CleanOptions, 'paths' | 'git' | 'gitQueue'>,
   { place, branch, gitDir }: WorktreeVerdict,
 ): Promise<void> {
+  if (isReadingWorktree(place.name)) return removeReadingWorktrees({ repository: git, paths });
   if (gitDir !== null) await removeWorktree({ repository: git, place, branch, lockFile: gitQueue });
   await removePins(git, place.name);
   await removeFolder(place.stateFolder);
@@ -98,6 +101,11 @@ async function judge(
     branch,
     gitDir,
   });
+  if (isReadingWorktree(name)) {
+    const holder = readHolder(join(paths.locks, `${name}.lock`));
+    const isUsed = holder !== null && isHolderAlive(holder);
+    return verdict(isUsed, isUsed ? `process ${holder.pid} is working in it` : 'nothing in it is needed');
+  }
   const item = itemOfKey(name);
   if (item === null || (isThere && state === null && gitDir === null)) return verdict(true, 'no worktree of ours');
   const pid = workedOnBy(paths, item);

@@ -1,0 +1,172 @@
+import { access, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { codeOf } from '../../core/errors.ts';
+import type { Paths } from '../../core/paths.ts';
+import { makeFolder, removeFolder } from '../../process/files.ts';
+import { type Lock, tryLock } from '../../process/lock.ts';
+import type { Git } from '../git.ts';
+import { inGitQueue } from '../locks.ts';
+import { checkOut } from './open.ts';
+import { type GitSetting, LONG_MS, placeOf, type WorktreePlace, worktreeGit, worktreeStates } from './place.ts';
+import { readable, shareIndex, splitNames } from './private-index.ts';
+import { registrationOf, repairRegistration } from './registration.ts';
+import { removeWorktree } from './remove.ts';
+import { lfsSettings } from './submodules.ts';
+
+/** What a question is about: `tree` is the commit's own, or one that was made from it. */
+export interface ReadState {
+  commit: string;
+  /** A tree, or a commit for the tree of that commit. */
+  tree: string;
+}
+
+/**
+ * A worktree for programs that answer questions. Nothing in it is kept: every call finds exactly the files of its state,
+ * whatever the one before it left. It belongs to one process at a time; the next item finds the files there already.
+ */
+export interface ReadingWorktree {
+  use<T>(state: ReadState, work: (directory: string) => Promise<T>): Promise<T>;
+  /** Leaves it to the next item. */
+  release(): void;
+}
+
+interface ReadingOptions {
+  /** In the user's repository. */
+  repository: Git;
+  paths: Pick<Paths, 'work' | 'worktrees' | 'locks' | 'gitQueue'>;
+  env: Record<string, string>;
+  /** Called with what a program changed in its folder: it is thrown away. */
+  onChanged: (files: string[]) => void;
+}
+
+const NAME = /^reading-\d+$/;
+const MOST = 1_000;
+
+export function createReadingWorktree({ repository, paths, env, onChanged }: ReadingOptions): ReadingWorktree {
+  let taken: { place: WorktreePlace; lock: Lock } | null = null;
+  /** The tree that the folder is known to hold. */
+  let held: string | null = null;
+  const settingsOf = new Map<string, readonly GitSetting[]>();
+
+  const prepare = async ({ commit, tree }: ReadState): Promise<{ git: Git; directory: string }> => {
+    taken ??= await take(repository, paths);
+    const { place } = taken;
+    const settings = settingsOf.get(commit) ?? (await lfsSettings(repository, commit)).settings;
+    settingsOf.set(commit, settings);
+    const gitDir = await inGitQueue(paths.gitQueue, () => register(place, commit));
+    const git = worktreeGit(place, gitDir, env, settings);
+    if (held !== tree) await fill(git, place, tree);
+    held = null;
+    await shareIndex(place, gitDir);
+    return { git, directory: place.directory };
+  };
+
+  return {
+    async use(state, work) {
+      const { git, directory } = await prepare(state);
+      try {
+        return await work(directory);
+      } finally {
+        // Where git can't tell, the next call makes the files again.
+        const changed = await changedFiles(git).catch(() => null);
+        if (changed?.length === 0) held = state.tree;
+        const noted = (changed ?? []).filter(({ isIgnored }) => !isIgnored);
+        if (noted.length > 0) onChanged(noted.map(({ path }) => path));
+      }
+    },
+    release() {
+      taken?.lock.release();
+      taken = null;
+      held = null;
+    },
+  };
+}
+
+/** The first one that no process has. */
+async function take(
+  repository: Git,
+  { worktrees, locks }: ReadingOptions['paths'],
+): Promise<{ place: WorktreePlace; lock: Lock }> {
+  await makeFolder(locks);
+  await makeFolder(worktrees);
+  for (let n = 1; n < MOST; n++) {
+    const lock = lockOf(locks, `reading-${n}`);
+    if (lock !== null) return { place: await placeOf(repository, join(worktrees, `reading-${n}`)), lock };
+  }
+  throw new Error(`${MOST} worktrees for reading are in use`);
+}
+
+function lockOf(locks: string, name: string): Lock | null {
+  const file = join(locks, `${name}.lock`);
+  // The first call removes a lock that a killed process left.
+  return tryLock(file) ?? tryLock(file);
+}
+
+/** Git's own folder for the worktree is made again too: a program may have left notes, settings or another HEAD in it. */
+async function register(place: WorktreePlace, commit: string): Promise<string> {
+  const known = await registrationOf(place);
+  if (known !== null) await removeFolder(known);
+  const gitDir = await repairRegistration(place, null, null);
+  await writeFile(join(gitDir, 'HEAD'), `${commit}\n`);
+  return gitDir;
+}
+
+async function fill(git: Git, place: WorktreePlace, tree: string): Promise<void> {
+  await makeFolder(place.stateFolder);
+  await rm(`${place.indexFile}.lock`, { force: true });
+  const isNew = !(await exists(place.indexFile));
+  const make = async (): Promise<void> => {
+    await checkOut(git, place, tree);
+    if (!isNew) await git.run(['clean', '-ffdxq'], { timeoutMs: LONG_MS });
+  };
+  await make().catch(async (error: unknown) => {
+    if (codeOf(error) !== 'git-failed') throw error;
+    // A folder that a program made unwritable, say.
+    for (const name of await readdir(place.directory))
+      if (name !== '.git') await removeFolder(join(place.directory, name));
+    await make();
+  });
+}
+
+const STATUS = ['status', '--porcelain', '-z', '--no-renames', '--ignored', '--untracked-files=normal'];
+
+/** In the folder, against the index, which is ours alone. */
+async function changedFiles(git: Git): Promise<{ path: string; isIgnored: boolean }[]> {
+  const listing = await git.run([...STATUS, '--ignore-submodules=all'], { timeoutMs: LONG_MS });
+  // Two letters, the second of which is about the folder, and a space.
+  const entries = splitNames(listing).filter((entry) => entry[1] !== ' ');
+  return entries.map((entry) => ({ path: readable(entry.slice(3)), isIgnored: entry.startsWith('!!') }));
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+export function isReadingWorktree(name: string): boolean {
+  return NAME.test(name);
+}
+
+/** Removes those that no process uses: there is nothing in them that is needed. */
+export async function removeReadingWorktrees({
+  repository,
+  paths,
+}: Pick<ReadingOptions, 'repository' | 'paths'>): Promise<void> {
+  const states = await readdir(worktreeStates(paths.work)).catch(() => [] as string[]);
+  for (const name of states.filter(isReadingWorktree)) {
+    await makeFolder(paths.locks);
+    const lock = lockOf(paths.locks, name);
+    if (lock === null) continue;
+    try {
+      const place = await placeOf(repository, join(paths.worktrees, name));
+      if ((await registrationOf(place)) === null) {
+        await removeFolder(place.directory);
+        await removeFolder(place.stateFolder);
+      } else await removeWorktree({ repository, place, branch: null, lockFile: paths.gitQueue });
+    } finally {
+      lock.release();
+    }
+  }
+}

@@ -1,0 +1,240 @@
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Summary } from '../../src/core/summary.ts';
+import {
+  AGENTS_UNDER_TEST,
+  type AgentUnderTest,
+  agentScript,
+  pathWithAgents,
+  whyAgentMissing,
+} from '../support/agent-scripts.ts';
+import { designedRepository, implementer } from '../support/implement.ts';
+import { ISSUE, lldFor, review, taskOf, vendorEnv } from '../support/models.ts';
+import { agentos, startAgentos } from '../support/program.ts';
+import { type TestRepository, testRepository } from '../support/repository.ts';
+import { startVendor, type Vendor, type VendorOptions } from '../support/vendor/index.ts';
+
+const APPROVED = review({ verdict: 'APPROVED' });
+
+/** A folder outside of the repository for what scripts write down. */
+async function notesOf(repository: TestRepository): Promise<{ folder: string; read(name: string): Promise<string> }> {
+  const folder = join(repository.home, '..', 'notes');
+  await mkdir(folder);
+  await writeFile(join(folder, 'lld.md'), lldFor('42'));
+  await writeFile(join(folder, 'review.md'), APPROVED);
+  return { folder, read: async (name) => (await readFile(join(folder, name), 'utf8')).trim() };
+}
+
+async function vendorWith(script: NonNullable<VendorOptions['script']>): Promise<Vendor> {
+  const vendor = await startVendor({ script });
+  onTestFinished(() => vendor.close());
+  return vendor;
+}
+
+async function summaryOf(repository: TestRepository): Promise<Summary> {
+  const [run] = (await repository.list('.agentos/runs')).toReversed();
+  return JSON.parse(await repository.read(`.agentos/runs/${run}/summary.json`)) as Summary;
+}
+
+/** No worktree but the user's own, and nothing of ours where they were. */
+async function expectNoWorktree(repository: TestRepository): Promise<void> {
+  expect(repository.git('worktree', 'list').split('\n')).toHaveLength(1);
+  expect(await repository.list('.agentos/worktrees')).toEqual([]);
+  expect(await repository.list('.agentos/worktree-state')).toEqual([]);
+}
+
+describe('commands as drafter and reviewer', () => {
+  test('work in a worktree at the base commit, without keys; what one writes there, the other does not see', async () => {
+    const repository = await testRepository({ 42: ISSUE });
+    const notes = await notesOf(repository);
+    await repository.write('src/main.js', 'export const answer = 0; // not committed\n');
+    await repository.write('local.txt', 'not committed');
+    const drafter = [
+      `cat > '${notes.folder}/prompt'`,
+      `env > '${notes.folder}/env'; pwd > '${notes.folder}/pwd'; git rev-parse HEAD > '${notes.folder}/head'`,
+      `cat src/main.js > '${notes.folder}/main'; ls > '${notes.folder}/files'`,
+      'echo 1 > scratch.txt; echo 2 > src/main.js; git checkout --quiet --orphan other',
+      `mkdir locked && echo 3 > locked/file && chmod 555 locked; echo drafting >&2; cat '${notes.folder}/lld.md'`,
+    ].join('; ');
+    const reviewer = [
+      `git status --short > '${notes.folder}/status'; git rev-parse --abbrev-ref HEAD > '${notes.folder}/branch'`,
+      `cat src/main.js > '${notes.folder}/main-2'; cat '${notes.folder}/review.md'`,
+    ].join('; ');
+    const models = ['--drafter', `command:${drafter}`, '--reviewer', `command:${reviewer}`];
+    const ended = await agentos(['lld', '42', ...models], {
+      cwd: repository.root,
+      env: { HOME: repository.home, ANTHROPIC_API_KEY: 'sk-must-not-be-seen' },
+    });
+    expect(ended.code, ended.stdout + ended.stderr).toBe(0);
+    expect(await notes.read('prompt')).toContain('Add a number');
+    expect(await notes.read('env')).not.toContain('sk-must-not-be-seen');
+    expect(await notes.read('pwd')).toContain('/.agentos/worktrees/');
+    expect(await notes.read('head')).toBe(repository.git('rev-parse', 'HEAD'));
+    expect(await notes.read('files')).toBe('issues\nsrc\ntest');
+    expect([await notes.read('main'), await notes.read('main-2')]).toEqual(Array(2).fill('export const answer = 42;'));
+    expect([await notes.read('status'), await notes.read('branch')]).toEqual(['', 'HEAD']);
+    expect(ended.stdout).toContain('[LLD-42] drafting');
+    expect(ended.stdout).toMatch(/thrown away: .*scratch\.txt/);
+    expect(await repository.read('src/main.js')).toContain('not committed');
+    await expectNoWorktree(repository);
+  });
+
+  test('fail the item with a new file in the checkout, which stays; the paid draft is not asked for again', async () => {
+    const repository = await testRepository({ 42: ISSUE });
+    const notes = await notesOf(repository);
+    const drafter = `command:echo x >> '${repository.root}/stray.txt'; cat '${notes.folder}/lld.md'`;
+    const models = ['--drafter', drafter, '--reviewer', `command:cat '${notes.folder}/review.md'`];
+    const place = { cwd: repository.root, env: { HOME: repository.home } };
+    const first = await agentos(['lld', '42', ...models], place);
+    expect(first.code).toBe(1);
+    expect(first.stdout).toContain('stray.txt');
+    expect((await agentos(['lld', '42', ...models], place)).code).toBe(0);
+    expect(await repository.read('stray.txt')).toBe('x\n');
+  });
+
+  test('leave a worktree behind when everything is killed, which the next run removes', async () => {
+    const repository = await testRepository({ 42: ISSUE });
+    const notes = await notesOf(repository);
+    const reviewer = `command:cat '${notes.folder}/review.md'`;
+    const place = { cwd: repository.root, env: { HOME: repository.home } };
+    const program = startAgentos(
+      ['lld', '42', '--drafter', 'command:echo wai""ts >&2; sleep 60', '--reviewer', reviewer],
+      place,
+    );
+    await program.printed('waits');
+    program.child.kill('SIGKILL');
+    await program.ended;
+    expect(repository.git('worktree', 'list').split('\n')).toHaveLength(2);
+    const { code } = await agentos(
+      ['lld', '42', '--drafter', `command:cat '${notes.folder}/lld.md'`, '--reviewer', reviewer],
+      place,
+    );
+    expect(code).toBe(0);
+    await expectNoWorktree(repository);
+  });
+
+  test('review the code of an implementation in its state, with the base as HEAD', async () => {
+    const repository = await designedRepository(['42']);
+    const notes = await notesOf(repository);
+    const reviewer = `command:git diff --stat HEAD > '${notes.folder}/diff'; cat '${notes.folder}/review.md'`;
+    const ended = await agentos(['implement', '42', '--implementer', implementer(), '--reviewer', reviewer], {
+      cwd: repository.root,
+      env: { HOME: repository.home },
+    });
+    expect(ended.code, ended.stdout + ended.stderr).toBe(0);
+    expect(await notes.read('diff')).toMatch(/src\/item-42\.js.*test\/item-42\.test\.js/s);
+    await expectNoWorktree(repository);
+  });
+});
+
+/** In the agent's place: asks the gateway once, and hands on the answer as its last message. */
+const CLAUDE = `#!/usr/bin/env node
+const fs = require('node:fs');
+const prompt = fs.readFileSync(0, 'utf8');
+const say = (event) => console.log(JSON.stringify(event));
+fs.appendFileSync(process.env.NOTES + '/calls', JSON.stringify({ args: process.argv.slice(2), env: process.env }) + '\\n');
+const body = { model: 'claude-sonnet-4-5', max_tokens: 100, system: process.argv.at(-1), messages: [{ role: 'user', content: prompt }] };
+fetch(process.env.ANTHROPIC_BASE_URL + '/v1/messages', {
+  method: 'POST', headers: { 'x-api-key': process.env.ANTHROPIC_API_KEY }, body: JSON.stringify(body),
+}).then(async (response) => {
+  const { content, error } = await response.json();
+  if (error) return say({ type: 'result', subtype: 'success', is_error: true, result: error.message });
+  const text = content[0].text;
+  say({ type: 'assistant', message: { content: [{ type: 'tool_use', name: 'Read', input: { file_path: 'src/main.js' } }] } });
+  say({ type: 'assistant', message: { content: [{ type: 'text', text }] } });
+  say({ type: 'result', subtype: 'success', is_error: false, result: text });
+});
+`;
+
+describe('an agent as drafter and reviewer', () => {
+  test('answers through the gateway with its last message; a quota is a pause; nothing of the document is log', async () => {
+    let full = true;
+    const vendor = await vendorWith((call) => {
+      if (taskOf(call) !== 'review') return { text: lldFor('42') };
+      return full ? { status: 429, type: 'rate_limit_error', message: 'Later', retryAfter: 3_600 } : { text: APPROVED };
+    });
+    const repository = await testRepository({ 42: ISSUE });
+    const notes = await notesOf(repository);
+    const bin = join(repository.home, '..', 'bin');
+    await mkdir(bin);
+    await writeFile(join(bin, 'claude'), CLAUDE);
+    await chmod(join(bin, 'claude'), 0o755);
+    await repository.write('agentos.yaml', 'passEnvironment: [NOTES]\n');
+    const env = {
+      ...vendorEnv(vendor.url),
+      HOME: repository.home,
+      NOTES: notes.folder,
+      PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`,
+    };
+    const args = ['lld', '42', '--drafter', 'claude-code:claude-sonnet-4-5', '--reviewer', 'claude-code'];
+    const first = await agentos(args, { cwd: repository.root, env });
+    expect(first.code, first.stdout + first.stderr).toBe(75);
+    expect(first.stdout).toContain('[LLD-42] Read src/main.js');
+    expect(first.stdout).not.toContain('Acceptance');
+    full = false;
+    const second = await agentos(args, { cwd: repository.root, env });
+    expect(second.code, second.stdout + second.stderr).toBe(0);
+
+    const [item] = (await summaryOf(repository)).items;
+    expect(item?.costUsd).toBeGreaterThan(0);
+    expect(item?.usage.outputTokens).toBe(vendor.calls.at(-1)?.usage?.output);
+    expect(vendor.calls.filter((call) => taskOf(call) === 'draft')).toHaveLength(1);
+    const calls = (await notes.read('calls')).split('\n').map((line) => JSON.parse(line) as { args: string[] });
+    expect(calls[0]?.args).toEqual(expect.arrayContaining(['--tools', 'Read,Grep,Glob']) as string[]);
+    expect(JSON.stringify(calls)).not.toContain(
+      Object.values(vendorEnv(vendor.url)).find((value) => /key/.test(value)),
+    );
+    expect(await repository.list('.agentos/homes')).toEqual([]);
+    await expectNoWorktree(repository);
+  });
+
+  test('that is not installed is named before anything starts', async () => {
+    const repository = await testRepository({ 42: ISSUE });
+    const env = { ...vendorEnv('http://127.0.0.1:9'), HOME: repository.home };
+    const args = ['lld', '42', '--drafter', 'openai:gpt-5', '--reviewer', 'codex'];
+    const { code, stderr } = await agentos(args, { cwd: repository.root, env });
+    expect(code).toBe(2);
+    expect(stderr).toContain('npm install -g @openai/codex');
+  });
+});
+
+for (const agent of AGENTS_UNDER_TEST) {
+  const missing = whyAgentMissing(agent);
+  if (missing !== null) process.stderr.write(`${agent.spec} is not tested as a drafter: ${missing}\n`);
+  describe.skipIf(missing !== null)(`agentos lld with the real ${agent.spec}`, { timeout: 180_000 }, () => {
+    realAgent(agent);
+  });
+}
+
+function realAgent({ spec, model }: AgentUnderTest): void {
+  test('drafts and reviews what it has read, changes nothing, and is paid through the gateway', async () => {
+    const repository = await testRepository({ 42: ISSUE });
+    const seen = new Map<string, string>();
+    const vendor = await vendorWith(
+      agentScript(spec, (call) => {
+        const isReview = /You\s+review\s+low-level designs/.test(call.system + call.text);
+        seen.set(isReview ? 'review' : 'draft', call.toolResults.map(({ text }) => text).join('\n'));
+        return {
+          reads: ['src/main.js'],
+          files: isReview ? {} : { 'src/main.js': 'export const answer = 13;\n' },
+          words: isReview ? APPROVED : lldFor('42'),
+        };
+      }),
+    );
+    const args = ['lld', '42', '--drafter', `${spec}:${model}`, '--reviewer', `${spec}:${model}`];
+    const ended = await agentos(args, {
+      cwd: repository.root,
+      env: { ...vendorEnv(vendor.url), HOME: repository.home, PATH: pathWithAgents() },
+    });
+    expect(ended.code, ended.stdout + ended.stderr).toBe(0);
+    expect(seen.get('draft')).toContain('answer = 42');
+    // The draft's change, if its agent could make one, is gone.
+    expect(seen.get('review')).toContain('answer = 42');
+    expect(repository.git('status', '--porcelain', '--', 'src')).toBe('');
+    expect(await repository.read('docs/lld/LLD-42.md')).toContain('status: approved');
+    const [item] = (await summaryOf(repository)).items;
+    expect(item?.usage.outputTokens).toBe(vendor.calls.reduce((sum, call) => sum + (call.usage?.output ?? 0), 0));
+    expect(item?.costUsd).toBeGreaterThan(0);
+  });
+}
