@@ -106,6 +106,8 @@ describe('commands as drafter and reviewer', () => {
     program.child.kill('SIGKILL');
     await program.ended;
     expect(repository.git('worktree', 'list').split('\n')).toHaveLength(2);
+    const cleaned = await agentos(['clean', '--dry-run'], place);
+    expect(cleaned.stdout).toMatch(/reading-1\b.*nothing in it is needed/);
     const { code } = await agentos(
       ['lld', '42', '--drafter', `command:cat '${notes.folder}/lld.md'`, '--reviewer', reviewer],
       place,
