@@ -1,6 +1,7 @@
 import { Argument, Command, Option } from 'commander';
 import { AgentosError } from '../core/errors.ts';
 import type { PipelineName } from '../core/paths.ts';
+import type { CleanFlags } from './commands/clean.ts';
 import type { DecideFlags } from './commands/decide.ts';
 import { addBatchFlags, addPlaceFlags, addResumeFlags } from './flags.ts';
 import { suggestion } from './problem.ts';
@@ -180,7 +181,7 @@ export function createProgram(): Command {
       .option('--caches', 'caches of package managers and compilers too')
       .option('--discard <id...>', 'only this: delete the unfinished implementation of these items, with all its files')
       .option('--json', 'print JSON'),
-  ).action(async (flags: unknown) => {
+  ).action(async (flags: CleanFlags) => {
     const { cleanCommand } = await import('./commands/clean.ts');
     process.exitCode = await cleanCommand(flags);
   });

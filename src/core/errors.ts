@@ -9,6 +9,13 @@ export type Problem = {
   [Code in keyof Problems]: { code: Code } & (Problems[Code] extends (facts: infer Facts) => unknown ? Facts : never);
 }[keyof Problems];
 
+/** A vendor without a key, the variables that could hold one, and who needs it. */
+export interface MissingKey {
+  provider: string;
+  variables: string[];
+  roles: string[];
+}
+
 /** What the last run of an item says of it. */
 export interface LastRun {
   runId: string;

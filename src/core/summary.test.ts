@@ -42,7 +42,10 @@ test('no line repeats a model that was refused, unless it served another item', 
 
 test.each<[Problem, string]>([
   [{ code: 'provider-rejected-key', provider: 'openai', status: 401, detail: '' }, 'set a key that openai accepts'],
-  [{ code: 'key-missing', provider: 'openai', variables: ['OPENAI_API_KEY'], role: 'drafter' }, 'OPENAI_API_KEY'],
+  [
+    { code: 'key-missing', missing: [{ provider: 'openai', variables: ['OPENAI_API_KEY'], roles: ['drafter'] }] },
+    'OPENAI_API_KEY',
+  ],
   [{ code: 'tests-undetected', directory: '/x', script: null, runner: null }, 'tests.command'],
   [{ code: 'lld-not-approved', id: '1', path: 'x', why: 'edited' }, 'agentos lld 1'],
   [{ code: 'over-budget', scope: 'item', spentUsd: 1, limitUsd: 2 }, '--max-cost-per-item'],

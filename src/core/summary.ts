@@ -181,7 +181,9 @@ function changeFor(problem: Problem, id: string, { models, anySucceeded }: RunFa
     case 'provider-rejected-key':
       return change(`set a key that ${problem.provider} accepts`);
     case 'key-missing':
-      return change(`set ${problem.variables.join(' or ') || `a key for ${problem.provider}`}`);
+      return change(
+        `set ${problem.missing.map(({ variables, provider }) => variables.join(' or ') || `a key for ${provider}`).join(' and ')}`,
+      );
     case 'over-budget':
       // A new run has its whole budget again; what an item has spent counts from its first run on.
       if (problem.scope === 'item') return change('allow more than it has spent', '--max-cost-per-item <usd>');

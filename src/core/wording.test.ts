@@ -15,8 +15,8 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'config-invalid': [{ code: 'config-invalid', file: text, line: 3, path: text, reason: text }],
   'model-spec-invalid': [{ code: 'model-spec-invalid', spec: text, reason: text }],
   'key-missing': [
-    { code: 'key-missing', provider: 'google', variables: [], role: 'reviewer' },
-    { code: 'key-missing', provider: 'google', variables: [text], role: 'reviewer' },
+    { code: 'key-missing', missing: [{ provider: 'google', variables: [], roles: ['reviewer'] }] },
+    { code: 'key-missing', missing: [{ provider: 'google', variables: [text], roles: ['reviewer', 'drafter'] }] },
   ],
   'prompt-invalid': [{ code: 'prompt-invalid', file: text, reason: text }],
   'git-missing': [{ code: 'git-missing' }],
@@ -164,13 +164,17 @@ test('a code of the operating system is put into words, another reason is taken 
   expect(prompt('is empty')).toBe('p.md is empty.');
 });
 
-test('a missing key names the variables and the flag for another model', () => {
-  const { message, hint } = wordingOf({
-    code: 'key-missing',
-    provider: 'google',
-    variables: ['GEMINI_API_KEY', 'GEMINI_API_KEYS'],
-    role: 'reviewer',
-  });
+test('missing keys are named all at once, each with its variables and the flag for another model', () => {
+  const google = { provider: 'google', variables: ['GEMINI_API_KEY', 'GEMINI_API_KEYS'], roles: ['reviewer'] };
+  const openai = { provider: 'openai', variables: ['OPENAI_API_KEY'], roles: ['drafter', 'implementer'] };
+  const both = wordingOf({ code: 'key-missing', missing: [openai, google] });
+  expect(both.message).toBe(
+    'The drafter and implementer need a key for openai, the reviewer needs a key for google, and there is none.',
+  );
+  expect(both.hint).toBe(
+    'Set OPENAI_API_KEY, and GEMINI_API_KEY or GEMINI_API_KEYS, or choose another model with --drafter, --implementer, --reviewer.',
+  );
+  const { message, hint } = wordingOf({ code: 'key-missing', missing: [google] });
   expect(message).toBe('The reviewer needs a key for google, and there is none.');
   expect(hint).toBe('Set GEMINI_API_KEY or GEMINI_API_KEYS, or choose another model with --reviewer.');
 });

@@ -1,5 +1,5 @@
 import { formatDuration, localTime } from './duration.ts';
-import type { Problem } from './errors.ts';
+import type { MissingKey, Problem } from './errors.ts';
 import { IMPLEMENTATION_PROBLEMS, type Words } from './implementation-problems.ts';
 import { endSentence, firstLine, inWords, listed, oneLine, predicate, shorten, statusText } from './lines.ts';
 
@@ -42,14 +42,18 @@ const PROBLEMS = {
     `"${shorten(p.spec)}" is not a model: ${p.reason}`,
     'Write provider:model, e.g. anthropic:claude-opus-5.',
   ],
-  'key-missing': (p: { provider: string; variables: string[]; role: string }) => {
-    const variables = p.variables.join(' or ');
-    const where = variables
-      ? `Set ${variables}`
-      : `Name the variable that holds it in agentos.yaml under keys.${p.provider}`;
+  'key-missing': ({ missing }: { missing: MissingKey[] }) => {
+    const needs = missing.map(({ provider, roles }) => {
+      return `${roles.join(' and ')} ${roles.length > 1 ? 'need' : 'needs'} a key for ${provider}`;
+    });
+    const variables = missing.map(
+      ({ provider, variables: names }) =>
+        names.join(' or ') || `a variable that agentos.yaml names under keys.${provider}`,
+    );
+    const flags = missing.flatMap(({ roles }) => roles.map((role) => `--${role}`));
     return [
-      `The ${p.role} needs a key for ${p.provider}, and there is none.`,
-      `${where}, or choose another model with --${p.role}.`,
+      `The ${needs.join(', the ')}, and there is none.`,
+      `Set ${variables.join(', and ')}, or choose another model with ${flags.join(', ')}.`,
     ];
   },
   'prompt-invalid': (p: { file: string; reason: string }) => [

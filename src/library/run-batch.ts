@@ -100,7 +100,7 @@ async function workOff(
     worker: { script: workerScript(), env, cwd, compileCache: null },
     onEvent: tell,
     claim: (id) => {
-      const lock = acquireLock(paths.lock(parseItemId(id)), { workflow: settled.name, id }, now());
+      const lock = acquireLock(paths.lock(parseItemId(id)), { workflow: settled.name, id });
       return () => lock.release();
     },
     ...(prefixer && { attachOutput: (id, { stdout, stderr }) => prefixer.attach(id, stdout, stderr) }),

@@ -1,5 +1,5 @@
 import type { Config, Role } from '../core/config.ts';
-import { AgentosError } from '../core/errors.ts';
+import { AgentosError, type MissingKey } from '../core/errors.ts';
 import { keyVariables } from '../core/keys.ts';
 import { isAgent, parseModelSpec, vendorOf } from '../core/model-spec.ts';
 import { dearestPrice, priceOf } from '../core/money.ts';
@@ -11,6 +11,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Refuses what can't work before anything starts; returns what can, but should be known. */
 export function requireModels(config: Config, roles: readonly Role[]): string[] {
   const warnings = new Set<string>();
+  const missing = new Map<string, MissingKey>();
   for (const role of roles) {
     const spec = parseModelSpec(config.models[role]);
     const vendor = vendorOf(spec);
@@ -25,12 +26,9 @@ export function requireModels(config: Config, roles: readonly Role[]): string[] 
     }
     const needsKey = vendor !== 'openai-compatible' || (config.keyVariables[vendor]?.length ?? 0) > 0;
     if (needsKey && !config.keys.some((key) => key.vendor === vendor)) {
-      throw new AgentosError({
-        code: 'key-missing',
-        provider: vendor,
-        variables: keyVariables(vendor, config.keyVariables[vendor]),
-        role,
-      });
+      const variables = keyVariables(vendor, config.keyVariables[vendor]);
+      const roles = missing.get(vendor)?.roles ?? [];
+      missing.set(vendor, { provider: vendor, variables, roles: [...roles, role] });
     }
     // Which model an agent asks for is known when it asks: the gateway counts it then.
     if (isAgent(spec) || priceOf(text, config.prices) !== null) continue;
@@ -41,6 +39,7 @@ export function requireModels(config: Config, roles: readonly Role[]): string[] 
         : `The price of ${text} is not known: limits count it at the dearest price of ${vendor}. Add it under prices in agentos.yaml.`,
     );
   }
+  if (missing.size > 0) throw new AgentosError({ code: 'key-missing', missing: [...missing.values()] });
   return [...warnings];
 }
 

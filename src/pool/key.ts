@@ -104,8 +104,8 @@ export class PoolKeys {
   absence(vendor: VendorName): AgentosError | null {
     const keys = this.all.filter((key) => key.vendor === vendor);
     if (keys.length === 0) {
-      const variables = keyVariables(vendor);
-      return new AgentosError({ code: 'key-missing', provider: vendor, variables, role: 'gateway' });
+      const missing = [{ provider: vendor, variables: keyVariables(vendor), roles: ['gateway'] }];
+      return new AgentosError({ code: 'key-missing', missing });
     }
     if (keys.some((key) => key.dead === null)) return null;
     const detail = `no key works any more (${keys.map((key) => `${key.id}: ${key.dead ?? ''}`).join('; ')})`;

@@ -56,7 +56,10 @@ describe('who gets a key', () => {
   it('refuses when there is no key for the vendor, and names the variables', async () => {
     const { pool, ask } = setUp();
     await expect(pool.acquire(ask({ vendor: 'openai' }))).rejects.toMatchObject({
-      problem: { code: 'key-missing', provider: 'openai', variables: ['OPENAI_API_KEY', 'OPENAI_API_KEYS'] },
+      problem: {
+        code: 'key-missing',
+        missing: [{ provider: 'openai', variables: ['OPENAI_API_KEY', 'OPENAI_API_KEYS'] }],
+      },
     });
   });
 

@@ -1,5 +1,5 @@
-import { rmSync } from 'node:fs';
-import { chmod, link as hardLink, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { linkSync, rmSync, writeFileSync } from 'node:fs';
+import { chmod, lstat, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { AgentosError, systemCode } from '../core/errors.ts';
@@ -17,7 +17,7 @@ export async function writeFileAtomic(path: string, content: string | Buffer): P
   const temporary = join(dirname(path), `.${process.pid}-${counter}.tmp`);
   try {
     await makeFolder(dirname(path));
-    await writeWhole(temporary, content, 'w');
+    await writeFile(temporary, content, { flush: true, mode: 0o644 });
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
@@ -32,38 +32,32 @@ const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 
  * Writes a file that was not there before, or returns false: of several processes that want the same name exactly one gets
  * it. The text is written beside the place and linked into it, so that a reader sees all of it or no file at all.
  */
-export async function writeFileExclusive(path: string, text: string, link = hardLink): Promise<boolean> {
+export function writeFileExclusive(path: string, text: string, { flush = false, link = linkSync } = {}): boolean {
   counter += 1;
   const temporary = join(dirname(path), `.${process.pid}-new-${counter}.tmp`);
   try {
-    await makeFolder(dirname(path));
-    await writeWhole(temporary, text, 'w');
-    return await link(temporary, path)
-      .catch(async (error: unknown) => {
-        if (!NO_LINKS.has(systemCode(error) ?? '')) throw error;
-        await writeWhole(path, text, 'wx');
-      })
-      .then(
-        () => true,
-        (error: unknown) => {
-          if (systemCode(error) === 'EEXIST') return false;
-          throw error;
-        },
-      );
+    writeFileSync(temporary, text, { flush, mode: 0o644 });
+    try {
+      link(temporary, path);
+    } catch (error) {
+      if (!NO_LINKS.has(systemCode(error) ?? '')) throw error;
+      writeFileSync(path, text, { flush, mode: 0o644, flag: 'wx' });
+    }
+    return true;
   } catch (error) {
+    if (systemCode(error) === 'EEXIST') return false;
     throw unwritable(path, error);
   } finally {
-    await rm(temporary, { force: true }).catch(() => undefined);
+    removeQuietly(temporary);
   }
 }
 
-async function writeWhole(path: string, content: string | Buffer, flag: 'w' | 'wx'): Promise<void> {
-  const file = await open(path, flag, 0o644);
+/** For what is known as left behind when it can't be removed, on a disk that became read-only, say. */
+export function removeQuietly(path: string): void {
   try {
-    await file.writeFile(content, 'utf8');
-    await file.sync();
-  } finally {
-    await file.close();
+    rmSync(path, { force: true });
+  } catch {
+    // It names the process that made it, and is removed when that is gone.
   }
 }
 
@@ -128,6 +122,11 @@ export async function moveFolder(from: string, to: string): Promise<boolean> {
   }
 }
 
+/** What is in a folder, by name; nothing where it can't be read. */
+export async function namesIn(folder: string): Promise<string[]> {
+  return (await readdir(folder).catch(() => [] as string[])).sort();
+}
+
 /** Every folder in it, itself included. Symbolic links are not followed. */
 export async function makeWritable(directory: string): Promise<void> {
   await chmod(directory, 0o755).catch(() => undefined);
@@ -136,11 +135,7 @@ export async function makeWritable(directory: string): Promise<void> {
 }
 
 /** Names of temporary files, each with the number of the process that writes it. */
-const TEMPORARY_NAMES = [
-  /^\.(\d+)-(?:new-)?\d+\.tmp$/,
-  /\.lock(?:\.guard)?\.(\d+)$/,
-  /\.db\.new-(\d+)(?:-(?:wal|shm|journal))?$/,
-];
+const TEMPORARY_NAMES = [/^\.(\d+)-(?:new-)?\d+\.tmp$/, /\.db\.new-(\d+)(?:-(?:wal|shm|journal))?$/];
 
 /** Whether a file has such a name, its writer alive or not. */
 export function isTemporaryFile(name: string): boolean {

@@ -12,7 +12,7 @@ const NOW = '2026-01-01T00:00:00.000Z';
 
 function codeOfAcquiring(path: string): string | null {
   try {
-    acquireLock(path, ITEM, NOW).release();
+    acquireLock(path, ITEM).release();
     return null;
   } catch (error) {
     return codeOf(error);
@@ -21,7 +21,7 @@ function codeOfAcquiring(path: string): string | null {
 
 test('a lock that is held is refused, and free again after its release', async () => {
   const path = join(await testFolder(), 'locks', 'lld-42.lock');
-  const lock = acquireLock(path, ITEM, NOW);
+  const lock = acquireLock(path, ITEM);
   expect(codeOfAcquiring(path)).toBe('item-locked');
   lock.release();
   expect(codeOfAcquiring(path)).toBeNull();
@@ -48,7 +48,7 @@ test('a lock file that nobody can read is stale', async () => {
 
 test('a release does not remove a lock that somebody else took over', async () => {
   const path = join(await testFolder(), 'lld-42.lock');
-  const lock = acquireLock(path, ITEM, NOW);
+  const lock = acquireLock(path, ITEM);
   const other = JSON.stringify({ pid: process.ppid, processStart: null, since: NOW });
   writeFileSync(path, other);
   lock.release();
@@ -61,7 +61,7 @@ test('of many processes that find the same stale lock, exactly one gets it', asy
   writeFileSync(path, JSON.stringify({ pid: gone, processStart: '1', since: NOW }));
   const source = `
     const { acquireLock } = await import(process.argv[1]);
-    try { acquireLock(process.argv[2], { workflow: 'lld', id: '42' }, ''); process.stdout.write('got'); } catch { process.stdout.write('refused'); }
+    try { acquireLock(process.argv[2], { workflow: 'lld', id: '42' }); process.stdout.write('got'); } catch { process.stdout.write('refused'); }
     process.stdin.on('data', () => process.exit(0)).on('end', () => process.exit(0));
   `;
   const module = new URL('./lock.ts', import.meta.url).href;

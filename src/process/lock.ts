@@ -1,6 +1,9 @@
-import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { AgentosError, codeOf, systemCode } from '../core/errors.ts';
+import { AgentosError, systemCode } from '../core/errors.ts';
+import type { Item } from '../core/item.ts';
+import type { Paths } from '../core/paths.ts';
+import { removeQuietly, writeFileExclusive } from './files.ts';
 import { isProcessAlive, processStat } from './process-tree.ts';
 
 /** Who holds a lock file: a process number alone could belong to another process since. */
@@ -38,6 +41,12 @@ export function isHolderAlive({ pid, processStart }: LockHolder): boolean {
   return isProcessAlive(pid, processStart === null ? null : Number(processStart));
 }
 
+/** The process that works on an item, or null. */
+export function workedOnBy(paths: Pick<Paths, 'lock'>, { workflow, id }: Item): number | null {
+  const holder = readHolder(paths.lock(workflow, id));
+  return holder !== null && isHolderAlive(holder) ? holder.pid : null;
+}
+
 export interface Lock {
   /** Never throws: a file that can't be removed names a process, and a process that is gone holds nothing. */
   release(): void;
@@ -46,23 +55,28 @@ export interface Lock {
 const ATTEMPTS = 5;
 
 /** One run at a time on an item. */
-export function acquireLock(path: string, item: { workflow: string; id: string }, now: string): Lock {
+export function lockItem(paths: Pick<Paths, 'lock'>, item: Item): Lock {
+  return acquireLock(paths.lock(item.workflow, item.id), item);
+}
+
+/** `item-locked` if a living process has it. */
+export function acquireLock(path: string, { workflow, id }: { workflow: string; id: string }): Lock {
   try {
     mkdirSync(dirname(path), { recursive: true });
-    // Again after a stale lock was removed; the loser of that race finds the winner.
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const lock = tryLock(path, { ...ownHolder(), since: now });
-      if (lock !== null) return lock;
-      const holder = readHolder(path);
-      if (holder && isHolderAlive(holder))
-        throw new AgentosError({ code: 'item-locked', ...item, pid: holder.pid, since: holder.since });
-    }
-    throw new AgentosError({ code: 'item-locked', ...item, pid: 0, since: now }, { retry: 'transient' });
   } catch (error) {
-    const reason = systemCode(error);
-    if (codeOf(error) !== null || reason === null) throw error;
+    const reason = systemCode(error) ?? String(error);
     throw new AgentosError({ code: 'output-unwritable', path, reason }, { cause: error });
   }
+  // Again after a stale lock was removed; the loser of that race finds the winner.
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const lock = tryLock(path);
+    if (lock !== null) return lock;
+    const holder = readHolder(path);
+    if (holder && isHolderAlive(holder))
+      throw new AgentosError({ code: 'item-locked', workflow, id, pid: holder.pid, since: holder.since });
+  }
+  const since = new Date().toISOString();
+  throw new AgentosError({ code: 'item-locked', workflow, id, pid: 0, since }, { retry: 'transient' });
 }
 
 /**
@@ -70,43 +84,23 @@ export function acquireLock(path: string, item: { workflow: string; id: string }
  * process id and the time that process started, so that a lock left by a killed process, or one whose number was given to
  * another process since, is recognised as stale.
  */
-export function tryLock(path: string, mine: LockHolder = ownHolder()): Lock | null {
+export function tryLock(path: string): Lock | null {
+  const mine = ownHolder();
   if (take(path, mine)) return { release: () => releaseIfMine(path, mine) };
-  if (isStale(path)) removeStale(path, mine);
+  if (isLockStale(path)) removeStale(path, mine);
   return null;
 }
 
 /** Complete from the first moment: a file without its holder in it would be taken for a stale one. */
 function take(path: string, mine: LockHolder): boolean {
-  const beside = `${path}.${mine.pid}`;
-  try {
-    writeFileSync(beside, JSON.stringify(mine));
-    linkSync(beside, path);
-    return true;
-  } catch (error) {
-    if (systemCode(error) === 'EEXIST') return false;
-    if (systemCode(error) !== 'EPERM' && systemCode(error) !== 'ENOTSUP') throw error;
-    return takeWithoutLink(path, mine);
-  } finally {
-    removeQuietly(beside);
-  }
-}
-
-/** For file systems without links. */
-function takeWithoutLink(path: string, mine: LockHolder): boolean {
-  try {
-    writeFileSync(path, JSON.stringify(mine), { flag: 'wx' });
-    return true;
-  } catch (error) {
-    if (systemCode(error) === 'EEXIST') return false;
-    throw error;
-  }
+  return writeFileExclusive(path, JSON.stringify(mine));
 }
 
 /** Without links a lock is empty for microseconds; one that is so after this long was left by a kill. */
 const HALF_WRITTEN_MS = 2_000;
 
-function isStale(path: string): boolean {
+/** Of a process that is gone; false where there is none. */
+export function isLockStale(path: string): boolean {
   const holder = readHolder(path);
   if (holder !== null) return !isHolderAlive(holder);
   const found = statSync(path, { throwIfNoEntry: false });
@@ -120,11 +114,11 @@ function isStale(path: string): boolean {
 function removeStale(path: string, mine: LockHolder): void {
   const guard = `${path}.guard`;
   if (!take(guard, mine)) {
-    if (isStale(guard)) rmSync(guard, { force: true });
+    if (isLockStale(guard)) rmSync(guard, { force: true });
     return;
   }
   try {
-    if (isStale(path)) rmSync(path, { force: true });
+    if (isLockStale(path)) rmSync(path, { force: true });
   } finally {
     rmSync(guard, { force: true });
   }
@@ -133,12 +127,4 @@ function removeStale(path: string, mine: LockHolder): void {
 function releaseIfMine(path: string, mine: LockHolder): void {
   const holder = readHolder(path);
   if (holder?.pid === mine.pid && holder.processStart === mine.processStart) removeQuietly(path);
-}
-
-function removeQuietly(path: string): void {
-  try {
-    rmSync(path, { force: true });
-  } catch {
-    // On a disk that became read-only, say. What is left names this process, and is removed when it is gone.
-  }
 }

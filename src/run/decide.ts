@@ -11,7 +11,7 @@ import { createGit } from '../git/git.ts';
 import { personOf } from '../git/repository.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
 import { writeFileAtomic } from '../process/files.ts';
-import { acquireLock } from '../process/lock.ts';
+import { lockItem } from '../process/lock.ts';
 import { createBriefSource, createDirectorySource } from '../source/directory.ts';
 import type { Issue } from '../source/port.ts';
 import { isApprovedForAnother, readLldFile } from '../workflow/approved-lld.ts';
@@ -56,7 +56,7 @@ export async function decide(project: Project, id: ItemId, word: Word): Promise<
     return { workflow: 'lld', decision, lineage, replaces: false, kept: path };
   }
   const { workflow } = found;
-  const lock = acquireLock(paths.lock(workflow, id), { workflow, id }, new Date().toISOString());
+  const lock = lockItem(paths, { workflow, id });
   try {
     // A run may have gone on between the look and the lock.
     const waiting = waitingItem(paths, id);
@@ -130,7 +130,7 @@ async function inputHash(paths: Paths, workflow: WorkflowName, id: ItemId): Prom
 function refuseIfLocked(paths: Paths, id: ItemId): void {
   for (const workflow of WORKFLOWS) {
     if (!existsSync(paths.checkpoint(workflow, id))) continue;
-    acquireLock(paths.lock(workflow, id), { workflow, id }, new Date().toISOString()).release();
+    lockItem(paths, { workflow, id }).release();
   }
 }
 
@@ -157,7 +157,7 @@ interface KeptLld {
 /** Lets an approved LLD count for what its issue says now, in a person's name. No model is asked. */
 async function keepLld(project: Project, id: ItemId, decision: Decision): Promise<KeptLld> {
   const { paths, mask } = project;
-  const lock = acquireLock(paths.lock('lld', id), { workflow: 'lld', id }, new Date().toISOString());
+  const lock = lockItem(paths, { workflow: 'lld', id });
   try {
     // A run may have replaced the LLD between the look and the lock.
     const issue = await outgrownIssue(project, id);

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { missingAgent } from '../agent/programs/agents.ts';
 import type { CoordinatedEnd, CoordinatedItem } from '../coordinator/coordinator.ts';
 import type { Config, Role } from '../core/config.ts';
+import { AgentosError } from '../core/errors.ts';
 import type { Demand } from '../core/expected-cost.ts';
 import type { ItemId } from '../core/ids.ts';
 import { type Item, type ItemEnd, itemOfKey, keyOf } from '../core/item.ts';
@@ -8,6 +10,7 @@ import { fingerprintsOf } from '../core/mask.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';
 import type { PlannedItem, Replaced } from '../core/plan.ts';
 import { designFacts } from '../documents/lld/document.ts';
+import { requireModels } from '../models/require-models.ts';
 import type { ItemInput } from '../worker/adapters.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
 import type { Project } from './project.ts';
@@ -79,6 +82,15 @@ export function stagesAhead({ stages }: Pipeline, items: readonly PlannedItem[])
   const at = new Set(items.map(({ workflow }) => workflow));
   const first = stages.findIndex(({ workflow }) => at.has(workflow));
   return first < 0 ? [] : stages.slice(first);
+}
+
+/** Throws if these roles can't be played as they are configured; returns warnings. */
+export async function requirements({ config, childEnv }: Project, roles: readonly Role[]): Promise<string[]> {
+  const warnings = requireModels(config, roles);
+  const { implementer } = config.models;
+  const missing = roles.includes('implementer') ? await missingAgent(implementer, childEnv['PATH']) : null;
+  if (missing !== null) throw new AgentosError(missing);
+  return warnings;
 }
 
 /** There is something to do. */

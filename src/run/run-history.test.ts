@@ -13,6 +13,7 @@ const NOBODY = 2 ** 30;
 
 interface Run {
   pid?: number;
+  processStart?: string;
   startedAt?: string;
   events?: (object | string)[];
   summary?: object;
@@ -30,12 +31,12 @@ async function pathsWith(runs: Record<string, Run | null>): Promise<Paths> {
     const files = paths.run(runId);
     await mkdir(files.directory, { recursive: true });
     if (run === null) continue;
-    const { pid = process.pid, startedAt = new Date().toISOString() } = run;
+    const { pid = process.pid, processStart = null, startedAt = new Date().toISOString() } = run;
     const items = [
       { id: '42', title: 'One' },
       { id: '43', title: 'Two' },
     ];
-    await write(files.record, JSON.stringify({ runId, workflow: 'lld', startedAt, pid, items }));
+    await write(files.record, JSON.stringify({ runId, workflow: 'lld', startedAt, pid, processStart, items }));
     const lines = (run.events ?? []).map((event) => (typeof event === 'string' ? event : JSON.stringify(event)));
     await write(files.events, lines.join('\n'));
     if (run.summary) await write(files.summary, JSON.stringify(run.summary));
@@ -69,10 +70,13 @@ test('a run whose process is gone was interrupted, and a half-written last line 
   expect(await runUnderWay(paths, ID)).toBeNull();
 });
 
-test.runIf(process.platform === 'linux')('a process that began long after the run is another one', async () => {
-  const paths = await pathsWith({ r1: { startedAt: '2020-01-01T00:00:00.000Z', events: [started, begun] } });
-  expect(await readRun(paths, 'r1')).toMatchObject({ state: 'interrupted' });
-});
+test.runIf(process.platform === 'linux')(
+  'a process that began at another time than the run’s is another one',
+  async () => {
+    const paths = await pathsWith({ r1: { processStart: '1', events: [started, begun] } });
+    expect(await readRun(paths, 'r1')).toMatchObject({ state: 'interrupted' });
+  },
+);
 
 test('an item that ended is no longer under way, though its run goes on', async () => {
   const paths = await pathsWith({ r1: { events: [started, begun, ended] } });

@@ -9,7 +9,7 @@ import type { ItemId } from '../core/ids.ts';
 import { parseJson } from '../core/json.ts';
 import { type Paths, PIPELINES, type PipelineName, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
 import { type RunState as FoldedRun, foldEvent, newRunState } from '../core/run-state.ts';
-import { isProcessAlive, processStat } from '../process/process-tree.ts';
+import { isHolderAlive } from '../process/lock.ts';
 
 /**
  * finished: every item ended well; failed: one did not; waiting: one waits for a person; paused: for quota;
@@ -56,7 +56,7 @@ export async function readRun(paths: Paths, runId: string): Promise<RunHistory |
   const summary = await readSummary(paths, runId);
   const ends = new Map(summary?.items.map((item) => [item.id, item] as const));
   const ended = summary && (STATE_BY_EXIT_CODE.get(summary.exitCode ?? EXIT.ok) ?? 'failed');
-  const state = ended ?? ((await isRunning(pid, startedAt, processStart ?? null)) ? 'running' : 'interrupted');
+  const state = ended ?? (isHolderAlive({ pid, processStart, since: startedAt }) ? 'running' : 'interrupted');
   const folded = await foldedRun(paths, runId, record);
   const pastItem = ({ id, title }: RunRecord['items'][number]): PastItem => {
     const done = ends.get(id);
@@ -131,27 +131,6 @@ export async function newestLogs(
   return null;
 }
 
-/** How far the clock may have been set since the run began. */
-const CLOCK_SLACK_MS = 60_000;
-
-/** A process that began at another time than the run's is another one, to which the number was given since. */
-async function isRunning(pid: number, startedAt: string, processStart: string | null): Promise<boolean> {
-  if (processStart !== null) return isProcessAlive(pid, Number(processStart));
-  if (!isProcessAlive(pid)) return false;
-  const begunMs = await processBegunMs(pid);
-  return begunMs === null || begunMs <= Date.parse(startedAt) + CLOCK_SLACK_MS;
-}
-
-const TICKS_PER_SECOND = 100;
-
-/** The tick counts from the start of the machine; null where there is no /proc. */
-async function processBegunMs(pid: number): Promise<number | null> {
-  const ticks = processStat(pid)?.start;
-  const uptime = Number((await readFile('/proc/uptime', 'utf8').catch(() => '')).split(' ')[0]);
-  if (ticks === undefined || !(uptime > 0)) return null;
-  return Date.now() - (uptime - ticks / TICKS_PER_SECOND) * 1_000;
-}
-
 /*
  * The files of a run, as they are read back. `run.json` says what was asked for, and is there from the first moment;
  * `summary.json` says what became of it, and is there when the run has ended. A file that is torn counts as not there.
@@ -177,7 +156,7 @@ const recordSchema = z.object({
   workflow: z.enum(PIPELINES),
   startedAt: z.string(),
   pid: z.int(),
-  processStart: z.string().nullable().optional(),
+  processStart: z.string().nullable().default(null),
   trace: z.object({ traceId: z.string(), spanId: z.string() }).nullish(),
   models: z.record(z.string(), z.string()).default({}),
   request: z

@@ -19,12 +19,11 @@ import {
 } from '../core/summary.ts';
 import type { SpanContext } from '../core/traceparent.ts';
 import { writeFileAtomic } from '../process/files.ts';
-import { isHolderAlive, ownHolder, readHolder } from '../process/lock.ts';
+import { ownHolder, workedOnBy } from '../process/lock.ts';
 import { prepareStateFolder } from '../process/state-folder.ts';
 import { isOpen, stagesAhead } from './pipeline.ts';
 import type { Project } from './project.ts';
 import type { RunOptions } from './run.ts';
-import { discardCommand } from './sweep.ts';
 
 /** What `run.json` says: what was asked for, and what is there already. */
 export function runRecord(
@@ -155,14 +154,19 @@ export function keptOf(
   flags: readonly string[],
 ): Kept | null {
   if (status === 'succeeded' || status === 'skipped' || error?.problem.code === 'item-locked') return null;
-  const holder = readHolder(paths.lock('implement', id));
-  if (holder !== null && holder.pid !== process.pid && isHolderAlive(holder)) return null;
+  const pid = workedOnBy(paths, { workflow: 'implement', id });
+  if (pid !== null && pid !== process.pid) return null;
   const directory = paths.worktree('implement', id);
   if (!existsSync(directory)) return null;
   return {
     look: `cd ${shellWord(shortest(directory))} && git status`,
     discard: discardCommand(id, placeOf(flags)),
   };
+}
+
+/** The line to copy that throws an unfinished implementation away; `place`: the flags that say where. */
+export function discardCommand(id: ItemId, place: readonly string[]): string {
+  return ['agentos', 'clean', '--discard', id, ...place].join(' ');
 }
 
 /** As short as it can be said from here. */

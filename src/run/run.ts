@@ -16,7 +16,7 @@ import { requireModels } from '../models/require-models.ts';
 import { openRunFiles } from '../output/run-files.ts';
 import type { RunOutput } from '../output/run-output.ts';
 import { writeFileAtomic } from '../process/files.ts';
-import { acquireLock } from '../process/lock.ts';
+import { lockItem } from '../process/lock.ts';
 import { compiledCodeFolder, packageRoot } from '../process/package-root.ts';
 import { prepareStateFolder } from '../process/state-folder.ts';
 import type { RunTrace } from '../telemetry/run-trace.ts';
@@ -29,6 +29,7 @@ import {
   itemOf,
   nextStage,
   type Pipeline,
+  requirements,
   rolesOf,
   type StageOptions,
   stagesAhead,
@@ -146,8 +147,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
       emitter.run({ type: 'warning', text: `${failures} failure(s), the last one ${cause}: nothing new is started.` }),
     onCycle: (ids) => emitter.warn(cycleNote(ids)),
     claim: (key) => {
-      const item = itemOf(key);
-      const lock = acquireLock(paths.lock(item.workflow, item.id), item, new Date().toISOString());
+      const lock = lockItem(paths, itemOf(key));
       return () => lock.release();
     },
     // Of several items, one that another run is at can wait its turn; for one alone a person should know at once.

@@ -4,7 +4,7 @@ import { AgentosError } from '../core/errors.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { bodyHash, type Header, isUntouched, readHeader, writeFrontMatter } from '../documents/header.ts';
-import { writeFileExclusive } from '../process/files.ts';
+import { makeFolder, writeFileExclusive } from '../process/files.ts';
 import type { Issue } from '../source/port.ts';
 import type { ApprovedBy } from './approved-lld.ts';
 
@@ -66,9 +66,10 @@ const NUMBER = /^\d{1,15}$/;
  */
 export async function writeNumberedIssue(paths: Paths, text: string): Promise<ItemId> {
   let number = await nextNumber(paths);
+  await makeFolder(paths.issues);
   for (let attempt = 1; attempt <= MOST_TRIES; attempt++, number++) {
     const id = parseItemId(String(number));
-    if (await writeFileExclusive(paths.issue(id), text)) return id;
+    if (writeFileExclusive(paths.issue(id), text, { flush: true })) return id;
   }
   throw new AgentosError({
     code: 'output-unwritable',

@@ -15,11 +15,15 @@ const optionsOf = (repository: TestRepository, env: Record<string, string> = {})
 
 const INIT = /^agentos init --print shows every setting/;
 
-test('a missing key is told by its variable, --offline is not suggested, and nothing is written', async () => {
+test('missing keys are told all at once by their variables, --offline is not suggested, and nothing is written', async () => {
   const repository = await testRepository({ 1: ISSUE });
   const before = await treeOf(dirname(repository.root));
-  const drafter = await agentos(['lld', '1'], optionsOf(repository));
-  expectRefusal(drafter, 'The drafter needs a key for anthropic', /^(?!.*--offline).*ANTHROPIC_API_KEY .*--drafter/);
+  const both = await agentos(['run', '1'], optionsOf(repository));
+  expectRefusal(
+    both,
+    'The drafter and implementer need a key for anthropic, the reviewer needs a key for google, and there is none.',
+    /^(?!.*--offline).*ANTHROPIC_API_KEY .*GEMINI_API_KEY .*--drafter, --implementer, --reviewer/,
+  );
   const reviewer = await agentos(['lld', '--all'], optionsOf(repository, { ANTHROPIC_API_KEY: 'sk-ant-0123456789' }));
   expectRefusal(reviewer, 'The reviewer needs a key for google', /^(?!.*--offline).*GEMINI_API_KEY .*--reviewer/);
   const server = await agentos(['lld', '1', '--drafter', 'openai-compatible:x'], optionsOf(repository));

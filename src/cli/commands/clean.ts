@@ -1,91 +1,34 @@
-import { z } from 'zod';
-import { AgentosError, codeOf } from '../../core/errors.ts';
+import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import type { ItemId } from '../../core/ids.ts';
-import type { WorkflowName } from '../../core/paths.ts';
-import { createGit } from '../../git/git.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
-import { acquireLock } from '../../process/lock.ts';
 import { tidyWorkFolder } from '../../process/state-folder.ts';
-import { issueBatch } from '../../run/batches.ts';
-import { clean } from '../../run/clean/clean.ts';
+import { type CleanEntry, clean } from '../../run/clean/clean.ts';
 import { discard } from '../../run/clean/discard.ts';
-import type { CleanEntry } from '../../run/sweep.ts';
-import { createDirectorySource } from '../../source/directory.ts';
-import { isHashOf } from '../../source/port.ts';
-import { placeFlagsOf, projectOf, readItemId } from '../request.ts';
+import { type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../request.ts';
 
-const schema = z.object({
-  dryRun: z.boolean().optional(),
-  json: z.boolean().optional(),
-  caches: z.boolean().optional(),
-  discard: z.array(z.string()).optional(),
-  repo: z.string().optional(),
-  baseDir: z.string().optional(),
-  config: z.string().optional(),
-});
+export interface CleanFlags extends PlaceFlags {
+  dryRun?: boolean;
+  json?: boolean;
+  caches?: boolean;
+  discard?: string[];
+}
 
-export async function cleanCommand(rawFlags: unknown): Promise<number> {
-  const {
-    dryRun = false,
-    json = false,
-    caches = false,
-    discard: unwanted,
-    repo,
-    baseDir,
-    config,
-  } = schema.parse(rawFlags);
-  if (unwanted !== undefined && caches) {
+export async function cleanCommand(flags: CleanFlags): Promise<number> {
+  const { dryRun = false, json = false, caches = false } = flags;
+  if (flags.discard !== undefined && caches) {
     throw new AgentosError({
       code: 'usage',
       reason: '--discard and --caches exclude each other.',
       hint: 'Write two commands.',
     });
   }
-  const ids = unwanted?.map((text) => readItemId(text, repo));
-  const place = {
-    ...(repo === undefined ? {} : { repo }),
-    ...(baseDir === undefined ? {} : { baseDir }),
-    ...(config === undefined ? {} : { config }),
-  };
-  const project = await projectOf(place);
-  const { paths, childEnv, mask } = project;
-  const lock = (workflow: WorkflowName, id: ItemId) =>
-    acquireLock(paths.lock(workflow, id), { workflow, id }, new Date().toISOString());
-  const shared = {
-    paths,
-    git: createGit(paths.repository, childEnv),
-    dryRun,
-    gitQueue: paths.gitQueue,
-  };
+  const ids = flags.discard?.map((text) => readItemId(text, flags.repo));
+  const project = await projectOf(flags);
+  const { paths, mask } = project;
   const { removed, kept } =
     ids === undefined
-      ? await clean({
-          ...shared,
-          env: childEnv,
-          nowMs: Date.now(),
-          caches,
-          place: placeFlagsOf(place),
-          isIssueHash: (id, stored) =>
-            createDirectorySource(paths.issues)
-              .read(id)
-              .then((issue) => isHashOf(stored, issue))
-              .catch(() => false),
-          isBriefDone: (id) =>
-            issueBatch
-              .collect(project, [id])
-              .then(([found]) => found?.state === 'done')
-              .catch(() => false),
-          claim: (workflow, id) => {
-            try {
-              return lock(workflow, id);
-            } catch (error) {
-              if (codeOf(error) !== 'item-locked') throw error;
-              return null;
-            }
-          },
-        })
-      : await discard({ ...shared, lock: (id) => lock('implement', id) }, ids);
+      ? await clean(project, { dryRun, caches, place: placeFlagsOf(flags) })
+      : await discard(project, ids, dryRun);
   if (!dryRun) await tidyWorkFolder(paths);
   if (json) {
     process.stdout.write(`${mask(JSON.stringify({ dryRun, removed, kept }, null, 2))}\n`);

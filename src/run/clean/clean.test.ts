@@ -8,14 +8,20 @@ import { parseItemId } from '../../core/ids.ts';
 import { type Paths, pathsOf } from '../../core/paths.ts';
 import { bodyHash, writeFrontMatter } from '../../documents/header.ts';
 import type { Worktree } from '../../git/worktree/worktree.ts';
-import { acquireLock } from '../../process/lock.ts';
-import type { Cleaned } from '../sweep.ts';
-import { clean } from './clean.ts';
+import { lockItem } from '../../process/lock.ts';
+import { parseIssue } from '../../source/directory.ts';
+import { openProject } from '../project.ts';
+import { type Cleaned, clean } from './clean.ts';
 
 const ID = parseItemId('42');
-const NOW = Date.parse('2026-06-30T00:00:00.000Z');
+const NOW = Date.now();
+const ISSUE = '# An issue\n\nWhat is wanted.\n';
 const BODY = '# 42 - Feature: x\n\n- **Status:** Approved\n';
-const LLD = writeFrontMatter(BODY, { status: 'approved', bodyHash: bodyHash(BODY), issueHash: 'x' });
+const LLD = writeFrontMatter(BODY, {
+  status: 'approved',
+  bodyHash: bodyHash(BODY),
+  issueHash: parseIssue(ID, ISSUE).hash,
+});
 
 interface Cleaning extends WorktreeBench {
   paths: Paths;
@@ -25,6 +31,7 @@ interface Cleaning extends WorktreeBench {
 async function cleaning(): Promise<Cleaning> {
   const bench = await worktreeBench();
   await bench.write('docs/lld/LLD-42.md', LLD);
+  await bench.write('issues/42.md', ISSUE);
   bench.git('add', '--all');
   bench.git('commit', '--quiet', '-m', 'Design');
   const paths = pathsOf(bench.root, bench.base);
@@ -32,19 +39,11 @@ async function cleaning(): Promise<Cleaning> {
     ...bench,
     head: bench.git('rev-parse', 'HEAD'),
     paths,
-    cleaned: ({ dryRun = false, caches = false } = {}) =>
-      clean({
-        paths,
-        git: bench.user,
-        env: bench.env,
-        nowMs: NOW,
-        caches,
+    cleaned: async ({ dryRun = false, caches = false } = {}) =>
+      clean(await openProject({ cwd: bench.root, env: bench.env, flags: {} }), {
         dryRun,
+        caches,
         place: ['--repo', bench.root],
-        gitQueue: bench.lockFile,
-        isIssueHash: async (_id, stored) => stored === 'x',
-        isBriefDone: async () => false,
-        claim: (workflow, id) => acquireLock(paths.lock(workflow, id), { workflow, id }, ''),
       }),
   };
 }
@@ -147,7 +146,7 @@ test('nothing of an item that a process works on is touched', async () => {
   await put(bench.paths.checkpoint('implement', ID));
   await put(join(bench.paths.home('implement', ID), 'x'));
   await put(join(bench.paths.caches, 'npm', 'x'));
-  const lock = acquireLock(bench.paths.lock('implement', ID), { workflow: 'implement', id: '42' }, '');
+  const lock = lockItem(bench.paths, { workflow: 'implement', id: ID });
   const { removed, kept } = await bench.cleaned({ caches: true });
   expect(removed).toEqual([]);
   expect(kept.map(({ kind, why }) => `${kind}: ${why}`)).toEqual([
@@ -177,9 +176,9 @@ test('leftovers of nobody go: records of folders that are gone, homes, pins, loc
   expect(removed.map(({ kind, name }) => `${kind} ${name}`)).toEqual([
     'worktree implement-42',
     'home implement-9',
-    'pins implement-8',
     'lock git-worktree.lock',
     'lock lld-9.lock',
+    'pins implement-8',
   ]);
   expect(kept.map(({ name, why }) => `${name}: ${why}`)).toEqual([
     'implement-7: no worktree of ours',
@@ -226,7 +225,7 @@ test('the checkpoint of an LLD goes when that is approved for what the issue say
   const bench = await cleaning();
   await put(bench.paths.checkpoint('lld', ID));
   expect(of((await bench.cleaned({ dryRun: true })).removed, 'checkpoint')).toEqual(['lld-42.db: its item is done']);
-  await bench.write('docs/lld/LLD-42.md', LLD.replace('issueHash: x', 'issueHash: older'));
+  await bench.write('docs/lld/LLD-42.md', LLD.replace(/issueHash: .*/, 'issueHash: older'));
   expect((await bench.cleaned()).removed).toEqual([]);
   await bench.write('docs/lld/LLD-42.md', `${LLD}edited\n`);
   expect((await bench.cleaned()).removed).toEqual([]);

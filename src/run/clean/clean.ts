@@ -1,170 +1,229 @@
 import { rm, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { type Item, itemOfKey } from '../../core/item.ts';
-import type { Paths } from '../../core/paths.ts';
+import { basename, join } from 'node:path';
+import { codeOf, systemCode, toErrorRecord } from '../../core/errors.ts';
+import type { ItemId } from '../../core/ids.ts';
+import { type Item, itemOfKey, keyOf } from '../../core/item.ts';
+import { type Paths, WORKFLOWS } from '../../core/paths.ts';
+import { wordingOf } from '../../core/wording.ts';
+import { createGit } from '../../git/git.ts';
 import { inGitQueue } from '../../git/locks.ts';
 import { removePins } from '../../git/worktree/trees.ts';
-import { removeFolder, staleTemporaryFiles } from '../../process/files.ts';
-import { isHolderAlive, readHolder } from '../../process/lock.ts';
+import { deleteDatabase } from '../../journal/database-files.ts';
+import { namesIn, removeFolder, staleTemporaryFiles } from '../../process/files.ts';
+import { isHolderAlive, isLockStale, lockItem, readHolder, workedOnBy } from '../../process/lock.ts';
+import { pipelineNamed } from '../batches.ts';
+import type { Project } from '../project.ts';
 import { readRun, runIds } from '../run-history.ts';
-import {
-  type CleanEntry,
-  type Cleaned,
-  type CleanOptions,
-  discardCommand,
-  isDone,
-  namesIn,
-  removeCheckpoint,
-  workedOnBy,
-} from '../sweep.ts';
-import { judgeWorktrees, orphanedPins, removeJudged, type WorktreeVerdict } from './worktrees.ts';
+import { discardCommand } from '../run-record.ts';
+import { worktreeCandidates } from './worktrees.ts';
 
-const HALF_WRITTEN_MS = 60_000;
-const TAKE_OVER_MS = 5_000;
+export interface CleanEntry {
+  kind: 'worktree' | 'branch' | 'checkpoint' | 'home' | 'undone' | 'run' | 'lock' | 'cache' | 'pins' | 'unfinished';
+  name: string;
+  path: string;
+  why: string;
+  /** How a person throws it away, where we don't. */
+  discard: string | null;
+}
 
-interface Candidate {
+/** Something that may be removed. */
+export interface Candidate {
   entry: CleanEntry;
-  keep: boolean;
   /** Whose lock is held while it is removed. */
   item: Item | null;
-  remove: () => Promise<void>;
+  /** Null: it stays. */
+  remove: (() => unknown) | null;
+}
+
+export interface Cleaned {
+  removed: CleanEntry[];
+  kept: CleanEntry[];
+}
+
+interface CleanOptions {
+  dryRun: boolean;
+  /** Caches are removed too. */
+  caches: boolean;
+  /** Flags that a line to copy has to repeat to mean the same repository. */
+  place: readonly string[];
 }
 
 /**
  * Removes what is not needed any more: what is done, and what belongs to nothing. What a process is working on, what
  * an unfinished item could resume from, and files that are in no commit are kept, each with the reason.
  */
-export async function clean(options: CleanOptions): Promise<Cleaned> {
-  const worktrees = await judgeWorktrees(options);
-  const remaining = new Set(worktrees.filter(({ keep }) => keep).map(({ entry }) => entry.name));
-  const checkpoints = await checkpointsOf(options, remaining);
-  // Those of a worktree that is removed go with it.
-  const needed = new Set([
-    ...worktrees.map(({ entry }) => entry.name),
-    ...checkpoints.filter(({ keep }) => keep).map(({ entry }) => entry.name.replace(/\.db.*$/, '')),
-  ]);
-  const candidates: Candidate[] = [
-    ...worktrees.map((verdict) => worktreeCandidate(options, verdict)),
-    ...checkpoints,
-    ...(await homesOf(options, remaining)),
-    ...(await undoneOf(options, remaining)),
-    ...(await pinsOf(options, needed)),
-    ...(await runsOf(options)),
-    ...(await locksOf(options)),
-    ...(await temporaryFilesOf(options)),
-    ...(await cachesOf(options)),
+export async function clean(project: Project, { dryRun, caches, place }: CleanOptions): Promise<Cleaned> {
+  const { candidates, worktrees, isNeeded } = await leftovers(project, place, new Set());
+  const all = [
+    ...candidates,
+    ...(await undoneOf(project, worktrees)),
+    ...(await pinsOf(project, isNeeded)),
+    ...(await runsOf(project)),
+    ...(await cachesOf(project, caches)),
   ];
+  return removeAll(project, all, dryRun);
+}
+
+interface Leftovers {
+  candidates: Candidate[];
+  /** Names of worktrees that stay. */
+  worktrees: ReadonlySet<string>;
+  /** Whether something that was found refers to pins of this name. */
+  isNeeded: (name: string) => boolean;
+}
+
+/** What killed runs leave behind, but for items of these keys. */
+export async function leftovers(
+  project: Project,
+  place: readonly string[],
+  except: ReadonlySet<string>,
+): Promise<Leftovers> {
+  const isWanted = (name: string): boolean => !except.has(name);
+  const found = await worktreeCandidates(project, place, isWanted);
+  const worktrees = new Set(found.filter(({ remove }) => remove === null).map(({ entry }) => entry.name));
+  const checkpoints = await checkpointsOf(project, place, worktrees, isWanted);
+  const candidates = [
+    ...found,
+    ...checkpoints,
+    ...(await homesOf(project, worktrees, isWanted)),
+    ...(await locksOf(project, isWanted)),
+    ...(await temporaryFilesOf(project)),
+  ];
+  const isNeeded = (name: string): boolean =>
+    // Those of a worktree that is removed go with it.
+    found.some(({ entry }) => entry.name === name) ||
+    checkpoints.some(({ entry, remove }) => remove === null && entry.name.replace(/\.db.*$/, '') === name);
+  return { candidates, worktrees, isNeeded };
+}
+
+/** What can't be removed is kept, with the reason. */
+export async function removeAll({ paths }: Project, candidates: Candidate[], dryRun: boolean): Promise<Cleaned> {
   const result: Cleaned = { removed: [], kept: [] };
-  for (const candidate of candidates) {
-    const isRemoved = !candidate.keep && (options.dryRun || (await removeOne(options, candidate)));
-    if (isRemoved) result.removed.push(candidate.entry);
-    else
-      result.kept.push(
-        candidate.keep ? candidate.entry : { ...candidate.entry, why: 'a run has just begun to work on it' },
-      );
+  for (const { entry, item, remove } of candidates) {
+    if (remove === null) {
+      result.kept.push(entry);
+      continue;
+    }
+    try {
+      const lock = dryRun || item === null ? null : lockItem(paths, item);
+      try {
+        if (!dryRun) await remove();
+      } finally {
+        lock?.release();
+      }
+      result.removed.push(entry);
+    } catch (error) {
+      const isBusy = codeOf(error) === 'item-locked';
+      const reason = systemCode(error) ?? wordingOf(toErrorRecord(error).problem).message;
+      const why = isBusy ? 'a run has just begun to work on it' : `it can’t be removed: ${reason}`;
+      result.kept.push({ ...entry, why });
+    }
   }
   return result;
 }
 
-async function removeOne({ claim }: CleanOptions, { item, remove }: Candidate): Promise<boolean> {
-  if (item === null) {
-    await remove();
-    return true;
+/** The keys of those items for which what they are for is there already. */
+async function doneOf(project: Project, items: readonly Item[]): Promise<Set<string>> {
+  const done = new Set<string>();
+  for (const workflow of WORKFLOWS) {
+    const ids = items.filter((item) => item.workflow === workflow).map(({ id }) => id);
+    const [stage] = pipelineNamed(workflow).stages;
+    const collect = async (some: readonly ItemId[]) => (some.length === 0 ? [] : stage.collect(project, some));
+    // One whose issue is gone is an error for all of them.
+    const found = await collect(ids).catch(async () =>
+      (await Promise.all(ids.map((id) => collect([id]).catch(() => [])))).flat(),
+    );
+    for (const { id, state } of found) if (state === 'done') done.add(keyOf({ workflow, id }));
   }
-  const lock = claim(item.workflow, item.id);
-  if (lock === null) return false;
-  try {
-    await remove();
-    return true;
-  } finally {
-    lock.release();
-  }
+  return done;
 }
 
-function worktreeCandidate(options: CleanOptions, verdict: WorktreeVerdict): Candidate {
-  const { entry, keep } = verdict;
-  return { entry, keep, item: itemOfKey(entry.name), remove: () => removeJudged(options, verdict) };
-}
-
-async function checkpointsOf(options: CleanOptions, worktrees: ReadonlySet<string>): Promise<Candidate[]> {
-  const { paths } = options;
-  const folder = join(paths.base, 'checkpoints');
-  const names = (await namesIn(folder)).filter((name) => /\.db(?:\.damaged-[^-]+(?:-\d+)?)?$/.test(name));
-  return Promise.all(
-    names.map(async (name): Promise<Candidate> => {
-      const path = join(folder, name);
-      const item = itemOfKey(name.replace(/\.db$/, ''));
-      const entry = (why: string, discard: string | null = null): CleanEntry => ({
-        kind: 'checkpoint',
-        name,
-        path,
-        why,
-        discard,
-      });
-      const kept = (why: string, discard?: string | null): Candidate => ({
-        entry: entry(why, discard),
-        keep: true,
-        item,
-        remove: nothing,
-      });
-      if (item === null) return kept(name.includes('.damaged-') ? 'damaged, kept for inspection' : 'not ours');
-      const pid = workedOnBy(paths, item);
-      if (pid !== null) return kept(`process ${pid} is working on it`);
-      // Told once: with the worktree, where there is one.
-      const isAlone = item.workflow === 'implement' && !worktrees.has(name.replace(/\.db$/, ''));
-      const discard = isAlone ? discardCommand(item.id, options.place) : null;
-      if (!(await isDone(options, item))) return kept('its item is not done and resumes from it', discard);
-      return { entry: entry('its item is done'), keep: false, item, remove: () => removeCheckpoint(path) };
-    }),
+async function checkpointsOf(
+  project: Project,
+  place: readonly string[],
+  worktrees: ReadonlySet<string>,
+  isWanted: (name: string) => boolean,
+): Promise<Candidate[]> {
+  const { paths } = project;
+  const found = (await namesIn(paths.checkpoints))
+    .filter((name) => /\.db(?:\.damaged-[^-]+(?:-\d+)?)?$/.test(name) && isWanted(basename(name, '.db')))
+    .map((name) => ({ name, path: join(paths.checkpoints, name), item: itemOfKey(basename(name, '.db')) }));
+  const done = await doneOf(
+    project,
+    found.flatMap(({ item }) => item ?? []),
   );
-}
-
-async function homesOf({ paths }: CleanOptions, worktrees: ReadonlySet<string>): Promise<Candidate[]> {
-  const folder = paths.homes;
-  return (await namesIn(folder)).map((name): Candidate => {
-    const path = join(folder, name);
-    const item = itemOfKey(name);
-    const pid = item === null ? null : workedOnBy(paths, item);
-    const why =
-      item === null
-        ? 'not ours'
-        : pid !== null
-          ? `process ${pid} is working on it`
-          : worktrees.has(name)
-            ? 'its worktree is kept'
-            : null;
-    const entry: CleanEntry = { kind: 'home', name, path, why: why ?? 'there is no worktree for it', discard: null };
-    return { entry, keep: why !== null, item, remove: () => removeFolder(path) };
+  return found.map(({ name, path, item }): Candidate => {
+    const entry: CleanEntry = { kind: 'checkpoint', name, path, why: 'its item is done', discard: null };
+    const kept = (why: string, discard: string | null = null): Candidate => ({
+      entry: { ...entry, why, discard },
+      item,
+      remove: null,
+    });
+    if (item === null) return kept(name.includes('.damaged-') ? 'damaged, kept for inspection' : 'not ours');
+    const pid = workedOnBy(paths, item);
+    if (pid !== null) return kept(`process ${pid} is working on it`);
+    if (done.has(keyOf(item))) return { entry, item, remove: () => deleteDatabase(path) };
+    // Told once: with the worktree, where there is one.
+    const isAlone = item.workflow === 'implement' && !worktrees.has(keyOf(item));
+    return kept('its item is not done and resumes from it', isAlone ? discardCommand(item.id, place) : null);
   });
 }
 
-async function undoneOf(options: CleanOptions, worktrees: ReadonlySet<string>): Promise<Candidate[]> {
-  const { paths } = options;
-  const folder = join(paths.base, 'undone');
-  return Promise.all(
-    (await namesIn(folder)).map(async (name): Promise<Candidate> => {
-      const path = join(folder, name);
-      const item = itemOfKey(name);
-      const isOver = item !== null && !worktrees.has(name) && (await isDone(options, item));
-      const keep = !isOver || workedOnBy(paths, item) !== null;
-      const why = keep ? 'patches of what was undone; its item is not done' : 'its item is done';
-      return {
-        entry: { kind: 'undone', name, path, why, discard: null },
-        keep,
-        item,
-        remove: () => removeFolder(path),
-      };
-    }),
-  );
+async function homesOf(
+  { paths }: Project,
+  worktrees: ReadonlySet<string>,
+  isWanted: (name: string) => boolean,
+): Promise<Candidate[]> {
+  return (await namesIn(paths.homes)).filter(isWanted).map((name): Candidate => {
+    const path = join(paths.homes, name);
+    const item = itemOfKey(name);
+    const pid = item === null ? null : workedOnBy(paths, item);
+    let keptBecause: string | null = null;
+    if (item === null) keptBecause = 'not ours';
+    else if (pid !== null) keptBecause = `process ${pid} is working on it`;
+    else if (worktrees.has(name)) keptBecause = 'its worktree is kept';
+    return {
+      entry: { kind: 'home', name, path, why: keptBecause ?? 'there is no worktree for it', discard: null },
+      item,
+      remove: keptBecause === null ? () => removeFolder(path) : null,
+    };
+  });
 }
 
-async function pinsOf({ git }: CleanOptions, needed: ReadonlySet<string>): Promise<Candidate[]> {
-  return (await orphanedPins(git, needed)).map((name) => ({
-    entry: { kind: 'pins', name, path: `refs/agentos/${name}`, why: 'nothing refers to them', discard: null },
-    keep: false,
-    item: itemOfKey(name),
-    remove: () => removePins(git, name),
-  }));
+async function undoneOf(project: Project, worktrees: ReadonlySet<string>): Promise<Candidate[]> {
+  const { paths } = project;
+  const folder = join(paths.base, 'undone');
+  const names = await namesIn(folder);
+  const done = await doneOf(
+    project,
+    names.flatMap((name) => itemOfKey(name) ?? []),
+  );
+  return names.map((name): Candidate => {
+    const path = join(folder, name);
+    const item = itemOfKey(name);
+    const isOver = item !== null && done.has(name) && !worktrees.has(name) && workedOnBy(paths, item) === null;
+    const why = isOver ? 'its item is done' : 'patches of what was undone; its item is not done';
+    return {
+      entry: { kind: 'undone', name, path, why, discard: null },
+      item,
+      remove: isOver ? () => removeFolder(path) : null,
+    };
+  });
+}
+
+/** Pins that no worktree and no checkpoint need, by the name of the worktree they were for. */
+async function pinsOf({ paths, childEnv }: Project, isNeeded: (name: string) => boolean): Promise<Candidate[]> {
+  const git = createGit(paths.repository, childEnv);
+  const refs = (await git.text(['for-each-ref', '--format=%(refname)', 'refs/agentos/'])).split('\n').filter(Boolean);
+  const names = new Set(refs.map((ref) => ref.split('/')[2] ?? ''));
+  return [...names]
+    .filter((name) => !isNeeded(name))
+    .sort()
+    .map((name) => ({
+      entry: { kind: 'pins', name, path: `refs/agentos/${name}`, why: 'nothing refers to them', discard: null },
+      item: itemOfKey(name),
+      remove: () => removePins(git, name),
+    }));
 }
 
 const NEWEST = 20;
@@ -173,14 +232,14 @@ const RECENT_MS = 14 * 24 * 3_600_000;
 const DONE = new Set(['succeeded', 'skipped']);
 
 /** Old runs that can't be resumed. One whose unfinished items were all finished by a later run is over too. */
-async function runsOf({ paths, nowMs }: CleanOptions): Promise<Candidate[]> {
+async function runsOf({ paths }: Project): Promise<Candidate[]> {
   const finishedLater = new Set<string>();
   const candidates: Candidate[] = [];
   for (const [index, runId] of (await runIds(paths)).entries()) {
     const run = await readRun(paths, runId);
-    const keyOf = (id: string): string => `${run?.workflow} ${id}`;
-    const open = (run?.items ?? []).filter((item) => !DONE.has(item.status) && !finishedLater.has(keyOf(item.id)));
-    for (const item of run?.items ?? []) if (DONE.has(item.status)) finishedLater.add(keyOf(item.id));
+    const nameOf = (id: string): string => `${run?.workflow} ${id}`;
+    const open = (run?.items ?? []).filter((item) => !DONE.has(item.status) && !finishedLater.has(nameOf(item.id)));
+    for (const item of run?.items ?? []) if (DONE.has(item.status)) finishedLater.add(nameOf(item.id));
     const { directory: path, record } = paths.run(runId);
     const startedMs = run === null ? await modifiedMs(path) : Date.parse(run.startedAt);
     let keptBecause: string | null = null;
@@ -188,22 +247,14 @@ async function runsOf({ paths, nowMs }: CleanOptions): Promise<Candidate[]> {
     else if (run === null && (await modifiedMs(record)) > 0) keptBecause = 'its record can’t be read';
     else if (open.length > 0) keptBecause = `it can be resumed: ${open.map((item) => item.id).join(', ')} not done`;
     else if (index < NEWEST) keptBecause = `one of the newest ${NEWEST}`;
-    else if (!(nowMs - startedMs > RECENT_MS)) keptBecause = 'not older than 14 days';
-    const why = keptBecause ?? 'older than 14 days, and done';
+    else if (!(Date.now() - startedMs > RECENT_MS)) keptBecause = 'not older than 14 days';
     candidates.push({
-      entry: { kind: 'run', name: runId, path, why, discard: null },
-      keep: keptBecause !== null,
+      entry: { kind: 'run', name: runId, path, why: keptBecause ?? 'older than 14 days, and done', discard: null },
       item: null,
-      remove: () => removeFolder(path),
+      remove: keptBecause === null ? () => removeFolder(path) : null,
     });
   }
   return candidates;
-}
-
-/** It was never finished: writing a lock takes microseconds. */
-async function isAbandoned(path: string, nowMs: number): Promise<boolean> {
-  const writtenMs = await modifiedMs(path);
-  return writtenMs > 0 && nowMs - writtenMs > HALF_WRITTEN_MS;
 }
 
 /** 0: it is not there. */
@@ -211,50 +262,46 @@ async function modifiedMs(path: string): Promise<number> {
   return (await stat(path).catch(() => null))?.mtimeMs ?? 0;
 }
 
+const TAKE_OVER_MS = 5_000;
+
 /** Of processes that are gone. Those of living ones are nothing to tell. */
-async function locksOf({ paths, nowMs, claim }: CleanOptions): Promise<Candidate[]> {
-  const stale: Candidate[] = [];
-  for (const path of await lockFiles(paths)) {
+async function locksOf({ paths }: Project, isWanted: (name: string) => boolean): Promise<Candidate[]> {
+  const stale = (await lockFiles(paths)).filter((path) => isLockStale(path) && isWanted(basename(path, '.lock')));
+  return stale.map((path) => {
     const holder = readHolder(path);
-    const isStale = holder === null ? await isAbandoned(path, nowMs) : !isHolderAlive(holder);
-    if (!isStale) continue;
     const why = holder === null ? 'it names no process' : `process ${holder.pid} is gone`;
-    const entry: CleanEntry = { kind: 'lock', name: basename(path), path, why, discard: null };
-    const item = itemOfKey(entry.name.replace(/\.lock$/, ''));
+    const item = itemOfKey(basename(path, '.lock'));
     // Taken and released like by the next run: it may have been taken since it was looked at.
-    const remove = async (): Promise<void> => {
-      if (item !== null) claim(item.workflow, item.id)?.release();
-      else if (path.endsWith('.guard')) await rm(path, { force: true });
-      else await inGitQueue(path, nothing, TAKE_OVER_MS);
+    const takeOver = (): unknown =>
+      path.endsWith('.guard') ? rm(path, { force: true }) : inGitQueue(path, async () => undefined, TAKE_OVER_MS);
+    return {
+      entry: { kind: 'lock', name: basename(path), path, why, discard: null },
+      item,
+      remove: item === null ? takeOver : () => undefined,
     };
-    stale.push({ entry, keep: false, item: null, remove });
-  }
-  return stale;
+  });
 }
 
-async function temporaryFilesOf({ paths }: CleanOptions): Promise<Candidate[]> {
+async function temporaryFilesOf({ paths }: Project): Promise<Candidate[]> {
   return (await staleTemporaryFiles(paths)).map((path) => ({
     entry: { kind: 'unfinished', name: basename(path), path, why: 'its writer is gone', discard: null },
-    keep: false,
     item: null,
     remove: () => rm(path, { force: true }),
   }));
 }
 
-async function cachesOf({ paths, caches }: CleanOptions): Promise<Candidate[]> {
-  if (!(await namesIn(dirname(paths.caches))).includes(basename(paths.caches))) return [];
-  const busy = (await lockFiles(paths)).some((path) => {
-    const holder = readHolder(path);
+async function cachesOf({ paths }: Project, asked: boolean): Promise<Candidate[]> {
+  const path = paths.caches;
+  if ((await modifiedMs(path)) === 0) return [];
+  const isBusy = (await lockFiles(paths)).some((lock) => {
+    const holder = readHolder(lock);
     return holder !== null && isHolderAlive(holder);
   });
-  const why = !caches ? 'shared by the items: --caches removes them' : busy ? 'a run is using them' : 'asked for';
-  const entry: CleanEntry = { kind: 'cache', name: 'caches', path: paths.caches, why, discard: null };
-  return [{ entry, keep: !caches || busy, item: null, remove: () => removeFolder(paths.caches) }];
+  const why = !asked ? 'shared by the items: --caches removes them' : isBusy ? 'a run is using them' : 'asked for';
+  const entry: CleanEntry = { kind: 'cache', name: 'caches', path, why, discard: null };
+  return [{ entry, item: null, remove: asked && !isBusy ? () => removeFolder(path) : null }];
 }
 
-async function lockFiles(paths: Paths): Promise<string[]> {
-  const folder = join(paths.base, 'locks');
-  return (await namesIn(folder)).filter((name) => /\.lock(?:\.guard)?$/.test(name)).map((name) => join(folder, name));
+async function lockFiles({ locks }: Paths): Promise<string[]> {
+  return (await namesIn(locks)).filter((name) => /\.lock(?:\.guard)?$/.test(name)).map((name) => join(locks, name));
 }
-
-async function nothing(): Promise<void> {}

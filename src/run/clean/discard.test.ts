@@ -7,8 +7,9 @@ import { parseItemId } from '../../core/ids.ts';
 import { type Paths, pathsOf } from '../../core/paths.ts';
 import { writeFrontMatter } from '../../documents/header.ts';
 import type { Worktree } from '../../git/worktree/worktree.ts';
-import { acquireLock } from '../../process/lock.ts';
-import type { Cleaned } from '../sweep.ts';
+import { lockItem } from '../../process/lock.ts';
+import { openProject } from '../project.ts';
+import type { Cleaned } from './clean.ts';
 import { discard } from './discard.ts';
 
 const ID = parseItemId('42');
@@ -38,17 +39,8 @@ async function discarding(): Promise<Discarding> {
     paths,
     worktree,
     branches: () => bench.git('for-each-ref', '--format=%(refname:short)', 'refs/heads/agentos'),
-    discarded: (ids = ['42'], { dryRun = false } = {}) =>
-      discard(
-        {
-          paths,
-          git: bench.user,
-          dryRun,
-          gitQueue: bench.lockFile,
-          lock: (id) => acquireLock(paths.lock('implement', id), { workflow: 'implement', id }, ''),
-        },
-        ids.map(parseItemId),
-      ),
+    discarded: async (ids = ['42'], { dryRun = false } = {}) =>
+      discard(await openProject({ cwd: bench.root, env: bench.env, flags: {} }), ids.map(parseItemId), dryRun),
   };
 }
 
@@ -98,7 +90,7 @@ test('all of an unfinished implementation goes, and nothing of another item or o
 test('nothing goes when one of the items is being worked on, or has nothing to throw away', async () => {
   const bench = await discarding();
   await expect(bench.discarded(['42', '9'])).rejects.toMatchObject({ problem: { code: 'usage' } });
-  const lock = acquireLock(bench.paths.lock('implement', ID), { workflow: 'implement', id: '42' }, '');
+  const lock = lockItem(bench.paths, { workflow: 'implement', id: ID });
   await expect(bench.discarded()).rejects.toMatchObject({ problem: { code: 'item-locked', id: '42' } });
   await expect(bench.discarded(['42'], { dryRun: true })).rejects.toMatchObject({ problem: { code: 'item-locked' } });
   lock.release();

@@ -2,59 +2,47 @@ import { basename, dirname } from 'node:path';
 import { AgentosError } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { shellWord } from '../../core/lines.ts';
+import type { Paths } from '../../core/paths.ts';
 import { branchesNear, NO_HOOKS, unusable } from '../../git/branches.ts';
-import type { Git } from '../../git/git.ts';
+import { createGit, type Git } from '../../git/git.ts';
 import { removeStaleGitLocks } from '../../git/locks.ts';
 import { placeOf, readWorktreeState, type WorktreePlace, type WorktreeState } from '../../git/worktree/place.ts';
 import { BEING_MADE, lockReason, registrationOf } from '../../git/worktree/registration.ts';
 import { removeWorktree } from '../../git/worktree/remove.ts';
 import { removePins } from '../../git/worktree/trees.ts';
-import { removeFolder } from '../../process/files.ts';
-import {
-  type CleanEntry,
-  type Cleaned,
-  type CleanOptions,
-  isImplemented,
-  namesIn,
-  removeCheckpoint,
-  tipOf,
-  workedOnBy,
-} from '../sweep.ts';
+import { deleteDatabase } from '../../journal/database-files.ts';
+import { namesIn, removeFolder } from '../../process/files.ts';
+import { type Lock, lockItem, workedOnBy } from '../../process/lock.ts';
+import type { Project } from '../project.ts';
+import type { Candidate, CleanEntry, Cleaned } from './clean.ts';
+import { isImplemented, tipOf } from './worktrees.ts';
 
-interface DiscardOptions extends Pick<CleanOptions, 'paths' | 'git' | 'dryRun' | 'gitQueue'> {
-  /** Takes the lock of an implementation; throws `item-locked` when a run is at it. */
-  lock: (id: ItemId) => { release(): void };
-}
-
-interface Part {
-  entry: CleanEntry;
-  /** Null: it stays. */
-  remove: (() => Promise<void>) | null;
-}
+type Part = Pick<Candidate, 'entry' | 'remove'>;
 
 /**
  * Throws away what is there of the unfinished implementations of exactly these items, files in no commit included, so
  * that the next run starts over. Nothing is removed unless all of them can be. Work that is finished, merged or not ours
  * stays: such a branch is kept, with the reason.
  */
-export async function discard(options: DiscardOptions, ids: readonly ItemId[]): Promise<Cleaned> {
-  const { paths, dryRun, lock } = options;
+export async function discard(project: Project, ids: readonly ItemId[], dryRun: boolean): Promise<Cleaned> {
+  const { paths, childEnv } = project;
+  const git = createGit(paths.repository, childEnv);
   const wanted = [...new Set(ids)];
   for (const id of wanted) {
     if (workedOnBy(paths, { workflow: 'implement', id }) !== null) continue;
-    if (!(await partsOf(options, id)).some(({ remove }) => remove !== null)) {
+    if (!(await partsOf(paths, git, id)).some(({ remove }) => remove !== null)) {
       throw new AgentosError({
         code: 'usage',
         reason: `There is no unfinished implementation of ${id} to throw away.`,
       });
     }
   }
-  const locks: { release(): void }[] = [];
+  const locks: Lock[] = [];
   try {
-    for (const id of wanted) locks.push(lock(id));
-    for (const id of dryRun ? [] : wanted) await unlock(options, id);
+    for (const id of wanted) locks.push(lockItem(paths, { workflow: 'implement', id }));
+    for (const id of dryRun ? [] : wanted) await unlock(paths, git, id);
     // Looked at again: before the locks were taken, a run may have continued.
-    const parts = (await Promise.all(wanted.map((id) => partsOf(options, id)))).flat();
+    const parts = (await Promise.all(wanted.map((id) => partsOf(paths, git, id)))).flat();
     const result: Cleaned = { removed: [], kept: [] };
     for (const { entry, remove } of parts) {
       if (remove !== null && !dryRun) await remove();
@@ -67,22 +55,21 @@ export async function discard(options: DiscardOptions, ids: readonly ItemId[]): 
 }
 
 /** A git that was killed in the middle must not keep what it was at from being thrown away. */
-async function unlock({ paths, git }: DiscardOptions, id: ItemId): Promise<void> {
+async function unlock(paths: Paths, git: Git, id: ItemId): Promise<void> {
   const place = await placeOf(git, paths.worktree('implement', id));
   await removeStaleGitLocks(place, [(await readWorktreeState(place))?.branch ?? null]);
 }
 
 /** In the order in which they go. The checkpoint first: without it the next run starts over, whatever else is left. */
-async function partsOf(options: DiscardOptions, id: ItemId): Promise<Part[]> {
-  const { paths, git } = options;
+async function partsOf(paths: Paths, git: Git, id: ItemId): Promise<Part[]> {
   const place = await placeOf(git, paths.worktree('implement', id));
   const state = await readWorktreeState(place);
   const checkpoint = paths.checkpoint('implement', id);
-  const worktree = await worktreePart(options, place, state);
-  const branch = state === null ? null : await branchPart(options, id, place, state);
+  const worktree = await worktreePart(paths, git, place, state);
+  const branch = state === null ? null : await branchPart(paths, git, id, place, state);
   const parts = [
-    await filePart('checkpoint', checkpoint, () => removeCheckpoint(checkpoint)),
-    worktree ?? (await pinsPart(options, place)),
+    await filePart('checkpoint', checkpoint, () => deleteDatabase(checkpoint)),
+    worktree ?? (await pinsPart(git, place)),
     branch,
     await filePart('home', paths.home('implement', id)),
     await filePart('undone', paths.undone('implement', id)),
@@ -93,13 +80,14 @@ async function partsOf(options: DiscardOptions, id: ItemId): Promise<Part[]> {
 async function filePart(
   kind: 'checkpoint' | 'home' | 'undone',
   path: string,
-  remove: () => Promise<void> = () => removeFolder(path),
+  remove: () => unknown = () => removeFolder(path),
 ): Promise<Part | null> {
   return (await isThere(path)) ? { entry: entryOf(kind, path), remove } : null;
 }
 
 async function worktreePart(
-  { git, gitQueue }: DiscardOptions,
+  paths: Paths,
+  git: Git,
   place: WorktreePlace,
   state: WorktreeState | null,
 ): Promise<Part | null> {
@@ -114,7 +102,7 @@ async function worktreePart(
     throw unusable(directory, `It is locked${reason ? `: ${reason}` : ''}.`);
   const remove = async (): Promise<void> => {
     const branch = state?.branch ?? null;
-    if (gitDir !== null) return removeWorktree({ repository: git, place, branch, lockFile: gitQueue });
+    if (gitDir !== null) return removeWorktree({ repository: git, place, branch, lockFile: paths.gitQueue });
     await removeFolder(directory);
     await removePins(git, place.name);
     await removeFolder(place.stateFolder);
@@ -122,7 +110,7 @@ async function worktreePart(
   return { entry: entryOf('worktree', directory), remove };
 }
 
-async function pinsPart({ git }: DiscardOptions, { name }: WorktreePlace): Promise<Part | null> {
+async function pinsPart(git: Git, { name }: WorktreePlace): Promise<Part | null> {
   const path = `refs/agentos/${name}`;
   if ((await git.text(['for-each-ref', '--count=1', `${path}/`])) === '') return null;
   return { entry: entryOf('pins', path), remove: () => removePins(git, name) };
@@ -130,7 +118,8 @@ async function pinsPart({ git }: DiscardOptions, { name }: WorktreePlace): Promi
 
 /** Only the one that our own note names: others with such a name may be another item's, or a person's. */
 async function branchPart(
-  { paths, git }: DiscardOptions,
+  paths: Paths,
+  git: Git,
   id: ItemId,
   { directory }: WorktreePlace,
   { branch, start, head }: WorktreeState,

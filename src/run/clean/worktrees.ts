@@ -1,7 +1,12 @@
 import { basename, dirname, join } from 'node:path';
+import { codeOf } from '../../core/errors.ts';
+import type { ItemId } from '../../core/ids.ts';
 import { itemOfKey } from '../../core/item.ts';
-import type { Git } from '../../git/git.ts';
+import type { Paths } from '../../core/paths.ts';
+import { readReportStatus } from '../../documents/header.ts';
+import { createGit, type Git } from '../../git/git.ts';
 import { toolFilePatterns } from '../../git/ignore-patterns.ts';
+import { readAt } from '../../git/repository.ts';
 import {
   placeIn,
   readWorktreeState,
@@ -16,51 +21,24 @@ import { isReadingWorktree, removeReadingWorktrees } from '../../git/worktree/re
 import { BEING_MADE, lockReason, registrations } from '../../git/worktree/registration.ts';
 import { removeWorktree } from '../../git/worktree/remove.ts';
 import { removePins } from '../../git/worktree/trees.ts';
-import { removeFolder } from '../../process/files.ts';
-import { isHolderAlive, readHolder } from '../../process/lock.ts';
-import {
-  type CleanEntry,
-  type CleanOptions,
-  discardCommand,
-  isImplemented,
-  namesIn,
-  tipOf,
-  workedOnBy,
-} from '../sweep.ts';
+import { namesIn, removeFolder } from '../../process/files.ts';
+import { isHolderAlive, readHolder, workedOnBy } from '../../process/lock.ts';
+import type { Project } from '../project.ts';
+import { discardCommand } from '../run-record.ts';
+import type { Candidate } from './clean.ts';
 
 const MOST_NAMED = 3;
 
-/** What is to be done with a worktree, or with what is left of one. */
-export interface WorktreeVerdict {
-  entry: CleanEntry;
-  keep: boolean;
-  /** For its removal. */
-  place: WorktreePlace;
-  branch: string | null;
-  gitDir: string | null;
-}
-
-type JudgeOptions = Pick<CleanOptions, 'paths' | 'git' | 'env' | 'place'>;
-
-/** `isWanted`: by the name of the worktree. */
-export async function judgeWorktrees(
-  options: JudgeOptions,
-  isWanted: (name: string) => boolean = () => true,
-): Promise<WorktreeVerdict[]> {
-  const verdicts: WorktreeVerdict[] = [];
-  for (const one of await worktreesIn(options)) if (isWanted(one.place.name)) verdicts.push(await judge(options, one));
-  return verdicts;
-}
-
-/** The worktree or what is left of it, with its pins and our notes. */
-export async function removeJudged(
-  { paths, git, gitQueue }: Pick<CleanOptions, 'paths' | 'git' | 'gitQueue'>,
-  { place, branch, gitDir }: WorktreeVerdict,
-): Promise<void> {
-  if (isReadingWorktree(place.name)) return removeReadingWorktrees({ repository: git, paths });
-  if (gitDir !== null) await removeWorktree({ repository: git, place, branch, lockFile: gitQueue });
-  await removePins(git, place.name);
-  await removeFolder(place.stateFolder);
+/** Each worktree, or what is left of one, with its pins and our notes. `isWanted`: by its name. */
+export async function worktreeCandidates(
+  project: Project,
+  place: readonly string[],
+  isWanted: (name: string) => boolean,
+): Promise<Candidate[]> {
+  const found = (await worktreesIn(project)).filter((one) => isWanted(one.place.name));
+  const candidates: Candidate[] = [];
+  for (const one of found) candidates.push(await judge(project, place, one));
+  return candidates;
 }
 
 interface FoundWorktree {
@@ -70,7 +48,8 @@ interface FoundWorktree {
   isThere: boolean;
 }
 
-async function worktreesIn({ paths, git }: JudgeOptions): Promise<FoundWorktree[]> {
+async function worktreesIn({ paths, childEnv }: Project): Promise<FoundWorktree[]> {
+  const git = createGit(paths.repository, childEnv);
   const commonDir = await git.text(['rev-parse', '--path-format=absolute', '--git-common-dir']);
   const folder = await realFolder(paths.worktrees);
   const known = (await registrations(commonDir)).filter(({ directory }) => dirname(directory) === folder);
@@ -88,56 +67,60 @@ async function worktreesIn({ paths, git }: JudgeOptions): Promise<FoundWorktree[
 }
 
 async function judge(
-  { paths, git, env, place: flags }: JudgeOptions,
+  { paths, childEnv }: Project,
+  flags: readonly string[],
   { place, gitDir, isThere }: FoundWorktree,
-): Promise<WorktreeVerdict> {
+): Promise<Candidate> {
+  const git = createGit(paths.repository, childEnv);
   const { directory, name } = place;
   const state = await readWorktreeState(place);
-  const branch = state?.branch ?? null;
-  const verdict = (keep: boolean, why: string, discard: string | null = null): WorktreeVerdict => ({
+  const item = itemOfKey(name);
+  const kept = (why: string, discard: string | null = null): Candidate => ({
     entry: { kind: 'worktree', name, path: directory, why, discard },
-    keep,
-    place,
-    branch,
-    gitDir,
+    item,
+    remove: null,
+  });
+  const removable = (why: string): Candidate => ({
+    ...kept(why),
+    remove: async () => {
+      const branch = state?.branch ?? null;
+      if (gitDir !== null) await removeWorktree({ repository: git, place, branch, lockFile: paths.gitQueue });
+      await removePins(git, name);
+      await removeFolder(place.stateFolder);
+    },
   });
   if (isReadingWorktree(name)) {
     const holder = readHolder(join(paths.locks, `${name}.lock`));
-    const isUsed = holder !== null && isHolderAlive(holder);
-    return verdict(isUsed, isUsed ? `process ${holder.pid} is working in it` : 'nothing in it is needed');
+    if (holder !== null && isHolderAlive(holder)) return kept(`process ${holder.pid} is working in it`);
+    return {
+      ...kept('nothing in it is needed'),
+      remove: () => removeReadingWorktrees({ repository: git, paths }),
+    };
   }
-  const item = itemOfKey(name);
-  if (item === null || (isThere && state === null && gitDir === null)) return verdict(true, 'no worktree of ours');
+  if (item === null || (isThere && state === null && gitDir === null)) return kept('no worktree of ours');
   const pid = workedOnBy(paths, item);
-  if (pid !== null) return verdict(true, `process ${pid} is working on it`);
+  if (pid !== null) return kept(`process ${pid} is working on it`);
   const discard = item.workflow === 'implement' ? discardCommand(item.id, flags) : null;
   if (!isThere) {
     const hasCheckpoint = (await namesIn(dirname(paths.checkpoint(item.workflow, item.id)))).includes(`${name}.db`);
     return hasCheckpoint
-      ? verdict(true, 'the folder is gone, but its item can be resumed: only git’s record of it is left', discard)
-      : verdict(false, 'the folder is gone, and nothing refers to it');
+      ? kept('the folder is gone, but its item can be resumed: only git’s record of it is left', discard)
+      : removable('the folder is gone, and nothing refers to it');
   }
-  if (gitDir === null || state === null) return verdict(true, 'git has no complete record of it', discard);
+  if (gitDir === null || state === null) return kept('git has no complete record of it', discard);
   const reason = await lockReason(gitDir);
-  if (reason !== null && reason !== BEING_MADE) return verdict(true, `locked${reason ? `: ${reason}` : ''}`);
+  if (reason !== null && reason !== BEING_MADE) return kept(`locked${reason ? `: ${reason}` : ''}`);
   const tip = (await tipOf(git, state.branch)) ?? state.head;
   if (!(await isImplemented(paths, git, item.id, { start: state.start, tip })))
-    return verdict(true, `${state.branch} is not implemented yet`, discard);
-  const changed = await uncommittedIn(place, gitDir, env, state, tip);
-  if (changed.length > 0) return verdict(true, `not committed: ${listed(changed)}`, discard);
-  return verdict(false, `implemented on ${state.branch}, and everything in it is committed`);
+    return kept(`${state.branch} is not implemented yet`, discard);
+  const changed = await uncommittedIn(place, gitDir, childEnv, state, tip);
+  if (changed.length > 0) return kept(`not committed: ${listed(changed)}`, discard);
+  return removable(`implemented on ${state.branch}, and everything in it is committed`);
 }
 
 function listed(paths: readonly string[]): string {
   const more = paths.length - MOST_NAMED;
   return `${paths.slice(0, MOST_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-}
-
-/** Pins that no worktree and no checkpoint need, by the name of the worktree they were for. */
-export async function orphanedPins(git: Git, needed: ReadonlySet<string>): Promise<string[]> {
-  const refs = (await git.text(['for-each-ref', '--format=%(refname)', 'refs/agentos/'])).split('\n').filter(Boolean);
-  const names = new Set(refs.map((ref) => ref.split('/')[2] ?? ''));
-  return [...names].filter((name) => !needed.has(name)).sort();
 }
 
 const MOST_COMMITS = 10;
@@ -169,4 +152,29 @@ async function uncommittedIn(
     if (changed.length === 0) return [];
   }
   return changed;
+}
+
+/** Whether this very branch ends in an implementation: the last commit of one brings the report. */
+export async function isImplemented(
+  paths: Paths,
+  git: Git,
+  id: ItemId,
+  { start, tip }: { start: string; tip: string },
+): Promise<boolean> {
+  const path = paths.report(id);
+  const [now, before] = await readAt(git, [
+    { ref: tip, path },
+    { ref: start, path },
+  ]);
+  return typeof now === 'string' && now !== before && readReportStatus(now) !== null;
+}
+
+/** The commit that a branch is at, or null. */
+export async function tipOf(git: Git, branch: string): Promise<string | null> {
+  try {
+    return await git.text(['rev-parse', '--verify', '--quiet', `refs/heads/${branch}^{commit}`]);
+  } catch (error) {
+    if (codeOf(error) !== 'git-failed') throw error;
+    return null;
+  }
 }
