@@ -14,6 +14,7 @@ import { loadPrompts } from '../prompts/prompts.ts';
 import type { PastCosts } from './past-costs.ts';
 import { type Batch, type CollectedItem, isOpen, type Pipeline, rolesOf, stagesAhead } from './pipeline.ts';
 import type { Project } from './project.ts';
+import { waitingItem } from './waiting-item.ts';
 
 interface PlanOptions {
   project: Project;
@@ -48,10 +49,10 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
   await loadPrompts(paths.prompts);
   // Listed once: asking for each of ten thousand items would cost more than all the rest.
   const checkpoints = new Set(await readdir(paths.checkpoints).catch(() => []));
-  const planned = chosen.map(({ item, stage }) => planItem(item, project, stage.workflow, checkpoints));
+  const planned = chosen.map(({ item, stage }) => planItem(item, project, stage.workflow, { checkpoints, isDryRun }));
   const open = planned.filter(isOpen);
   const priced = chosen
-    .filter(({ item }) => item.state === 'pending')
+    .filter((_, index) => planned[index] !== undefined && isOpen(planned[index]))
     .map(({ item, stage }) => ({ item, ahead: pipeline.stages.slice(pipeline.stages.indexOf(stage)) }));
   requireSettings(config, project.env, rolesOf(stagesAhead(pipeline, open)));
   const { order, groups, cycles, shared } = scheduleOf(open);
@@ -103,7 +104,7 @@ function planItem(
   item: CollectedItem,
   { paths }: Project,
   workflow: WorkflowName,
-  checkpoints: ReadonlySet<string>,
+  { checkpoints, isDryRun }: { checkpoints: ReadonlySet<string>; isDryRun: boolean },
 ): PlannedItem {
   const { id, title, error, files = [], after = [], replaces = null } = item;
   const plain = {
@@ -122,6 +123,8 @@ function planItem(
   if (!checkpoints.has(`${workflow}-${id}.db`)) return { ...plain, state: 'new' };
   const view = inspectJournal(paths.checkpoint(workflow, id));
   if (view === null || view.steps.length === 0) return { ...plain, state: 'new' };
+  // A run has still to take the item off the backlog, in the lineage; of what is shown it is off already.
+  if (isDryRun && waitingItem(paths, id, [workflow])?.isDropped) return { ...plain, state: 'dropped' };
   const fromStep = view.inFlight.at(-1) ?? `after ${view.steps.at(-1)?.name ?? 'the start'}`;
   return { ...plain, state: 'resumed', fromStep, reusedSteps: view.steps.length };
 }

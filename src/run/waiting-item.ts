@@ -17,6 +17,8 @@ export interface WaitingItem {
   question: Question;
   /** Documents of the decisions so far, oldest first; the last one counts at the next run, unless it is replaced. */
   decided: string[];
+  /** The last one says that it is not to be done. */
+  isDropped: boolean;
 }
 
 const questionSchema: z.ZodType<Question> = z.object({
@@ -31,7 +33,7 @@ const questionSchema: z.ZodType<Question> = z.object({
   folder: z.string(),
   number: z.int(),
 });
-const decisionSchema = z.object({ document: z.string(), replaced: z.array(z.string()).default([]) });
+const decisionSchema = z.object({ kind: z.string(), document: z.string(), replaced: z.array(z.string()).default([]) });
 
 const LATER_FIRST = WORKFLOWS.toReversed();
 
@@ -53,9 +55,9 @@ export function waitingItem(
     );
     if (!question.success) continue;
     const stored = inspectResults(file, at.name).find((result) => result.id === at.id);
-    const decision = decisionSchema.safeParse(stored?.value);
-    const decided = decision.success ? [...decision.data.replaced, decision.data.document] : [];
-    return { workflow, id, step: at.name, question: question.data, decided };
+    const decision = decisionSchema.safeParse(stored?.value).data;
+    const decided = decision === undefined ? [] : [...decision.replaced, decision.document];
+    return { workflow, id, step: at.name, question: question.data, decided, isDropped: decision?.kind === 'drop' };
   }
   return null;
 }

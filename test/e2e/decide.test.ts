@@ -193,6 +193,8 @@ test('one that waits again is decided on again', async () => {
 test('dropped by a person, it is skipped and not pending any more until its issue says something else', async () => {
   const at = await waiting();
   expect((await at.run('decide', '42', '--drop', '--reason', 'Done by 57.')).code).toBe(0);
+  const planned = JSON.parse((await at.run('lld', '--all', ...MODELS, '--dry-run', '--json')).stdout);
+  expect(planned.items).toMatchObject([{ id: '42', state: 'dropped', fromStep: null }]);
   const dropped = await at.run('lld', '--all', ...MODELS, '--json');
   expect(dropped.code).toBe(0);
   const summary = JSON.parse(dropped.stdout.trim().split('\n').at(-1) ?? '');

@@ -418,6 +418,8 @@ test('items that change the same file run one after another, dependencies first;
     { ids: ['42', '43'], files: ['src/main.js'] },
     { ids: ['45', '44'], files: [] },
   ]);
+  const whole = await agentos(['run', ...args.slice(1), '--drafter', reviewer, '--dry-run', '--json'], options);
+  expect(JSON.parse(whole.stdout).groups).toEqual(plan.groups);
   expect(existsSync(join(repository.root, '.agentos'))).toBe(false);
 
   expect((await agentos(args, options)).code).toBe(0);
