@@ -4,6 +4,7 @@ import { codeOf } from '../core/errors.ts';
 import { type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { maskedForms } from '../core/mask.ts';
 import { makeFolder } from '../process/files.ts';
+import { CACHE_FOLDERS } from '../process/setup.ts';
 import type { Git } from './git.ts';
 
 export interface ItemEnvironmentOptions {
@@ -31,7 +32,7 @@ export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<
   const kept = Object.fromEntries(Object.entries(shown).filter(([name]) => isKept(name)));
   const passed = Object.fromEntries(Object.entries(shown).filter(([name]) => pass.includes(name)));
   const all = {
-    ...cachesIn(caches),
+    ...Object.fromEntries(Object.entries(CACHE_FOLDERS).map(([name, folder]) => [name, join(caches, folder)])),
     ...(await toolchainsIn(env['HOME'] ?? '')),
     ...kept,
     ...homeAt(home),
@@ -62,26 +63,6 @@ function homeAt(home: string) {
     TMPDIR: temporary,
     TMP: temporary,
     TEMP: temporary,
-  };
-}
-
-/** Package managers and compilers that are not told otherwise keep what they fetch here, not in the user's home. */
-function cachesIn(caches: string): Record<string, string> {
-  return {
-    npm_config_cache: join(caches, 'npm'),
-    npm_config_store_dir: join(caches, 'pnpm'),
-    YARN_CACHE_FOLDER: join(caches, 'yarn'),
-    YARN_GLOBAL_FOLDER: join(caches, 'yarn-global'),
-    BUN_INSTALL_CACHE_DIR: join(caches, 'bun'),
-    COREPACK_HOME: join(caches, 'corepack'),
-    PIP_CACHE_DIR: join(caches, 'pip'),
-    UV_CACHE_DIR: join(caches, 'uv'),
-    POETRY_CACHE_DIR: join(caches, 'poetry'),
-    GOPATH: join(caches, 'go'),
-    GOMODCACHE: join(caches, 'go', 'pkg', 'mod'),
-    GOCACHE: join(caches, 'go-build'),
-    CARGO_HOME: join(caches, 'cargo'),
-    GRADLE_USER_HOME: join(caches, 'gradle'),
   };
 }
 

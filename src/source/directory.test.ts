@@ -6,7 +6,7 @@ import { testFolder } from '../../test/support/folder.ts';
 import { AgentosError } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
 import { parseMarkdown, plainText } from '../documents/markdown.ts';
-import { createDirectorySource, parseIssue } from './directory.ts';
+import { createBriefSource, createDirectorySource, parseIssue } from './directory.ts';
 import type { IssueSource } from './port.ts';
 
 async function sourceOf(files: Record<string, string | Uint8Array>): Promise<{ source: IssueSource; folder: string }> {
@@ -146,4 +146,26 @@ test('a link is followed inside the folder and refused when it leaves it', async
     reason: 'is a link that leaves the folder',
   });
   expect(await problemOf(source, '4')).toMatchObject({ code: 'issue-unreadable', reason: 'ELOOP' });
+});
+
+test('a brief is a text with a title and a hash, as an issue is', async () => {
+  const folder = await testFolder();
+  await writeFile(join(folder, 'dark-mode.md'), 'A dark theme\n\nPeople work at night.\n');
+  const source = createBriefSource(folder);
+  expect(await source.ids()).toEqual(['dark-mode']);
+  expect(await source.read(parseItemId('dark-mode'))).toMatchObject({ title: 'A dark theme' });
+});
+
+test('what goes wrong is said of a brief', async () => {
+  const folder = join(await testFolder(), 'briefs');
+  const source = createBriefSource(folder);
+  await expect(source.ids()).rejects.toMatchObject({ problem: { code: 'briefs-missing', directory: folder } });
+  await mkdir(folder);
+  await writeFile(join(folder, 'dark-mode.md'), ' \n');
+  await expect(source.read(parseItemId('dark-mod'))).rejects.toMatchObject({
+    problem: { code: 'brief-missing', id: 'dark-mod', near: ['dark-mode'] },
+  });
+  await expect(source.read(parseItemId('dark-mode'))).rejects.toMatchObject({
+    problem: { code: 'brief-unreadable', reason: 'is empty' },
+  });
 });

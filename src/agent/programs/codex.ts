@@ -3,6 +3,7 @@ import { isAbsolute, join } from 'node:path';
 import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
 import { promptText } from '../../models/port.ts';
 import { writeFileAtomic } from '../../process/files.ts';
+import { CACHE_FOLDERS } from '../../process/setup.ts';
 import { AGENT_RETRIES, type Agent, type AgentTask, type EventReader, linesOf, shortLine } from './agent.ts';
 
 /** The provider's key is looked up here. Commands that Codex runs don't get it. */
@@ -35,23 +36,7 @@ export const codex: Agent = {
 };
 
 /** The sandbox lets commands write to the worktree; builds and tests need their caches too, wherever these are. */
-const CACHES = [
-  'npm_config_cache',
-  'npm_config_store_dir',
-  'YARN_CACHE_FOLDER',
-  'YARN_GLOBAL_FOLDER',
-  'BUN_INSTALL_CACHE_DIR',
-  'COREPACK_HOME',
-  'PIP_CACHE_DIR',
-  'UV_CACHE_DIR',
-  'POETRY_CACHE_DIR',
-  'GOPATH',
-  'GOMODCACHE',
-  'GOCACHE',
-  'CARGO_HOME',
-  'CARGO_TARGET_DIR',
-  'GRADLE_USER_HOME',
-];
+const CACHES = [...Object.keys(CACHE_FOLDERS), 'CARGO_TARGET_DIR'];
 
 function settings({ home, caches, env, endpoint }: AgentTask): string {
   const elsewhere = CACHES.map((name) => env[name] ?? '').filter((path) => isAbsolute(path) && existsSync(path));

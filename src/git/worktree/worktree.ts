@@ -169,6 +169,13 @@ export function createWorktree(
     return object;
   };
 
+  const ignoreMade = async (): Promise<void> => {
+    const git = await ours();
+    const before = state.made ?? [];
+    const made = await otherFiles(git, place, before, '', ['--directory', '--no-empty-directory']);
+    await note({ made: [...before, ...made], ignored: await ignoredFiles(git) });
+  };
+
   return {
     directory: place.directory,
     branch,
@@ -233,19 +240,10 @@ export function createWorktree(
       ),
     async ignoreMadeBySetup(isUntouched = false) {
       if (state.made === null && isUntouched && claim.isEmpty) await note({ made: [], ignored: [] });
-      if (state.made === null) {
-        const git = await ours();
-        const made = await otherFiles(git, place, [], '', ['--directory', '--no-empty-directory']);
-        await note({ made, ignored: await ignoredFiles(git) });
-      }
+      if (state.made === null) await ignoreMade();
       return (state.made ?? []).map(readable);
     },
-    async ignoreMadeAgain() {
-      const git = await ours();
-      const before = state.made ?? [];
-      const made = await otherFiles(git, place, before, '', ['--directory', '--no-empty-directory']);
-      await note({ made: [...before, ...made], ignored: await ignoredFiles(git) });
-    },
+    ignoreMadeAgain: ignoreMade,
     dropIgnored: async () => (await removeIgnored(await ours(), place, state.ignored)).map(readable),
     remove: () => removeWorktree({ repository, place, branch, lockFile }),
   };
