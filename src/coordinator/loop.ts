@@ -17,6 +17,15 @@ export interface Flight {
   close: () => void;
 }
 
+/** An item that another run has claimed, and since when it waits for that. */
+interface Claimed {
+  item: CoordinatedItem;
+  sinceMs: number;
+  isDue: boolean;
+}
+
+const LOOK_EVERY_MS = 500;
+
 export interface LoopOptions {
   options: CoordinatorOptions;
   clock: Clock;
@@ -34,7 +43,8 @@ export interface LoopOptions {
  */
 export class Loop {
   readonly #backlog: Backlog<CoordinatedItem>;
-  readonly #setAside: SetAside<CoordinatedItem>;
+  /** Items that another run has claimed, to be looked at again every so often. */
+  #aside: Claimed[] = [];
   readonly #order: string[] = [];
   readonly #ends = new Map<string, CoordinatedEnd>();
   /** Items whose delay is over, and that wait for a worker. */
@@ -51,7 +61,6 @@ export class Loop {
     this.#given = given;
     const { onCycle, nameOf = (id: string) => id, haltAfter } = given.options;
     this.#backlog = new Backlog((ids) => onCycle?.(ids.map(nameOf)));
-    this.#setAside = new SetAside(() => this.poke());
     this.#halt = createHaltRule(haltAfter);
     given.stop.addEventListener('abort', () => this.poke(), { once: true });
   }
@@ -86,15 +95,10 @@ export class Loop {
       // In the place of a worker that was discarded, another one gets ready while the rest is at work.
       if (!stop.aborted) warmUp(this.#busy + (this.#halted === null ? this.#backlog.size : 0));
     } catch (error) {
-      this.#fail(error);
+      this.#done.reject(error);
     }
     if (this.#ends.size === this.#order.length)
       this.#done.resolve(this.#order.map((id) => this.#ends.get(id)).filter((end) => end !== undefined));
-  }
-
-  #fail(error: unknown): void {
-    this.#setAside.takeAll();
-    this.#done.reject(error);
   }
 
   #join(items: readonly CoordinatedItem[], ahead: boolean): void {
@@ -103,11 +107,11 @@ export class Loop {
   }
 
   #startWhatCan(): void {
-    for (const waiting of this.#setAside.takeDue()) {
-      const isFree = this.#hasRoom() && this.#mayBegin();
-      const flight = isFree ? this.#begin(waiting.item, waiting.sinceMs) : null;
+    for (const claimed of this.#aside.filter(({ isDue }) => isDue)) {
+      if (!this.#hasRoom() || !this.#mayBegin()) break;
+      this.#aside = this.#aside.filter((other) => other !== claimed);
+      const flight = this.#begin(claimed.item, claimed.sinceMs);
       if (flight) this.#fly(flight);
-      else if (!isFree) this.#setAside.add(waiting);
     }
     while (this.#hasRoom()) {
       const repeated = this.#again.shift();
@@ -136,8 +140,8 @@ export class Loop {
       this.#finish(item, notStarted(null, `${DEPENDS_ON} ${nameOf(on)}, which ended as ${status}`));
     const stopped = stop.aborted ? toErrorRecord(stop.reason) : null;
     const error = this.#halted ?? stopped;
-    const aside = error === null ? [] : this.#setAside.takeAll().map(({ item }) => item);
-    const abandoned = error === null ? [] : [...this.#backlog.abandon(), ...aside];
+    const abandoned = error === null ? [] : [...this.#backlog.abandon(), ...this.#aside.map(({ item }) => item)];
+    if (error !== null) this.#aside = [];
     for (const item of abandoned) this.#finish(item, notStarted(error));
     const stranded = stopped === null ? [] : this.#again.splice(0);
     for (const flight of stranded) if (stopped) this.#conclude(flight, { error: stopped });
@@ -165,17 +169,25 @@ export class Loop {
       if (error.problem.code === 'item-locked' && waitedMs < claimWaitMs) {
         const text = `waits for process ${error.problem.pid}, which is working on it`;
         if (sinceMs === null) onEvent(item.id, { type: 'notice', text });
-        this.#setAside.add({ item, sinceMs: sinceMs ?? clock.now() });
+        this.#lookAgain({ item, sinceMs: sinceMs ?? clock.now(), isDue: false });
       } else this.#finish(item, { attempts: 0, durationMs: waitedMs, ...outcomeAsEnd({ error }) });
       return null;
     }
+  }
+
+  #lookAgain(claimed: Claimed): void {
+    this.#aside.push(claimed);
+    void this.#given.clock.sleep(LOOK_EVERY_MS, this.#given.stop).then(() => {
+      claimed.isDue = true;
+      this.poke();
+    });
   }
 
   #fly(flight: Flight): void {
     this.#busy += 1;
     this.#attempt(flight).then(
       () => this.poke(),
-      (error: unknown) => this.#fail(error),
+      (error: unknown) => this.#done.reject(error),
     );
   }
 
@@ -225,7 +237,7 @@ export class Loop {
     const { announces } = item;
     if (announces !== undefined && !joining.some(({ id }) => id === announces)) this.#backlog.end(announces, status);
     const facts = status === 'cancelled' ? null : this.#halt.ended(isFailure(status) ? error : null);
-    if (facts !== null && this.#halted === null && this.#backlog.size + this.#setAside.size > 0) {
+    if (facts !== null && this.#halted === null && this.#backlog.size + this.#aside.length > 0) {
       this.#halted = { problem: { code: 'halted', ...facts }, retry: 'permanent' };
       onHalt?.(facts);
     }
@@ -268,51 +280,4 @@ export function createHaltRule(limit: number | null): HaltRule {
       return reached ? { failures: limit === null ? row : failures, cause } : null;
     },
   };
-}
-
-const LOOK_EVERY_MS = 500;
-
-interface Waiting<Item> {
-  item: Item;
-  sinceMs: number;
-}
-
-/** Items that another run has claimed, to be looked at again every half second. */
-class SetAside<Item> {
-  #waiting: Waiting<Item>[] = [];
-  #timer: NodeJS.Timeout | null = null;
-  #isDue = false;
-  readonly #look: () => void;
-
-  /** `look`: called when it is time to call `takeDue`. */
-  constructor(look: () => void) {
-    this.#look = look;
-  }
-
-  get size(): number {
-    return this.#waiting.length;
-  }
-
-  add(waiting: Waiting<Item>): void {
-    this.#waiting.push(waiting);
-    this.#timer ??= setInterval(() => {
-      this.#isDue = true;
-      this.#look();
-    }, LOOK_EVERY_MS);
-  }
-
-  /** All of them, or none if it is not time yet. What is still claimed is added again. */
-  takeDue(): Waiting<Item>[] {
-    if (!this.#isDue) return [];
-    return this.takeAll();
-  }
-
-  takeAll(): Waiting<Item>[] {
-    const all = this.#waiting;
-    this.#waiting = [];
-    this.#isDue = false;
-    if (this.#timer) clearInterval(this.#timer);
-    this.#timer = null;
-    return all;
-  }
 }

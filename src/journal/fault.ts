@@ -7,7 +7,7 @@ import { keepAside } from './database-files.ts';
  * What is wrong with a journal's file, before anybody decided what to do about it: `inspect` reports it, an owner moves a
  * damaged file aside and leaves every other where it is.
  */
-export type FaultKind = 'damaged' | 'foreign' | 'newer' | 'fenced' | 'full' | 'busy' | 'unusable';
+type FaultKind = 'damaged' | 'foreign' | 'newer' | 'fenced' | 'full' | 'busy' | 'unusable';
 
 export class JournalFault extends Error {
   override readonly name = 'JournalFault';

@@ -1,20 +1,8 @@
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { systemCode } from '../core/errors.ts';
-import { type FaultKind, faultOf, JournalFault } from './fault.ts';
-import type { StepRecord } from './port.ts';
-import { type Contents, examine, type StartedStep } from './schema.ts';
-
-export interface JournalView {
-  /** Every finished step in the order in which they finished. */
-  steps: StepRecord[];
-  /** Names of steps that were started and have no result, in the order in which they were last started. */
-  inFlight: string[];
-  /** The step that was started last: where the item is. */
-  latest: StartedStep | null;
-  /** Why the journal can't be read; there is nothing else then. */
-  problem: { kind: FaultKind; reason: string } | null;
-}
+import { JournalFault } from './fault.ts';
+import { type Contents, examine } from './schema.ts';
 
 const attempts = 5;
 const walHeaderBytes = 32;
@@ -23,51 +11,19 @@ const magicLittleEndian = 0x377f0682;
 const magicBigEndian = 0x377f0683;
 
 /**
- * What a journal holds, or null where there is none. Writes nothing, neither beside the file nor elsewhere, also when a
- * killed process left its log behind or a live one has the journal open: the bytes are read and put together in memory.
- * Never throws.
+ * What a journal holds, or null where there is none that can be read. Writes nothing, neither beside the file nor elsewhere,
+ * also when a killed process left its log behind or a live one has the journal open: the bytes are read and put together in
+ * memory. Never throws.
  */
-export function inspectJournal(file: string): JournalView | null {
-  try {
-    return readJournal(file, (_db, { finished, inFlight, latest }) => {
-      const steps = finished.map(({ id, name, startedAt, finishedAt }) => ({ id, name, startedAt, finishedAt }));
-      return { steps, inFlight, latest, problem: null };
-    });
-  } catch (error) {
-    const { kind, reason } = faultOf(error, file);
-    return { steps: [], inFlight: [], latest: null, problem: { kind, reason } };
-  }
-}
-
-export interface StoredResult {
-  /** Of the step. */
-  id: string;
-  value: unknown;
-}
-
-/** What the finished steps of this name returned, one for each set of inputs. Writes nothing and never throws either. */
-export function inspectResults(file: string, name: string): StoredResult[] {
-  try {
-    const results = readJournal(file, (db) =>
-      db
-        .prepare('SELECT id, result FROM steps WHERE name = ? AND finish_order IS NOT NULL ORDER BY finish_order')
-        .all(name)
-        .map((row) => ({ id: String(row['id']), value: JSON.parse(String(row['result'])) as unknown })),
-    );
-    return results ?? [];
-  } catch {
-    return [];
-  }
-}
-
-function readJournal<T>(file: string, read: (db: DatabaseSync, contents: Contents) => T): T | null {
+export function inspectJournal(file: string): Contents | null {
   const db = new DatabaseSync(':memory:');
   try {
     const image = readImage(file);
     if (image === null) return null;
-    if (image.length === 0) throw new JournalFault('damaged', 'the file is empty');
     db.deserialize(withoutLog(image));
-    return read(db, examine(db, file));
+    return examine(db, file);
+  } catch {
+    return null;
   } finally {
     db.close();
   }

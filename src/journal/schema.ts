@@ -77,18 +77,12 @@ function text(value: SQLOutputValue | undefined): string {
 }
 
 export interface Contents {
-  /** In the order in which they finished, without their results. */
-  finished: Omit<FinishedStep, 'result'>[];
+  /** In the order in which they finished. */
+  finished: FinishedStep[];
   /** Names of steps that were started and have not finished, in the order in which they were last started. */
   inFlight: string[];
-  /** The step that was started last. */
-  latest: StartedStep | null;
-}
-
-export interface StartedStep {
-  id: string;
-  name: string;
-  isFinished: boolean;
+  /** The step that was started last: where the item is. */
+  latest: { id: string; name: string } | null;
 }
 
 /** Reads the whole journal and throws a `JournalFault` unless every page and every record is sound. Writes nothing. */
@@ -130,14 +124,10 @@ function readContents(db: DatabaseSync): Contents {
     const number = Number(row['number']);
     if (number > highest) {
       highest = number;
-      contents.latest = { id: text(row['id']), name: text(row['name']), isFinished: step !== null };
+      contents.latest = { id: text(row['id']), name: text(row['name']) };
     }
-    if (step === null) {
-      contents.inFlight.push(text(row['name']));
-    } else {
-      const { result: _, ...facts } = step;
-      contents.finished.push(facts);
-    }
+    if (step === null) contents.inFlight.push(text(row['name']));
+    else contents.finished.push(step);
   }
   return contents;
 }

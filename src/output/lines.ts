@@ -9,7 +9,7 @@ import { paint, paintLabel, printable, type Terminal } from './terminal.ts';
 
 /** `live`: above a live region, which shows the steps itself: verdicts, failures and ends. */
 export type Level = 'quiet' | 'live' | 'normal' | 'verbose';
-type Style = 'plain' | 'dim' | 'good' | 'warn' | 'bad';
+type Style = 'plain' | 'dim' | 'green' | 'yellow' | 'red';
 
 interface Line {
   text: string;
@@ -19,16 +19,16 @@ interface Line {
 }
 
 const STATUS_STYLE: Record<ItemStatus, Style> = {
-  succeeded: 'good',
+  succeeded: 'green',
   skipped: 'dim',
-  discuss: 'warn',
-  failed: 'bad',
-  'timed-out': 'bad',
-  'over-budget': 'bad',
-  stalled: 'bad',
-  crashed: 'bad',
-  paused: 'warn',
-  cancelled: 'warn',
+  discuss: 'yellow',
+  failed: 'red',
+  'timed-out': 'red',
+  'over-budget': 'red',
+  stalled: 'red',
+  crashed: 'red',
+  paused: 'yellow',
+  cancelled: 'yellow',
 };
 
 /** A pause of seconds comes and goes; the live region shows it. */
@@ -50,19 +50,19 @@ export function linesOf(event: AgentosEvent): Line[] {
         ...event.groups.map((group) => line(describeGroup(group), 'dim', 'live')),
       ];
     case 'warning':
-      return [line(event.text, 'warn', 'quiet')];
+      return [line(event.text, 'yellow', 'quiet')];
     case 'interrupted':
       return [
-        line(`${event.signal}: stopping; finished work is kept. A second signal stops at once.`, 'warn', 'quiet'),
+        line(`${event.signal}: stopping; finished work is kept. A second signal stops at once.`, 'yellow', 'quiet'),
       ];
     case 'suspended':
       return [
-        line(`suspended for ${formatDuration(event.forMs)}; deadlines are extended by that time`, 'warn', 'quiet'),
+        line(`suspended for ${formatDuration(event.forMs)}; deadlines are extended by that time`, 'yellow', 'quiet'),
       ];
     case 'key-cooling':
-      return [line(`rate limit on ${event.keyId} (${event.why}) ${waitText(event.forMs, event.at)}`, 'warn')];
+      return [line(`rate limit on ${event.keyId} (${event.why}) ${waitText(event.forMs, event.at)}`, 'yellow')];
     case 'key-dead':
-      return [line(`${event.keyId} disabled: ${event.reason}`, 'bad', 'quiet')];
+      return [line(`${event.keyId} disabled: ${event.reason}`, 'red', 'quiet')];
     case 'groups-merged':
       return [line(`${event.keyIds.join(', ')} share one quota`, 'dim', 'verbose')];
     case 'pool-exhausted': {
@@ -70,11 +70,11 @@ export function linesOf(event: AgentosEvent): Line[] {
       if (event.reason !== 'quota') return [line(`${holdText(event)}${time}; nothing new is started`, 'dim')];
       const isLong = event.forMs === null || event.forMs >= LONG_PAUSE_MS;
       const text = `pool exhausted: no key of ${event.vendor} has quota left; paused${time}`;
-      return [line(text, 'warn', isLong ? 'quiet' : 'normal')];
+      return [line(text, 'yellow', isLong ? 'quiet' : 'normal')];
     }
     case 'pool-resumed':
       return event.reason === 'quota'
-        ? [line(`resumed: ${event.vendor} has quota again`, 'good')]
+        ? [line(`resumed: ${event.vendor} has quota again`, 'green')]
         : [line(`${event.vendor} can be used again`, 'dim')];
     case 'run-finished':
       return [];
@@ -113,25 +113,25 @@ export function linesOf(event: AgentosEvent): Line[] {
       return [line(`${event.step}: answered in ${formatDuration(event.durationMs)}${tokens}${cost}`)];
     }
     case 'model-substituted':
-      return [line(`asked for ${event.asked}, but ${event.answered} answered as ${event.role}`, 'warn', 'quiet')];
+      return [line(`asked for ${event.asked}, but ${event.answered} answered as ${event.role}`, 'yellow', 'quiet')];
     case 'draft-checked': {
       const summary = `checks: ${event.errors.length} error(s), ${event.warnings.length} warning(s)`;
       return [
-        line(summary, event.errors.length > 0 ? 'warn' : 'plain'),
-        ...event.errors.map((finding) => line(`  error ${finding}`, 'warn')),
+        line(summary, event.errors.length > 0 ? 'yellow' : 'plain'),
+        ...event.errors.map((finding) => line(`  error ${finding}`, 'yellow')),
         ...event.warnings.map((finding) => line(`  warning ${finding}`, 'dim', 'verbose')),
       ];
     }
     case 'set-aside':
       return [];
     case 'reply-rejected':
-      return [line(`${event.step}: rejected: ${event.reason}`, 'warn', 'live')];
+      return [line(`${event.step}: rejected: ${event.reason}`, 'yellow', 'live')];
     case 'review-read': {
-      const style = event.verdict === 'APPROVED' ? 'good' : 'warn';
+      const style = event.verdict === 'APPROVED' ? 'green' : 'yellow';
       const findings = event.tiers.flatMap((count, at) => (count === 0 ? [] : [`${count} Tier ${at + 1}`])).join(', ');
       return [
         line(`review ${event.round}: ${event.verdict ?? 'no verdict'} (${findings || 'no findings'})`, style, 'live'),
-        ...event.problems.map((problem) => line(`  ${problem}`, 'warn', 'live')),
+        ...event.problems.map((problem) => line(`  ${problem}`, 'yellow', 'live')),
       ];
     }
     case 'file-written':
@@ -148,11 +148,11 @@ export function linesOf(event: AgentosEvent): Line[] {
     case 'gate-checked':
       return gateLines(event);
     case 'changes-undone':
-      return [line(`undone, ${event.why}: ${event.paths.join(', ')} (kept as ${event.patch})`, 'warn', 'live')];
+      return [line(`undone, ${event.why}: ${event.paths.join(', ')} (kept as ${event.patch})`, 'yellow', 'live')];
     case 'committed':
       return [line(`committed the ${event.what} on ${event.branch}: ${event.commit.slice(0, 12)}`)];
     case 'quota-waiting':
-      return [line(`${holdText(event)}${event.forMs === null ? '' : ` ${waitText(event.forMs, event.at)}`}`, 'warn')];
+      return [line(`${holdText(event)}${event.forMs === null ? '' : ` ${waitText(event.forMs, event.at)}`}`, 'yellow')];
     case 'quota-resumed':
       return [line(`resumed after ${formatDuration(event.waitedMs)} (${event.reason})`, 'dim')];
     case 'answer-reused':
@@ -175,7 +175,7 @@ export function linesOf(event: AgentosEvent): Line[] {
       return [
         line(
           `${wordingOf(event.error.problem).message} Attempt ${event.attempt} in ${formatDuration(event.delayMs)}.`,
-          'warn',
+          'yellow',
           'live',
         ),
       ];
@@ -189,7 +189,9 @@ function endLines(event: Extract<AgentosEvent, { type: 'item-finished' }>): Line
   const { status, attempts, durationMs, reason, outputs } = event;
   if (status === 'cancelled' && attempts === 0) {
     const isOfRun = event.error !== null || reason === null;
-    return [isOfRun ? line('cancelled: not started', 'dim', 'verbose') : line(`cancelled: ${reason}`, 'warn', 'quiet')];
+    return [
+      isOfRun ? line('cancelled: not started', 'dim', 'verbose') : line(`cancelled: ${reason}`, 'yellow', 'quiet'),
+    ];
   }
   const error = event.error ? wordingOf(event.error.problem) : null;
   const detail = error?.message ?? reason;
@@ -224,14 +226,14 @@ function gateLines(event: Extract<AgentosEvent, { type: 'gate-checked' }>): Line
   const { gate, skipped, passed, problems } = event;
   const details = event.details.map((detail) => line(`  ${detail}`, 'dim', 'verbose'));
   if (skipped !== null) return [line(`${gate}: not checked: ${skipped}`, 'dim'), ...details];
-  if (passed) return [line(`${gate}: ${event.summary}`, 'good', VERDICTS.has(gate) ? 'live' : 'normal'), ...details];
+  if (passed) return [line(`${gate}: ${event.summary}`, 'green', VERDICTS.has(gate) ? 'live' : 'normal'), ...details];
   const [headline, indent] =
     problems.length === 1 ? [[], `${gate}: `] : [[`${gate}: ${problems.length} problems`], '  '];
   return [
-    ...headline.map((text) => line(text, 'warn', 'live')),
+    ...headline.map((text) => line(text, 'yellow', 'live')),
     ...problems.flatMap((problem) => {
       const [first = '', ...more] = problem.split('\n');
-      return [line(indent + first, 'warn', 'live'), ...more.map((text) => line(`    ${text}`, 'dim', 'verbose'))];
+      return [line(indent + first, 'yellow', 'live'), ...more.map((text) => line(`    ${text}`, 'dim', 'verbose'))];
     }),
     ...details,
   ];
@@ -265,23 +267,10 @@ export function consoleSubscriber(terminal: Terminal, level: Level): Subscriber 
     for (const line of linesOf(event)) {
       if (RANK[line.from] > RANK[level]) continue;
       for (const text of line.text.split('\n')) {
-        terminal.line(`${prefixOf(terminal, event)} ${styled(terminal, line, printable(text))}`);
+        const { style } = line;
+        const shown = style === 'plain' ? printable(text) : paint(terminal, style, printable(text));
+        terminal.line(`${prefixOf(terminal, event)} ${shown}`);
       }
     }
   };
-}
-
-function styled(terminal: Terminal, { style }: Line, text: string): string {
-  switch (style) {
-    case 'plain':
-      return text;
-    case 'dim':
-      return paint(terminal, 'dim', text);
-    case 'good':
-      return paint(terminal, 'green', text);
-    case 'warn':
-      return paint(terminal, 'yellow', text);
-    case 'bad':
-      return paint(terminal, 'red', text);
-  }
 }

@@ -122,11 +122,11 @@ function planItem(
   if (item.state !== 'pending') return { ...plain, state: item.state };
   if (!checkpoints.has(`${workflow}-${id}.db`)) return { ...plain, state: 'new' };
   const view = inspectJournal(paths.checkpoint(workflow, id));
-  if (view === null || view.steps.length === 0) return { ...plain, state: 'new' };
+  if (view === null || view.finished.length === 0) return { ...plain, state: 'new' };
   // A run has still to take the item off the backlog, in the lineage; of what is shown it is off already.
   if (isDryRun && waitingItem(paths, id, [workflow])?.isDropped) return { ...plain, state: 'dropped' };
-  const fromStep = view.inFlight.at(-1) ?? `after ${view.steps.at(-1)?.name ?? 'the start'}`;
-  return { ...plain, state: 'resumed', fromStep, reusedSteps: view.steps.length };
+  const fromStep = view.inFlight.at(-1) ?? `after ${view.finished.at(-1)?.name ?? 'the start'}`;
+  return { ...plain, state: 'resumed', fromStep, reusedSteps: view.finished.length };
 }
 
 /** Items that an item builds on and that are not built: it starts without them, with a note. */

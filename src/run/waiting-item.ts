@@ -2,9 +2,10 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { ItemId } from '../core/ids.ts';
+import { parseJson } from '../core/json.ts';
 import { type Paths, shownPath, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
 import type { Asked } from '../core/summary.ts';
-import { inspectJournal, inspectResults } from '../journal/inspect.ts';
+import { inspectJournal } from '../journal/inspect.ts';
 import { stepId } from '../journal/step-id.ts';
 import { decisionStep, type Question, questionStep } from '../workflow/decide.ts';
 
@@ -44,17 +45,18 @@ export function waitingItem(
   workflows: readonly WorkflowName[] = LATER_FIRST,
 ): WaitingItem | null {
   for (const workflow of workflows) {
-    const file = paths.checkpoint(workflow, id);
-    const at = inspectJournal(file)?.latest ?? null;
+    const { latest: at = null, finished = [] } = inspectJournal(paths.checkpoint(workflow, id)) ?? {};
     const count = at === null ? null : decisionCount(at.name);
     if (at === null || count === null) continue;
+    const resultsOf = (name: string) =>
+      finished.filter((step) => step.name === name).map((step) => ({ id: step.id, value: parseJson(step.result) }));
     // The same question may have been asked about another text before; the id of the step tells which one is open.
-    const question = questionSchema.safeParse(
-      inspectResults(file, questionStep(count)).find(({ value }) => stepId({ name: at.name, inputs: value }) === at.id)
-        ?.value,
+    const asked = resultsOf(questionStep(count)).find(
+      ({ value }) => stepId({ name: at.name, inputs: value }) === at.id,
     );
+    const question = questionSchema.safeParse(asked?.value);
     if (!question.success) continue;
-    const stored = inspectResults(file, at.name).find((result) => result.id === at.id);
+    const stored = resultsOf(at.name).find((result) => result.id === at.id);
     const decision = decisionSchema.safeParse(stored?.value).data;
     const decided = decision === undefined ? [] : [...decision.replaced, decision.document];
     return { workflow, id, step: at.name, question: question.data, decided, isDropped: decision?.kind === 'drop' };

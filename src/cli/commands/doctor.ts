@@ -4,13 +4,14 @@ import { missingAgent } from '../../agent/programs/agents.ts';
 import { type Problem, systemCode, toErrorRecord } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
-import { keyVariables, VENDORS, withoutSecrets } from '../../core/keys.ts';
+import { VENDORS, withoutSecrets } from '../../core/keys.ts';
 import { parseModelSpec, vendorOf } from '../../core/model-spec.ts';
 import { proxyVariables } from '../../core/proxy.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { createGit } from '../../git/git.ts';
 import { headCommit } from '../../git/repository.ts';
 import { vendorBaseUrl } from '../../models/base-url.ts';
+import { requireModels } from '../../models/require-models.ts';
 import { tryKey } from '../../models/try-key.ts';
 import { createVendorAgents, trustCertificates } from '../../models/vendor-agents.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
@@ -232,28 +233,16 @@ async function prompts({ paths }: Project): Promise<Check> {
 }
 
 function models({ config, childEnv }: Project): Promise<Check[]> {
-  const checks = Object.entries(config.models).map(async ([role, text]): Promise<Check> => {
+  const checks = (Object.keys(config.models) as Role[]).map(async (role): Promise<Check> => {
+    const text = config.models[role];
     try {
       const missing = role === 'implementer' ? null : await missingAgent(text, childEnv['PATH']);
       if (missing !== null) return { name: role, state: 'bad', found: missing, todo: null };
+      requireModels(config, [role]);
       const vendor = vendorOf(parseModelSpec(text));
-      if (vendor === null) return { name: role, state: 'ok', found: text, todo: null };
-      if (vendor === 'openai-compatible' && config.endpoints[vendor] === undefined) {
-        const todo = 'Set endpoints.openai-compatible in agentos.yaml, e.g. http://127.0.0.1:11434/v1';
-        return { name: role, state: 'bad', found: `${text}: no address of its server`, todo };
-      }
-      const keys = config.keys.filter((key) => key.vendor === vendor);
-      if (keys.length > 0)
-        return {
-          name: role,
-          state: 'ok',
-          found: `${text}, ${keys.length} key(s): ${keys.map((key) => key.id).join(', ')}`,
-          todo: null,
-        };
-      if (vendor === 'openai-compatible' && (config.keyVariables[vendor]?.length ?? 0) === 0)
-        return { name: role, state: 'ok', found: `${text}, without a key`, todo: null };
-      const variables = keyVariables(vendor, config.keyVariables[vendor]).join(' or ');
-      return { name: role, state: 'bad', found: `${text}: no key`, todo: `Set ${variables}.` };
+      const keys = config.keys.filter((key) => key.vendor === vendor).map((key) => key.id);
+      const told = keys.length > 0 ? `, ${keys.length} key(s): ${keys.join(', ')}` : vendor ? ', without a key' : '';
+      return { name: role, state: 'ok', found: text + told, todo: null };
     } catch (error) {
       return failure(role, error);
     }
