@@ -1,8 +1,6 @@
 import { Argument, Command, Option } from 'commander';
 import { AgentosError } from '../core/errors.ts';
 import type { PipelineName } from '../core/paths.ts';
-import type { CleanFlags } from './commands/clean.ts';
-import type { DecideFlags } from './commands/decide.ts';
 import { addBatchFlags, addPlaceFlags, addResumeFlags } from './flags.ts';
 import { suggestion } from './problem.ts';
 import { version } from './version.ts';
@@ -35,10 +33,16 @@ export function createProgram(): Command {
       .showSuggestionAfterError(false)
       .addHelpText('after', `\nExamples:\n${examples.map((example) => `  ${example}`).join('\n')}`);
 
-  const batch = (name: PipelineName) => async (ids: string[], flags: unknown) => {
-    const { batchCommand } = await import('./commands/batch.ts');
-    process.exitCode = await batchCommand(name, ids, flags);
-  };
+  const runs =
+    <Words extends unknown[]>(load: () => Promise<(...words: Words) => Promise<number>>) =>
+    async (...words: Words) => {
+      process.exitCode = await (await load())(...words);
+    };
+  const batch = (name: PipelineName) =>
+    runs(async () => {
+      const { batchCommand } = await import('./commands/batch.ts');
+      return (ids: string[], flags: unknown) => batchCommand(name, ids, flags);
+    });
 
   const lld = command('lld', 'an issue becomes a reviewed low-level design (LLD)', [
     'agentos lld 42                     one issue: issues/42.md becomes docs/lld/LLD-42.md',
@@ -75,10 +79,7 @@ export function createProgram(): Command {
     'resumes an interrupted or paused run, with its flags and models unless overridden',
     ['agentos resume                     the last run', 'agentos resume 20260102T030405678Z-0a1b2c3d --max-rounds 5'],
   ).argument('[run]', 'the run (default: the last)');
-  addResumeFlags(resume).action(async (run: string | undefined, flags: unknown) => {
-    const { resumeCommand } = await import('./commands/resume.ts');
-    process.exitCode = await resumeCommand(run, flags);
-  });
+  addResumeFlags(resume).action(runs(async () => (await import('./commands/resume.ts')).resumeCommand));
 
   const decide = command('decide', 'record a decision on an item in DISCUSS; the next run resumes from it', [
     'agentos decide 42 --approve --reason "the risk is known and small"',
@@ -93,10 +94,7 @@ export function createProgram(): Command {
       .option('--drop', 'it will not be done')
       .option('--reason <why>', 'why; recorded in the lineage and the review log')
       .option('--json', 'print JSON'),
-  ).action(async (id: string, flags: DecideFlags) => {
-    const { decideCommand } = await import('./commands/decide.ts');
-    process.exitCode = await decideCommand(id, flags);
-  });
+  ).action(runs(async () => (await import('./commands/decide.ts')).decideCommand));
 
   const check = command('check', 'checks LLDs, or reads reviews and prints verdict and findings; offline', [
     'agentos check docs/lld/LLD-42.md',
@@ -109,10 +107,7 @@ export function createProgram(): Command {
       '--repo <dir>',
       'repository whose files the paths of an LLD are checked against (default: the one around the file)',
     )
-    .action(async (files: string[], flags: { json?: boolean; repo?: string }) => {
-      const { checkCommand } = await import('./commands/check.ts');
-      process.exitCode = await checkCommand(files, flags);
-    });
+    .action(runs(async () => (await import('./commands/check.ts')).checkCommand));
 
   const status = command('status', 'the backlog: where each item stands and what it waits for; and the runs', [
     'agentos status                     every issue, and the latest runs',
@@ -121,18 +116,12 @@ export function createProgram(): Command {
     'agentos status --json',
   ]);
   addPlaceFlags(status.argument('[run]', 'one run, or the id of one item').option('--json', 'print JSON')).action(
-    async (run: string | undefined, flags: { json?: boolean }) => {
-      const { statusCommand } = await import('./commands/status.ts');
-      process.exitCode = await statusCommand(run, flags);
-    },
+    runs(async () => (await import('./commands/status.ts')).statusCommand),
   );
 
   const logs = command('logs', 'the log of one item', ['agentos logs 42', 'agentos logs 42 --follow']);
   addPlaceFlags(logs.argument('<id>', 'the item').option('--follow', 'keep printing until the item ends')).action(
-    async (id: string, flags: { follow?: boolean }) => {
-      const { logsCommand } = await import('./commands/logs.ts');
-      process.exitCode = await logsCommand(id, flags);
-    },
+    runs(async () => (await import('./commands/logs.ts')).logsCommand),
   );
 
   const context = command('context', 'what drafter and reviewer are shown of the repository for an item, and why', [
@@ -151,20 +140,16 @@ export function createProgram(): Command {
     'agentos doctor --keys              one cheap call per key, to see which of them work',
   ]);
   addPlaceFlags(doctor.option('--keys', 'try every key with one cheap call').option('--json', 'print JSON')).action(
-    async (flags: { json?: boolean; keys?: boolean }) => {
-      const { doctorCommand } = await import('./commands/doctor.ts');
-      process.exitCode = await doctorCommand(flags);
-    },
+    runs(async () => (await import('./commands/doctor.ts')).doctorCommand),
   );
 
   const keys = command('keys', 'the credential pool: ids, state and learned limits; never a secret', [
     'agentos keys',
     'agentos keys --json',
   ]);
-  addPlaceFlags(keys.option('--json', 'print JSON')).action(async (flags: { json?: boolean }) => {
-    const { keysCommand } = await import('./commands/keys.ts');
-    process.exitCode = await keysCommand(flags);
-  });
+  addPlaceFlags(keys.option('--json', 'print JSON')).action(
+    runs(async () => (await import('./commands/keys.ts')).keysCommand),
+  );
 
   const clean = command(
     'clean',
@@ -181,29 +166,20 @@ export function createProgram(): Command {
       .option('--caches', 'caches of package managers and compilers too')
       .option('--discard <id...>', 'only this: delete the unfinished implementation of these items, with all its files')
       .option('--json', 'print JSON'),
-  ).action(async (flags: CleanFlags) => {
-    const { cleanCommand } = await import('./commands/clean.ts');
-    process.exitCode = await cleanCommand(flags);
-  });
+  ).action(runs(async () => (await import('./commands/clean.ts')).cleanCommand));
 
   const init = command('init', 'writes a commented agentos.yaml', ['agentos init', 'agentos init --print']);
   init
     .option('--print', 'print it instead of writing it')
     .option('--repo <dir>', 'target repository (default: the one around the current directory)')
-    .action(async (flags: { print?: boolean; repo?: string }) => {
-      const { initCommand } = await import('./commands/init.ts');
-      process.exitCode = await initCommand(flags);
-    });
+    .action(runs(async () => (await import('./commands/init.ts')).initCommand));
 
   command('demo', 'the whole tour on a sample repository, with recorded replies: no key, no network', [
     'agentos demo',
     'agentos demo --dir /tmp/tour',
   ])
     .option('--dir <dir>', 'where the sample repository is made', 'agentos-demo')
-    .action(async (flags: { dir: string }) => {
-      const { demoCommand } = await import('./commands/demo.ts');
-      process.exitCode = await demoCommand(flags);
-    });
+    .action(runs(async () => (await import('./commands/demo.ts')).demoCommand));
 
   command('completion', 'shell completion', [
     'source <(agentos completion bash)',

@@ -1,19 +1,20 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
-import { codeOf, type ErrorCode, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import { codeOf, type ErrorCode, toErrorRecord } from '../core/errors.ts';
 import { documentDemand } from '../core/expected-cost.ts';
 import type { ItemId } from '../core/ids.ts';
-import type { Paths, PipelineName } from '../core/paths.ts';
+import type { PipelineName } from '../core/paths.ts';
 import type { Replaced } from '../core/plan.ts';
 import type { Headed } from '../documents/header.ts';
+import { namesIn } from '../process/files.ts';
 import { createBriefSource, createDirectorySource, parseIssue } from '../source/directory.ts';
 import { readKnownIssues } from '../source/known-work.ts';
 import { type Issue, type IssueSource, isHashOf, shownIssue } from '../source/port.ts';
 import { isApprovedFor, isApprovedForAnother, readLldFile } from '../workflow/approved-lld.ts';
 import { droppedItems } from '../workflow/decide.ts';
-import { type IssueOrigin, issuesOf } from '../workflow/issue-file.ts';
+import { issuesOf } from '../workflow/issue-file.ts';
 import { implementBatch } from './implement-batch.ts';
-import { type Batch, type Pipeline, pipelineOf } from './pipeline.ts';
+import { type Batch, type CollectedItem, type Pipeline, pipelineOf, readSome } from './pipeline.ts';
 
 /** How far `run` goes. */
 export type Until = 'lld' | 'implement';
@@ -36,7 +37,26 @@ export const lldBatch: Batch = {
   workflow: 'lld',
   task: { builtIn: 'lld' },
   roles: ['drafter', 'reviewer'],
-  collect: ({ paths }, ids) => lldBacklog(createDirectorySource(paths.issues), paths, ids),
+  /** An issue is done when an approved LLD answers what it says now, unless a person dropped it. */
+  async collect({ paths }, ids) {
+    // Most have none yet: one look at the folder costs less than ten thousand failed attempts to open a file.
+    const written = new Set(await namesIn(paths.llds));
+    const lldOf = async ({ id }: Issue): Promise<Headed | null> =>
+      written.has(basename(paths.lld(id))) ? readLldFile(paths.lld(id)) : null;
+    return readBacklog(createDirectorySource(paths.issues), ids, {
+      done: async (issue) => {
+        const lld = await lldOf(issue);
+        return lld !== null && isApprovedFor(lld, issue);
+      },
+      replaces: async (issue) => {
+        const lld = await lldOf(issue);
+        if (lld === null || !isApprovedForAnother(lld, issue)) return null;
+        const difference = await issueDifference(paths.lineage(issue.id), issue, lld.header.issueHash);
+        return { path: relative(paths.repository, paths.lld(issue.id)), difference };
+      },
+      dropped: await droppedItems(paths, 'lld'),
+    });
+  },
   demand: documentDemand,
   done: {
     reason: 'approved already, for what the issue says now',
@@ -45,33 +65,21 @@ export const lldBatch: Batch = {
   nothingToDo: 'every issue has an approved LLD for what it says now',
 };
 
-/** An issue is done when an approved LLD answers what it says now, unless a person dropped it. */
-async function lldBacklog(source: IssueSource, paths: Paths, ids: readonly ItemId[] | 'all'): Promise<BacklogItem[]> {
-  // Most have none yet: one look at the folder costs less than ten thousand failed attempts to open a file.
-  const written = new Set(await readdir(paths.llds).catch(() => []));
-  const lldOf = async ({ id }: Issue): Promise<Headed | null> =>
-    written.has(basename(paths.lld(id))) ? readLldFile(paths.lld(id)) : null;
-  return readBacklog(source, ids, {
-    done: async (issue) => {
-      const lld = await lldOf(issue);
-      return lld !== null && isApprovedFor(lld, issue);
-    },
-    replaces: async (issue) => {
-      const lld = await lldOf(issue);
-      if (lld === null || !isApprovedForAnother(lld, issue)) return null;
-      const difference = await issueDifference(paths.lineage(issue.id), issue, lld.header.issueHash);
-      return { path: relative(paths.repository, paths.lld(issue.id)), difference };
-    },
-    dropped: await droppedItems(paths, 'lld'),
-  });
-}
-
 export const issueBatch: Batch = {
   workflow: 'issue',
   task: { builtIn: 'issue' },
   roles: ['drafter', 'reviewer'],
-  collect: async ({ paths }, ids) =>
-    issueBacklog(createBriefSource(paths.briefs), await readKnownIssues(paths.issues), paths, ids),
+  /**
+   * A brief is done when an issue was written from what it says now, whatever a person made of that issue since; unless a
+   * person dropped it.
+   */
+  async collect({ paths }, ids) {
+    const issues = await readKnownIssues(paths.issues);
+    return readBacklog(createBriefSource(paths.briefs), ids, {
+      done: (brief) => issuesOf(brief.id, issues).some(({ header }) => isHashOf(header.briefHash, brief)),
+      dropped: await droppedItems(paths, 'issue'),
+    });
+  },
   demand: documentDemand,
   done: {
     reason: 'an issue was written already, from what the brief says now',
@@ -84,40 +92,11 @@ export const issueBatch: Batch = {
   nothingToDo: 'every brief has an issue for what it says now',
 };
 
-/**
- * A brief is done when an issue was written from what it says now, whatever a person made of that issue since; unless a
- * person dropped it.
- */
-export async function issueBacklog(
-  briefs: IssueSource,
-  issues: readonly IssueOrigin[],
-  paths: Paths,
-  ids: readonly ItemId[] | 'all',
-): Promise<BacklogItem[]> {
-  return readBacklog(briefs, ids, {
-    done: (brief) => issuesOf(brief.id, issues).some(({ header }) => isHashOf(header.briefHash, brief)),
-    dropped: await droppedItems(paths, 'issue'),
-  });
-}
-
-const READ_AT_ONCE = 32;
 const UNREADABLE: ReadonlySet<ErrorCode | null> = new Set([
   'issue-unreadable',
   'brief-unreadable',
   'lld-unreadable',
 ] as const);
-
-/** An item as the backlog sees it. An unreadable one is not passed over: it fails with its reason. */
-interface BacklogItem {
-  id: ItemId;
-  title: string;
-  /** dropped: a person decided that what it says now is not to be done. */
-  state: 'pending' | 'done' | 'dropped' | 'unreadable';
-  error: ErrorRecord | null;
-  chars: number;
-  /** What is in its place and was made for another text. */
-  replaces?: Replaced;
-}
 
 interface ItemStates {
   done: (item: Issue) => boolean | Promise<boolean>;
@@ -132,22 +111,18 @@ async function readBacklog(
   source: IssueSource,
   ids: readonly ItemId[] | 'all',
   is: ItemStates,
-): Promise<BacklogItem[]> {
+): Promise<CollectedItem[]> {
   const wanted = ids === 'all' ? await source.ids() : [...new Set(ids)];
-  const items: BacklogItem[] = [];
-  for (let at = 0; at < wanted.length; at += READ_AT_ONCE) {
-    const some = wanted.slice(at, at + READ_AT_ONCE);
-    items.push(...(await Promise.all(some.map((id) => backlogItem(id, source, is)))));
-  }
-  return items;
+  return readSome(wanted, (id) => backlogItem(id, source, is));
 }
 
-async function backlogItem(id: ItemId, source: IssueSource, is: ItemStates): Promise<BacklogItem> {
+/** An unreadable one is not passed over: it fails with its reason. */
+async function backlogItem(id: ItemId, source: IssueSource, is: ItemStates): Promise<CollectedItem> {
   try {
     const item = await source.read(id);
     const state = (await is.done(item)) ? 'done' : (await is.dropped(item)) ? 'dropped' : 'pending';
     const replaces = state === 'pending' ? ((await is.replaces?.(item)) ?? null) : null;
-    const plain: BacklogItem = { id, title: item.title, state, error: null, chars: item.raw.length };
+    const plain: CollectedItem = { id, title: item.title, state, error: null, chars: item.raw.length };
     return replaces === null ? plain : { ...plain, replaces };
   } catch (error) {
     if (!UNREADABLE.has(codeOf(error))) throw error;
@@ -178,8 +153,8 @@ async function issueDifference(folder: string, issue: Issue, issueHash: string |
 
 /** The version of the issue that has this hash. */
 async function designedIssue(folder: string, { id }: Issue, issueHash: string | null): Promise<Issue | null> {
-  const names = (await readdir(folder).catch(() => [])).filter((name) => /^\d{3,}-issue\.md$/.test(name));
-  for (const name of names.sort().reverse()) {
+  const names = (await namesIn(folder)).filter((name) => /^\d{3,}-issue\.md$/.test(name));
+  for (const name of names.reverse()) {
     const version = parseIssue(id, await readFile(join(folder, name), 'utf8').catch(() => ''));
     if (isHashOf(issueHash, version)) return version;
   }

@@ -1,37 +1,27 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
-import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import { implementDemand } from '../core/expected-cost.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import { nearest } from '../core/nearest.ts';
-import type { Paths } from '../core/paths.ts';
 import { wordingOf } from '../core/wording.ts';
 import { isUntouched, readHeader } from '../documents/header.ts';
-import type { DesignFacts } from '../documents/lld/document.ts';
 import { branchesNear, branchNameOf } from '../git/branches.ts';
 import { createGit } from '../git/git.ts';
 import { commitFiles } from '../git/repository.ts';
+import { namesIn } from '../process/files.ts';
 import { createDirectorySource } from '../source/directory.ts';
-import { type IssueSource, isHashOf } from '../source/port.ts';
+import { isHashOf } from '../source/port.ts';
 import { droppedItems } from '../workflow/decide.ts';
 import { implementationsOf } from '../workflow/implementations.ts';
-import type { Batch, CollectedItem } from './pipeline.ts';
+import { type Batch, type CollectedItem, readSome } from './pipeline.ts';
 import type { Project } from './project.ts';
 
 export const implementBatch: Batch = {
   workflow: 'implement',
   task: { builtIn: 'implement' },
   roles: ['implementer', 'reviewer'],
-  collect: ({ paths, childEnv, designs }, ids) =>
-    implementBacklog(
-      {
-        paths,
-        source: createDirectorySource(paths.issues),
-        implementations: (wanted) => implementationsOf(createGit(paths.repository, childEnv), paths, wanted),
-        factsOf: (text) => designs.factsOf(text),
-      },
-      ids,
-    ),
+  collect: implementBacklog,
   refuse: refuseUnrecorded,
   obstacles: undetectedTests,
   demand: implementDemand,
@@ -77,37 +67,10 @@ async function refuseUnrecorded({ config, paths }: Project, items: readonly Coll
   }
 }
 
-const READ_AT_ONCE = 32;
-
-/** An LLD as the backlog of implementations sees it. */
-interface ImplementItem {
-  id: ItemId;
-  title: string;
-  /** not-ready: there is an LLD, but not one that is approved as it stands. */
-  state: 'pending' | 'done' | 'dropped' | 'not-ready';
-  error: ErrorRecord | null;
-  chars: number;
-  files: string[];
-  after: string[];
-}
-
-interface ImplementBacklogOptions {
-  paths: Paths;
-  source: IssueSource;
-  /** The hashes of the LLDs that were implemented for each of these items. */
-  implementations: (ids: readonly ItemId[]) => Promise<ReadonlyMap<string, readonly { lldHash: string }[]>>;
-  /** What a design changes and builds on. */
-  factsOf: (text: string) => Promise<DesignFacts>;
-}
-
 /** Exactly these ids (one without an LLD is an error, nothing is started), or every LLD there is. */
-async function implementBacklog(
-  options: ImplementBacklogOptions,
-  ids: readonly ItemId[] | 'all',
-): Promise<ImplementItem[]> {
-  const { paths, source } = options;
-  const folder = paths.llds;
-  const written = (await readdir(folder).catch(() => [])).flatMap((name) => {
+async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]> {
+  const { paths, childEnv, designs } = project;
+  const written = (await namesIn(paths.llds)).flatMap((name) => {
     const id = /^LLD-(.+)\.md$/.exec(name)?.[1] ?? '';
     return isItemId(id) ? [id] : [];
   });
@@ -118,51 +81,29 @@ async function implementBacklog(
     const path = relative(paths.repository, paths.lld(missing));
     throw new AgentosError({ code: 'lld-missing', id: missing, path, near: nearest(missing, written) });
   }
-  const implementations = await options.implementations(wanted);
-  const look: Look = {
-    issues: new Set(await source.ids().catch(() => [])),
-    isDropped: await droppedItems(paths, 'implement'),
-  };
-  const items: ImplementItem[] = [];
-  for (let at = 0; at < wanted.length; at += READ_AT_ONCE) {
-    const some = wanted.slice(at, at + READ_AT_ONCE).map(async (id) => {
-      const hashes = implementations.get(id)?.map(({ lldHash }) => lldHash) ?? [];
-      return implementItem(id, await readFile(paths.lld(id), 'utf8'), hashes, options, look);
-    });
-    items.push(...(await Promise.all(some)));
-  }
-  return items;
-}
-
-/** What is found out once for all items. */
-interface Look {
-  issues: ReadonlySet<string>;
-  isDropped: Awaited<ReturnType<typeof droppedItems>>;
-}
-
-async function implementItem(
-  id: ItemId,
-  text: string,
-  implemented: readonly string[],
-  { paths, source, factsOf }: ImplementBacklogOptions,
-  { issues, isDropped }: Look,
-): Promise<ImplementItem> {
-  const lld = readHeader(text);
-  const plain = { id, chars: text.length, error: null, ...(await factsOf(text)) };
-  const { status, bodyHash: approved, issueHash } = lld.header;
-  const path = relative(paths.repository, paths.lld(id));
-  const notReady = (why: 'edited' | 'status' | 'issue-changed'): ImplementItem => ({
-    ...plain,
-    state: 'not-ready',
-    error: toErrorRecord(new AgentosError({ code: 'lld-not-approved', id, path, why })),
+  const source = createDirectorySource(paths.issues);
+  const implementations = await implementationsOf(createGit(paths.repository, childEnv), paths, wanted);
+  const issues = new Set<string>(await source.ids().catch(() => []));
+  const isDropped = await droppedItems(paths, 'implement');
+  return readSome(wanted, async (id) => {
+    const text = await readFile(paths.lld(id), 'utf8');
+    const lld = readHeader(text);
+    const plain = { id, chars: text.length, error: null, ...(await designs.factsOf(text)) };
+    const { status, bodyHash: approved, issueHash } = lld.header;
+    const notReady = (why: 'edited' | 'status' | 'issue-changed'): CollectedItem => {
+      const path = relative(paths.repository, paths.lld(id));
+      const error = new AgentosError({ code: 'lld-not-approved', id, path, why });
+      return { ...plain, state: 'not-ready', error: toErrorRecord(error) };
+    };
+    if (approved === null || status !== 'approved') return notReady('status');
+    if (!isUntouched(lld)) return notReady('edited');
+    const isDone = implementations.get(id)?.some(({ lldHash }) => lldHash === approved) ?? false;
+    if (isDone) return { ...plain, state: 'done' };
+    if (await isDropped({ id, hash: approved, rawHash: approved })) return { ...plain, state: 'dropped' };
+    // An approved LLD whose issue is gone stands on its own.
+    const hasChanged = issues.has(id) && !isHashOf(issueHash, await source.read(id));
+    return hasChanged ? notReady('issue-changed') : { ...plain, state: 'pending' };
   });
-  if (approved === null || status !== 'approved') return notReady('status');
-  if (!isUntouched(lld)) return notReady('edited');
-  if (implemented.includes(approved)) return { ...plain, state: 'done' };
-  if (await isDropped({ id, hash: approved, rawHash: approved })) return { ...plain, state: 'dropped' };
-  // An approved LLD whose issue is gone stands on its own.
-  const hasChanged = issues.has(id) && !isHashOf(issueHash, await source.read(id));
-  return hasChanged ? notReady('issue-changed') : { ...plain, state: 'pending' };
 }
 
 const { compare: byNumber } = new Intl.Collator('en', { numeric: true });

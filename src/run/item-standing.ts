@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
 import { codeOf, type LastRun } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import { DEPENDS_ON } from '../core/item.ts';
@@ -8,6 +7,7 @@ import type { ItemDetail, Stage, Standing } from '../core/summary.ts';
 import { wordingOf } from '../core/wording.ts';
 import { branchesBelow } from '../git/branches.ts';
 import { createGit } from '../git/git.ts';
+import { namesIn } from '../process/files.ts';
 import { readLldHashes } from '../source/known-work.ts';
 import { type Implementation, implementationsOf } from '../workflow/implementations.ts';
 import { lldBatch } from './batches.ts';
@@ -26,7 +26,7 @@ export async function standings(project: Project): Promise<Standing[]> {
     throw error;
   });
   const known = new Set<string>(issues.map(({ id }) => id));
-  const llds = await readLldHashes(lldFolder(project));
+  const llds = await readLldHashes(project.paths.llds);
   const alone = [...llds.keys()].filter((id) => !known.has(id)).map(withoutIssue);
   return standingsOf(project, [...issues, ...alone], llds);
 }
@@ -42,7 +42,7 @@ export async function detailOf(project: Project, id: ItemId, place: readonly str
     if (code !== 'source-missing' && code !== 'issue-missing') throw error;
     return existsSync(paths.lld(id)) ? [withoutIssue(id)] : [];
   });
-  const [standing] = await standingsOf(project, collected, await readLldHashes(lldFolder(project)));
+  const [standing] = await standingsOf(project, collected, await readLldHashes(paths.llds));
   if (standing === undefined) return null;
   const waiting = standing.waitsFor === 'person' || standing.waitsFor === 'run' ? waitingItem(paths, id) : null;
   const ifThere = (path: string): string | null => (existsSync(path) ? shownPath(paths.repository, path) : null);
@@ -54,10 +54,6 @@ export async function detailOf(project: Project, id: ItemId, place: readonly str
     lineage: ifThere(paths.lineage(id)),
     question: waiting && askedOf(paths, waiting, place),
   };
-}
-
-function lldFolder({ paths }: Project): string {
-  return paths.llds;
 }
 
 /** An approved LLD stands on its own. */
@@ -74,8 +70,8 @@ async function standingsOf(
   const [histories, implementations, checkpoints, worktrees] = await Promise.all([
     itemHistories(paths),
     designed.length === 0 ? null : implementationsOf(createGit(paths.repository, childEnv), paths, designed),
-    namesIn(paths.checkpoints),
-    namesIn(paths.worktrees),
+    namesIn(paths.checkpoints).then((names) => new Set(names)),
+    namesIn(paths.worktrees).then((names) => new Set(names)),
   ]);
   let journals = 0;
   return items.map((item) => {
@@ -126,10 +122,6 @@ function waitOf(history: ItemHistory | undefined, hasJournal: boolean, waiting: 
   if (status !== 'discuss') return { waitsFor: null, reason };
   if (!hasJournal) return { waitsFor: 'model', reason };
   return (waiting?.decided.length ?? 0) > 0 ? { waitsFor: 'run', reason: null } : { waitsFor: 'person', reason };
-}
-
-async function namesIn(folder: string): Promise<ReadonlySet<string>> {
-  return new Set(await readdir(folder).catch(() => []));
 }
 
 /** What all runs that are kept have to say of an item. */

@@ -12,7 +12,7 @@ const MOST_BYTES = 16 * 1024 * 1024;
 const MOST_ITEMS = 50;
 
 /** What items of this repository have cost. */
-export interface PastCosts {
+interface PastCosts {
   /** On average for one item that succeeded; null where there is none with this model in this role. */
   usual(workflow: WorkflowName, role: Role, model: string): { usd: number; items: number } | null;
   /** Paid so far for a stage of an item that has not succeeded yet. */

@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import type { Role } from '../core/config.ts';
+import type { Config, Role } from '../core/config.ts';
 import { meteringOf, mostCostUsd, usualCostUsd } from '../core/expected-cost.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import type { WorkflowName } from '../core/paths.ts';
@@ -11,7 +11,6 @@ import { headCommit, openCommit } from '../git/repository.ts';
 import { inspectJournal } from '../journal/inspect.ts';
 import { requireSettings } from '../models/require-models.ts';
 import { loadPrompts } from '../prompts/prompts.ts';
-import type { PastCosts } from './past-costs.ts';
 import { type Batch, type CollectedItem, isOpen, type Pipeline, rolesOf, stagesAhead } from './pipeline.ts';
 import type { Project } from './project.ts';
 import { waitingItem } from './waiting-item.ts';
@@ -164,7 +163,13 @@ const BYTES_PER_TOKEN = 4;
 
 /** The estimate takes reading, so it is made only where it is shown. */
 async function plannedCost(project: Project, items: readonly PricedItem[], isEstimated: boolean): Promise<PlannedCost> {
-  const ceiling = costCeiling(project, items);
+  const { config } = project;
+  const metering = new Set(rolesOf(items.flatMap(({ ahead }) => ahead)).map((role) => meteringOf(role, config)));
+  if (!metering.has('metered')) {
+    const usd = metering.has('unmetered') ? null : 0;
+    return { costCeilingUsd: usd, costCeilingBy: null, estimateUsd: isEstimated ? usd : null, pastItems: 0 };
+  }
+  const ceiling = costCeiling(config, items);
   if (!isEstimated) return { ...ceiling, estimateUsd: null, pastItems: 0 };
   const { estimateUsd, pastItems } = await costEstimate(project, items);
   const mostUsd = ceiling.costCeilingUsd ?? Number.POSITIVE_INFINITY;
@@ -173,14 +178,10 @@ async function plannedCost(project: Project, items: readonly PricedItem[], isEst
 
 /** The most that the items can cost: what the limits enforce, or less where so many calls can't cost as much. */
 function costCeiling(
-  { config }: Project,
+  config: Config,
   items: readonly PricedItem[],
 ): Pick<PlannedCost, 'costCeilingUsd' | 'costCeilingBy'> {
   const { maxCostUsd, maxCostPerItemUsd } = config.bounds;
-  const metering = new Set(rolesOf(items.flatMap(({ ahead }) => ahead)).map((role) => meteringOf(role, config)));
-  if (!metering.has('metered')) {
-    return { costCeilingUsd: metering.has('unmetered') ? null : 0, costCeilingBy: null };
-  }
   let totalUsd = 0;
   let isBounded = false;
   for (const { item, ahead } of items) {
@@ -196,44 +197,38 @@ function costCeiling(
 
 /**
  * What the items will probably cost: by what others of this repository did with the same models in the same roles, else
- * by the size of what is sent. Null where a price is missing, or where only commands take part.
+ * by the size of what is sent. Null where a price is missing.
  */
 async function costEstimate(
   project: Project,
   items: readonly PricedItem[],
 ): Promise<Pick<PlannedCost, 'estimateUsd' | 'pastItems'>> {
   const { config, paths } = project;
-  const unknown = { estimateUsd: null, pastItems: 0 };
-  const metering = new Set(rolesOf(items.flatMap(({ ahead }) => ahead)).map((role) => meteringOf(role, config)));
-  if (!metering.has('metered')) return metering.has('unmetered') ? unknown : { ...unknown, estimateUsd: 0 };
   const { readPastCosts } = await import('./past-costs.ts');
   const past = await readPastCosts(paths, config.prices);
-  const contextTokens = once(() => contextSize(project));
+  let contextTokens: number | null = null;
   const bySize = async (stage: Batch, role: Role, { chars }: CollectedItem): Promise<number | null> => {
     if (meteringOf(role, config) !== 'metered') return 0;
-    const { usual } = stage.demand(config, chars, await contextTokens());
+    contextTokens ??= await contextSize(project);
+    const { usual } = stage.demand(config, chars, contextTokens);
     return sumOf(usual.filter((calls) => calls.role === role).map((calls) => usualCostUsd(calls, config)));
   };
-  const seen = new Set<number>();
+  let pastItems = 0;
   let totalUsd = 0;
   for (const { item, ahead } of items) {
-    let itemUsd = -begunUsd(past, item, ahead);
+    let itemUsd = ahead[0] === undefined ? 0 : -past.begunUsd(ahead[0].workflow, item.id);
     for (const stage of ahead) {
       for (const role of stage.roles) {
         const known = past.usual(stage.workflow, role, config.models[role]);
-        if (known !== null) seen.add(known.items);
+        pastItems = Math.max(pastItems, known?.items ?? 0);
         const usd = known?.usd ?? (await bySize(stage, role, item));
-        if (usd === null) return unknown;
+        if (usd === null) return { estimateUsd: null, pastItems: 0 };
         itemUsd += usd;
       }
     }
     totalUsd += Math.max(0, itemUsd);
   }
-  return { estimateUsd: totalUsd, pastItems: Math.max(0, ...seen) };
-}
-
-function begunUsd(past: PastCosts, { id }: CollectedItem, [stage]: readonly Batch[]): number {
-  return stage === undefined ? 0 : past.begunUsd(stage.workflow, id);
+  return { estimateUsd: totalUsd, pastItems };
 }
 
 /** What a model is shown of the repository is bounded, and a small one has less. */
@@ -241,14 +236,6 @@ async function contextSize({ config, paths, childEnv }: Project): Promise<number
   const commit = await openCommit(createGit(paths.repository, childEnv), 'HEAD');
   const bytes = commit.paths.reduce((sum, path) => sum + (commit.sizeOf(path) ?? 0), 0);
   return Math.min(config.context.maxTokens, Math.ceil(bytes / BYTES_PER_TOKEN));
-}
-
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | null = null;
-  return () => {
-    made ??= make();
-    return made;
-  };
 }
 
 function sumOf(values: readonly (number | null)[]): number | null {

@@ -8,7 +8,8 @@ import { NO_USAGE } from '../../src/core/money.ts';
 import { type Paths, pathsOf } from '../../src/core/paths.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
 import type { Provider } from '../../src/models/port.ts';
-import { issueBacklog } from '../../src/run/batches.ts';
+import { issueBatch } from '../../src/run/batches.ts';
+import type { Project } from '../../src/run/project.ts';
 import { createBriefSource, createDirectorySource } from '../../src/source/directory.ts';
 import { readApprovedLlds, readKnownIssues } from '../../src/source/known-work.ts';
 import type { Issue } from '../../src/source/port.ts';
@@ -110,8 +111,7 @@ export async function runIssueAt(
 
 /** What the backlog says of the first brief. */
 export async function firstBriefState({ paths }: IssuePlace): Promise<string | undefined> {
-  const known = await readKnownIssues(paths.issues);
-  return (await issueBacklog(createBriefSource(paths.briefs), known, paths, 'all'))[0]?.state;
+  return (await issueBatch.collect({ paths } as Project, 'all'))[0]?.state;
 }
 
 /** An issue as `agentos lld` reads it. */

@@ -6,7 +6,7 @@ import { type CleanEntry, clean } from '../../run/clean/clean.ts';
 import { discard } from '../../run/clean/discard.ts';
 import { type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../request.ts';
 
-export interface CleanFlags extends PlaceFlags {
+interface CleanFlags extends PlaceFlags {
   dryRun?: boolean;
   json?: boolean;
   caches?: boolean;

@@ -8,7 +8,7 @@ import { decide, type Word } from '../../run/decide.ts';
 import { lastRunOf, runIds } from '../../run/run-history.ts';
 import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
 
-export interface DecideFlags extends PlaceFlags {
+interface DecideFlags extends PlaceFlags {
   approve?: boolean;
   revise?: string;
   drop?: boolean;

@@ -1,7 +1,7 @@
-import { access, constants, readdir, stat } from 'node:fs/promises';
+import { access, constants, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { missingAgent } from '../../agent/programs/agents.ts';
-import { type Problem, systemCode, toErrorRecord } from '../../core/errors.ts';
+import { AgentosError, type Problem, systemCode, toErrorRecord } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
 import { VENDORS, withoutSecrets } from '../../core/keys.ts';
@@ -15,26 +15,57 @@ import { requireModels } from '../../models/require-models.ts';
 import { tryKey } from '../../models/try-key.ts';
 import { createVendorAgents, trustCertificates } from '../../models/vendor-agents.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
+import { namesIn } from '../../process/files.ts';
 import { runProgram } from '../../process/program.ts';
 import { detectSetup } from '../../process/setup.ts';
 import { loadPrompts } from '../../prompts/prompts.ts';
-import { openProject, type Project, type ProjectOptions } from '../../run/project.ts';
+import type { Project } from '../../run/project.ts';
 import { detectTests } from '../../testing/detect.ts';
 import { isAssignment, shellCommands } from '../../testing/script.ts';
 import { type PlaceFlags, projectOf } from '../request.ts';
 
 const MARKS = { ok: ['green', 'ok  '], warn: ['yellow', 'note'], bad: ['red', 'BAD '] } as const;
 
+interface Row {
+  name: string;
+  state: keyof typeof MARKS;
+  detail: string;
+  todo: string | null;
+}
+
+/** What was found: in words, or as the problem that it is. */
+function row(name: string, state: Row['state'], found: string | Problem, todo: string | null = null): Row {
+  if (typeof found === 'string') return { name, state, detail: found, todo };
+  const { message, hint } = wordingOf(found);
+  return { name, state, detail: message, todo: hint };
+}
+
+/** Bad if it throws. */
+async function seen(name: string, look: () => string | Promise<string>): Promise<Row> {
+  try {
+    return row(name, 'ok', await look());
+  } catch (error) {
+    return row(name, 'bad', toErrorRecord(error).problem);
+  }
+}
+
 export async function doctorCommand(flags: PlaceFlags & { json?: boolean; keys?: boolean }): Promise<number> {
-  const { repo, baseDir, config } = flags;
-  const checks = await checkProject({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags: {} });
-  const project = await projectOf(flags).catch(() => null);
-  const network = project === null ? [] : checkNetwork(project);
-  const implementing = project === null ? [] : await checkImplementing(project);
-  checks.push(...network, ...implementing);
-  if (flags.keys && project !== null) checks.push(...(await checkKeys(project)));
-  const rows = checks.map(inWords);
-  const healthy = rows.every((row) => row.state !== 'bad');
+  // New enough: on an older one the program has ended before.
+  const rows = [row('node', 'ok', process.version)];
+  const env = withoutSecrets(process.env, [], []);
+  rows.push(await seen('git', () => createGit(process.cwd(), env).text(['--version'])));
+  let implementing: Row[] = [];
+  if (rows.every(({ state }) => state === 'ok')) {
+    try {
+      const project = await projectOf(flags);
+      implementing = await checkImplementing(project);
+      rows.push(...(await checkProject(project)), ...(await checkNetwork(project)), ...implementing);
+      if (flags.keys) rows.push(...(await checkKeys(project)));
+    } catch (error) {
+      rows.push(row('repository', 'bad', toErrorRecord(error).problem));
+    }
+  }
+  const healthy = rows.every(({ state }) => state !== 'bad');
   if (flags.json) {
     process.stdout.write(`${JSON.stringify({ healthy, checks: rows }, null, 2)}\n`);
     return healthy ? EXIT.ok : EXIT.failed;
@@ -46,22 +77,9 @@ export async function doctorCommand(flags: PlaceFlags & { json?: boolean; keys?:
     if (todo) terminal.line(`      ${' '.repeat(14)}  ${printable(todo)}`);
   }
   const obstacle = implementing.find(({ state }) => state !== 'ok');
-  const ready = obstacle === undefined ? 'Ready. Try: agentos lld --all' : notReady(inWords(obstacle));
+  const ready = obstacle === undefined ? 'Ready. Try: agentos lld --all' : notReady(obstacle);
   terminal.line(healthy ? printable(ready) : advice(rows));
   return healthy ? EXIT.ok : EXIT.failed;
-}
-
-interface Row {
-  name: string;
-  state: Check['state'];
-  detail: string;
-  todo: string | null;
-}
-
-function inWords({ name, state, found, todo }: Check): Row {
-  if (typeof found === 'string') return { name, state, detail: found, todo };
-  const { message, hint } = wordingOf(found);
-  return { name, state, detail: message, todo: hint };
 }
 
 /** Designs need neither tests nor a set-up. */
@@ -70,39 +88,32 @@ function notReady({ name, detail }: Row): string {
 }
 
 /** Addresses that can't be right, whether they are needed or not. */
-function checkNetwork({ config: { endpoints }, env }: Project): Check[] {
-  const found = [
-    problemWith(() => proxyVariables(env)),
-    ...VENDORS.filter((vendor) => endpoints[vendor] !== undefined).map((vendor) =>
-      problemWith(() => vendorBaseUrl(vendor, endpoints[vendor])),
-    ),
-  ];
-  return found
-    .filter((problem) => problem !== null)
-    .map((problem) => ({ name: 'network', state: 'bad', found: problem, todo: null }));
-}
-
-function problemWith(read: () => unknown): Problem | null {
-  try {
-    read();
-    return null;
-  } catch (error) {
-    return toErrorRecord(error).problem;
-  }
+async function checkNetwork({ config: { endpoints }, env }: Project): Promise<Row[]> {
+  const read = (look: () => unknown): Promise<Row> => seen('network', () => String(look()));
+  const vendors = VENDORS.filter((vendor) => endpoints[vendor] !== undefined);
+  const rows = await Promise.all([
+    read(() => proxyVariables(env)),
+    ...vendors.map((vendor) => read(() => vendorBaseUrl(vendor, endpoints[vendor]))),
+  ]);
+  return rows.filter(({ state }) => state === 'bad');
 }
 
 /** One cheap call per key, all at the same time. */
-async function checkKeys({ config: { keys, endpoints }, env }: Project): Promise<Check[]> {
-  if (keys.length === 0) return [{ name: 'keys', state: 'warn', found: 'none to try', todo: null }];
+async function checkKeys({ config: { keys, endpoints }, env }: Project): Promise<Row[]> {
+  if (keys.length === 0) return [row('keys', 'warn', 'none to try')];
   const distrust = trustCertificates(env);
-  const notes: Check[] =
-    distrust === null ? [] : [{ name: 'certificates', state: 'warn', found: distrust, todo: null }];
-  if (problemWith(() => proxyVariables(env)) !== null) return notes;
-  const agents = createVendorAgents(env);
+  const notes = distrust === null ? [] : [row('certificates', 'warn', distrust)];
+  let agents: ReturnType<typeof createVendorAgents>;
+  try {
+    agents = createVendorAgents(env);
+  } catch {
+    // A proxy that can't be right is told with the network.
+    return notes;
+  }
   const tried = await Promise.all(
-    keys.map(async (key): Promise<Check> => {
+    keys.map(async (key) => {
       const failure = await tryKey(key, { endpoint: endpoints[key.vendor], agents });
-      return { name: key.id, state: failure === null ? 'ok' : 'bad', found: failure?.problem ?? 'works', todo: null };
+      return row(key.id, failure === null ? 'ok' : 'bad', failure?.problem ?? 'works');
     }),
   );
   return [...notes, ...tried];
@@ -118,155 +129,81 @@ function advice(rows: readonly Row[]): string {
     : 'Fix what is marked BAD, then run agentos doctor again.';
 }
 
-interface Check {
-  name: string;
-  state: 'ok' | 'warn' | 'bad';
-  /** What was found: in words, or as the problem that it is. */
-  found: string | Problem;
-  todo: string | null;
-}
-
-/** What a run needs, one after the other; the first failure that the later checks depend on ends the list. */
-async function checkProject(options: ProjectOptions): Promise<Check[]> {
-  const found: Check[] = [nodeVersion()];
-  const git = await gitVersion(options);
-  found.push(git);
-  if (git.state === 'bad') return found;
-  let project: Project;
-  try {
-    project = await openProject(options);
-  } catch (error) {
-    return [...found, failure('repository', error)];
-  }
-  found.push(
-    await repository(project),
-    configuration(project),
+async function checkProject(project: Project): Promise<Row[]> {
+  const { paths, childEnv, configFile } = project;
+  return [
+    await seen('repository', async () => {
+      const commit = await headCommit(createGit(paths.repository, childEnv));
+      return `${paths.repository} at ${commit.slice(0, 12)}`;
+    }),
+    row('configuration', 'ok', configFile ?? 'no agentos.yaml: the defaults'),
     await state(project),
     await issues(project),
-    await prompts(project),
-  );
-  return [...found, ...(await models(project))];
-}
-
-/** New enough: on an older one the program has ended before. */
-function nodeVersion(): Check {
-  return { name: 'node', state: 'ok', found: process.version, todo: null };
-}
-
-async function gitVersion({ cwd, env }: ProjectOptions): Promise<Check> {
-  try {
-    const git = createGit(cwd, withoutSecrets(env, [], []));
-    return { name: 'git', state: 'ok', found: await git.text(['--version']), todo: null };
-  } catch (error) {
-    return failure('git', error);
-  }
-}
-
-async function repository({ paths, childEnv }: Project): Promise<Check> {
-  try {
-    const commit = await headCommit(createGit(paths.repository, childEnv));
-    return { name: 'repository', state: 'ok', found: `${paths.repository} at ${commit.slice(0, 12)}`, todo: null };
-  } catch (error) {
-    return failure('repository', error);
-  }
-}
-
-function configuration({ configFile }: Project): Check {
-  return configFile === null
-    ? { name: 'configuration', state: 'ok', found: 'no agentos.yaml: the defaults', todo: null }
-    : { name: 'configuration', state: 'ok', found: configFile, todo: null };
+    await seen('prompts', () => loadPrompts(paths.prompts).then(() => 'readable')),
+    ...(await models(project)),
+  ];
 }
 
 /** The nearest folder that exists is asked, so that looking makes nothing. */
-async function state({ paths }: Project): Promise<Check> {
+async function state({ paths }: Project): Promise<Row> {
   let folder = paths.base;
   for (let depth = 0; depth < 64; depth++) {
     try {
       if (!(await stat(folder)).isDirectory()) break;
       await access(folder, constants.W_OK);
-      return { name: 'state folder', state: 'ok', found: paths.base, todo: null };
+      return row('state folder', 'ok', paths.base);
     } catch (error) {
       if (systemCode(error) !== 'ENOENT' || folder === dirname(folder)) break;
       folder = dirname(folder);
     }
   }
-  return {
-    name: 'state folder',
-    state: 'bad',
-    found: `${paths.base} can't be written`,
-    todo: 'Choose another one with --base-dir or AGENTOS_HOME.',
-  };
+  const todo = 'Choose another one with --base-dir or AGENTOS_HOME.';
+  return row('state folder', 'bad', `${paths.base} can't be written`, todo);
 }
 
-async function issues({ paths }: Project): Promise<Check> {
-  const names = await readdir(paths.issues).catch(() => []);
-  const ids = names
+async function issues({ paths }: Project): Promise<Row> {
+  const ids = (await namesIn(paths.issues))
     .filter((name) => name.endsWith('.md') && name.toLowerCase() !== 'readme.md')
     .map((name) => name.slice(0, -'.md'.length));
-  const count = ids.filter(isItemId).length;
-  const [odd] = ids.filter((id) => !isItemId(id));
-  if (odd !== undefined) {
-    return {
-      name: 'issues',
-      state: 'warn',
-      found: `${count} file(s) in issues/, and ${ids.length - count} not taken, such as "${odd}.md"`,
-      todo: 'The name of an issue is 1 to 64 letters, digits, hyphens and underscores.',
-    };
+  const odd = ids.filter((id) => !isItemId(id));
+  const count = ids.length - odd.length;
+  if (odd.length > 0) {
+    const found = `${count} file(s) in issues/, and ${odd.length} not taken, such as "${odd[0]}.md"`;
+    const todo = 'The name of an issue is 1 to 64 letters, digits, hyphens and underscores.';
+    return row('issues', 'warn', found, todo);
   }
-  return count > 0
-    ? { name: 'issues', state: 'ok', found: `${count} file(s) in issues/`, todo: null }
-    : {
-        name: 'issues',
-        state: 'warn',
-        found: 'none in issues/',
-        todo: 'Write one as issues/<id>.md: a title as first heading, then what is wanted.',
-      };
+  if (count > 0) return row('issues', 'ok', `${count} file(s) in issues/`);
+  const todo = 'Write one as issues/<id>.md: a title as first heading, then what is wanted.';
+  return row('issues', 'warn', 'none in issues/', todo);
 }
 
-async function prompts({ paths }: Project): Promise<Check> {
-  try {
-    await loadPrompts(paths.prompts);
-    return { name: 'prompts', state: 'ok', found: 'readable', todo: null };
-  } catch (error) {
-    return failure('prompts', error);
-  }
-}
-
-function models({ config, childEnv }: Project): Promise<Check[]> {
-  const checks = (Object.keys(config.models) as Role[]).map(async (role): Promise<Check> => {
+function models({ config, childEnv }: Project): Promise<Row[]> {
+  const told = async (role: Role): Promise<string> => {
     const text = config.models[role];
-    try {
-      const missing = role === 'implementer' ? null : await missingAgent(text, childEnv['PATH']);
-      if (missing !== null) return { name: role, state: 'bad', found: missing, todo: null };
-      requireModels(config, [role]);
-      const vendor = vendorOf(parseModelSpec(text));
-      const keys = config.keys.filter((key) => key.vendor === vendor).map((key) => key.id);
-      const told = keys.length > 0 ? `, ${keys.length} key(s): ${keys.join(', ')}` : vendor ? ', without a key' : '';
-      return { name: role, state: 'ok', found: text + told, todo: null };
-    } catch (error) {
-      return failure(role, error);
-    }
-  });
-  return Promise.all(checks);
-}
-
-function failure(name: string, error: unknown): Check {
-  return { name, state: 'bad', found: toErrorRecord(error).problem, todo: null };
+    const missing = role === 'implementer' ? null : await missingAgent(text, childEnv['PATH']);
+    if (missing !== null) throw new AgentosError(missing);
+    requireModels(config, [role]);
+    const vendor = vendorOf(parseModelSpec(text));
+    const keys = config.keys.filter((key) => key.vendor === vendor).map((key) => key.id);
+    if (keys.length > 0) return `${text}, ${keys.length} key(s): ${keys.join(', ')}`;
+    return vendor === null ? text : `${text}, without a key`;
+  };
+  return Promise.all((Object.keys(config.models) as Role[]).map((role) => seen(role, () => told(role))));
 }
 
 const LOOK_TIMEOUT_MS = 10_000;
 
 /** What `implement` needs beside models: a set-up that can start, a way to run the tests, the agent's program. */
-async function checkImplementing(project: Project): Promise<Check[]> {
-  const missing = await missingAgent(project.config.models.implementer, project.childEnv['PATH']);
+async function checkImplementing(project: Project): Promise<Row[]> {
+  const missing = await missingAgent(project.config.models.implementer, project.childEnv['PATH']).catch(() => null);
   return [
     ...(await setUp(project)),
     await tests(project),
-    ...(missing === null ? [] : [{ name: 'agent', state: 'warn' as const, found: missing, todo: null }]),
+    ...(missing === null ? [] : [row('agent', 'warn', missing)]),
   ];
 }
 
-async function tests({ paths, config, childEnv }: Project): Promise<Check> {
+async function tests({ paths, config, childEnv }: Project): Promise<Row> {
   const ignore = (): void => undefined;
   try {
     const { command, runner } = await detectTests({
@@ -278,26 +215,26 @@ async function tests({ paths, config, childEnv }: Project): Promise<Check> {
       onProgress: ignore,
       onGroup: ignore,
     });
-    return { name: 'tests', state: 'ok', found: `${command} (${runner})`, todo: null };
+    return row('tests', 'ok', `${command} (${runner})`);
   } catch (error) {
     const { problem } = toErrorRecord(error);
-    if (problem.code !== 'tests-undetected') return { name: 'tests', state: 'warn', found: problem, todo: null };
+    if (problem.code !== 'tests-undetected') return row('tests', 'warn', problem);
     const { script, runner } = problem;
     const found =
       script ?? (runner === null ? 'no test script, and no sign of a test runner' : `${runner} is not known`);
-    return { name: 'tests', state: 'warn', found: `${problem.code}: ${found}`, todo: wordingOf(problem).hint };
+    return row('tests', 'warn', `${problem.code}: ${found}`, wordingOf(problem).hint);
   }
 }
 
 /** Whether its programs are there; whether it works is seen when it runs. */
-async function setUp({ paths, config, childEnv }: Project): Promise<Check[]> {
+async function setUp({ paths, config, childEnv }: Project): Promise<Row[]> {
   const { setup } = config.implement;
   const command = setup === false ? null : (setup ?? (await detectSetup(paths.repository)));
   if (command === null) return [];
   const [missing] = await missingPrograms(command, paths.repository, childEnv);
-  if (missing === undefined) return [{ name: 'set-up', state: 'ok', found: command, todo: null }];
+  if (missing === undefined) return [row('set-up', 'ok', command)];
   const todo = `Install ${missing}, or name another command as implement.setup in agentos.yaml; false: none.`;
-  return [{ name: 'set-up', state: 'warn', found: `${missing}: not found, needed for: ${command}`, todo }];
+  return [row('set-up', 'warn', `${missing}: not found, needed for: ${command}`, todo)];
 }
 
 /** Asked of the shell itself, which has programs of its own; a path may be made by the command before it. */
