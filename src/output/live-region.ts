@@ -44,14 +44,10 @@ const FRAME_START = '\u001B[?2026h';
 const FRAME_END = '\u001B[?2026l';
 
 /** A region is for a person who watches: not for files, pipes and logs of a build server, nor where less was asked for. */
-export function wantsLiveRegion(
-  stream: TerminalStream,
-  env: Environment,
-  flags: { quiet: boolean; json: boolean },
-): boolean {
+export function wantsLiveRegion(stream: TerminalStream, env: Environment, quiet: boolean): boolean {
   const ci = env['CI'];
   const isBuildServer = ci !== undefined && ci !== '' && ci !== '0' && ci !== 'false';
-  return stream.isTTY === true && env['TERM'] !== 'dumb' && !isBuildServer && !flags.quiet && !flags.json;
+  return stream.isTTY === true && env['TERM'] !== 'dumb' && !isBuildServer && !quiet;
 }
 
 /**

@@ -35,7 +35,7 @@ export interface RunOutput {
 export function createRunOutput({ stream, env, secrets, level, live }: RunOutputOptions): RunOutput {
   const mask = createMask(secrets);
   const values = secrets.map((secret) => secret.reveal());
-  if (!live || !wantsLiveRegion(stream, env, { quiet: level === 'quiet', json: false })) {
+  if (!live || !wantsLiveRegion(stream, env, level === 'quiet')) {
     const terminal = createTerminal(stream, env, mask);
     return {
       terminal,

@@ -72,23 +72,18 @@ async function knownKeys(paths: Paths, keys: readonly VendorKey[], nowMs: number
   const file = await readKeysFile(paths.keys);
   return keys.map(({ id, vendor }) => {
     const seen = file?.keys.find((key) => key.id === id && key.vendor === vendor);
-    if (file === null || seen === undefined) {
-      return {
-        id,
-        vendor,
-        state: 'available',
-        until: null,
-        group: null,
-        limits: NO_LIMITS,
-        reason: null,
-        seenAt: null,
-      };
-    }
     // A pause that has ended does not count; a dead key stays dead until it was seen to work.
-    const over = seen.untilMs !== null && seen.untilMs <= nowMs;
-    const state = seen.state === 'dead' || (seen.state === 'cooling' && !over) ? seen.state : 'available';
-    const until = state === 'cooling' && seen.untilMs !== null ? new Date(seen.untilMs).toISOString() : null;
-    const reason = state === 'available' ? null : seen.reason;
-    return { id, vendor, state, until, group: seen.group, limits: seen.limits, reason, seenAt: file.at };
+    const isCooling = seen?.state === 'cooling' && (seen.untilMs === null || seen.untilMs > nowMs);
+    const isOut = isCooling || seen?.state === 'dead';
+    return {
+      id,
+      vendor,
+      state: isOut ? seen.state : 'available',
+      until: isCooling && seen.untilMs !== null ? new Date(seen.untilMs).toISOString() : null,
+      group: seen?.group ?? null,
+      limits: seen?.limits ?? NO_LIMITS,
+      reason: isOut ? seen.reason : null,
+      seenAt: seen === undefined ? null : (file?.at ?? null),
+    };
   });
 }

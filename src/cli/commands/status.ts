@@ -59,17 +59,7 @@ export async function statusCommand(
 
 /** Of a run what happened is told; what an item waits for is told with the backlog. */
 function withoutReasons({ items, ...run }: RunHistory): unknown {
-  return {
-    ...run,
-    items: items.map(({ id, title, workflow, status, step, costUsd }) => ({
-      id,
-      title,
-      workflow,
-      status,
-      step,
-      costUsd,
-    })),
-  };
+  return { ...run, items: items.map(({ reason: _, needsQuota: __, ...item }) => item) };
 }
 
 function printRun(terminal: Terminal, run: RunHistory): void {
@@ -155,8 +145,8 @@ function waitText({ waitsFor, reason, isUnderWay, lastRun }: Standing): string |
   }
   if (isUnderWay)
     return lastRun?.status === 'running' ? `running ${lastRun.step ?? ''}`.trimEnd() : 'waits for its turn';
-  const isTemporaryFile = lastRun !== null && lastRun.status !== 'succeeded' && lastRun.status !== 'skipped';
-  if (isTemporaryFile) return `${lastRun.status}${why}`;
+  const isUnfinished = lastRun !== null && lastRun.status !== 'succeeded' && lastRun.status !== 'skipped';
+  if (isUnfinished) return `${lastRun.status}${why}`;
   return reason === null ? null : oneLine(reason);
 }
 
