@@ -13,7 +13,6 @@ import { requireSettings } from '../models/require-models.ts';
 import { loadPrompts } from '../prompts/prompts.ts';
 import { type Batch, type CollectedItem, isOpen, type Pipeline, rolesOf, stagesAhead } from './pipeline.ts';
 import type { Project } from './project.ts';
-import { waitingItem } from './waiting-item.ts';
 
 interface PlanOptions {
   project: Project;
@@ -48,7 +47,8 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
   await loadPrompts(paths.prompts);
   // Listed once: asking for each of ten thousand items would cost more than all the rest.
   const checkpoints = new Set(await readdir(paths.checkpoints).catch(() => []));
-  const planned = chosen.map(({ item, stage }) => planItem(item, project, stage.workflow, { checkpoints, isDryRun }));
+  const planned = chosen.map(({ item, stage }) => planItem(item, project, stage.workflow, checkpoints));
+  if (isDryRun) await markDropped(project, planned);
   const open = planned.filter(isOpen);
   const priced = chosen
     .filter((_, index) => planned[index] !== undefined && isOpen(planned[index]))
@@ -103,7 +103,7 @@ function planItem(
   item: CollectedItem,
   { paths }: Project,
   workflow: WorkflowName,
-  { checkpoints, isDryRun }: { checkpoints: ReadonlySet<string>; isDryRun: boolean },
+  checkpoints: ReadonlySet<string>,
 ): PlannedItem {
   const { id, title, error, files = [], after = [], replaces = null } = item;
   const plain = {
@@ -122,10 +122,18 @@ function planItem(
   if (!checkpoints.has(`${workflow}-${id}.db`)) return { ...plain, state: 'new' };
   const view = inspectJournal(paths.checkpoint(workflow, id));
   if (view === null || view.finished.length === 0) return { ...plain, state: 'new' };
-  // A run has still to take the item off the backlog, in the lineage; of what is shown it is off already.
-  if (isDryRun && waitingItem(paths, id, [workflow])?.isDropped) return { ...plain, state: 'dropped' };
   const fromStep = view.inFlight.at(-1) ?? `after ${view.finished.at(-1)?.name ?? 'the start'}`;
   return { ...plain, state: 'resumed', fromStep, reusedSteps: view.finished.length };
+}
+
+/** A run has still to record in the lineage that a person dropped an item; in what is shown it is dropped already. */
+async function markDropped({ paths }: Project, items: PlannedItem[]): Promise<void> {
+  const resumed = items.filter(({ state }) => state === 'resumed');
+  if (resumed.length === 0) return;
+  const { waitingItem } = await import('./waiting-item.ts');
+  for (const item of resumed)
+    if (waitingItem(paths, item.id, [item.workflow])?.isDropped)
+      Object.assign(item, { state: 'dropped', fromStep: null, reusedSteps: 0 });
 }
 
 /** Items that an item builds on and that are not built: it starts without them, with a note. */

@@ -59,7 +59,17 @@ export async function statusCommand(
 
 /** Of a run what happened is told; what an item waits for is told with the backlog. */
 function withoutReasons({ items, ...run }: RunHistory): unknown {
-  return { ...run, items: items.map(({ reason: _, needsQuota: __, ...item }) => item) };
+  return {
+    ...run,
+    items: items.map(({ id, title, workflow, status, step, costUsd }) => ({
+      id,
+      title,
+      workflow,
+      status,
+      step,
+      costUsd,
+    })),
+  };
 }
 
 function printRun(terminal: Terminal, run: RunHistory): void {
