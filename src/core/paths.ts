@@ -151,3 +151,24 @@ export function pathsOf(repository: string, base: string, work = base): Paths {
     },
   };
 }
+
+/**
+ * Package managers and compilers that are not told otherwise keep what they fetch in these folders of `caches`, not in
+ * the user's home.
+ */
+export const CACHE_FOLDERS: Readonly<Record<string, string>> = {
+  npm_config_cache: 'npm',
+  npm_config_store_dir: 'pnpm',
+  YARN_CACHE_FOLDER: 'yarn',
+  YARN_GLOBAL_FOLDER: 'yarn-global',
+  BUN_INSTALL_CACHE_DIR: 'bun',
+  COREPACK_HOME: 'corepack',
+  PIP_CACHE_DIR: 'pip',
+  UV_CACHE_DIR: 'uv',
+  POETRY_CACHE_DIR: 'poetry',
+  GOPATH: 'go',
+  GOMODCACHE: 'go/pkg/mod',
+  GOCACHE: 'go-build',
+  CARGO_HOME: 'cargo',
+  GRADLE_USER_HOME: 'gradle',
+};

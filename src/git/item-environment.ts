@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { codeOf } from '../core/errors.ts';
 import { type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { maskedForms } from '../core/mask.ts';
+import { CACHE_FOLDERS } from '../core/paths.ts';
 import { makeFolder } from '../process/files.ts';
-import { CACHE_FOLDERS } from '../process/setup.ts';
 import type { Git } from './git.ts';
 
 export interface ItemEnvironmentOptions {

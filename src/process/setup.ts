@@ -131,24 +131,6 @@ function yarnSetup(packageManager: string | undefined, lock: string, updatesLock
   return `yarn install --${updatesLocks ? 'no-' : ''}immutable`;
 }
 
-/** Package managers and compilers that are not told otherwise keep what they fetch here, not in the user's home. */
-export const CACHE_FOLDERS: Readonly<Record<string, string>> = {
-  npm_config_cache: 'npm',
-  npm_config_store_dir: 'pnpm',
-  YARN_CACHE_FOLDER: 'yarn',
-  YARN_GLOBAL_FOLDER: 'yarn-global',
-  BUN_INSTALL_CACHE_DIR: 'bun',
-  COREPACK_HOME: 'corepack',
-  PIP_CACHE_DIR: 'pip',
-  UV_CACHE_DIR: 'uv',
-  POETRY_CACHE_DIR: 'poetry',
-  GOPATH: 'go',
-  GOMODCACHE: 'go/pkg/mod',
-  GOCACHE: 'go-build',
-  CARGO_HOME: 'cargo',
-  GRADLE_USER_HOME: 'gradle',
-};
-
 /** What running needs, and what developing and testing need; not what some platform or extra needs. */
 const REQUIREMENTS =
   /^(?:requirements(?:[-_.](?:dev|development|tests?|testing|ci))?|(?:dev|tests?)[-_.]requirements)\.txt$/;

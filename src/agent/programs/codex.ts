@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
+import { CACHE_FOLDERS } from '../../core/paths.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
 import { promptText } from '../../models/port.ts';
 import { writeFileAtomic } from '../../process/files.ts';
-import { CACHE_FOLDERS } from '../../process/setup.ts';
 import { AGENT_RETRIES, type Agent, type AgentTask, type EventReader, linesOf, shortLine } from './agent.ts';
 
 /** The provider's key is looked up here. Commands that Codex runs don't get it. */
