@@ -29,7 +29,6 @@ import {
   itemOf,
   nextStage,
   type Pipeline,
-  requirements,
   rolesOf,
   type StageOptions,
   stagesAhead,

@@ -13,6 +13,7 @@ export interface TestRepository {
   git(...args: string[]): string;
 }
 
+const DATE = '2026-01-01T00:00:00Z';
 const IDENTITY = ['-c', 'user.name=Test', '-c', 'user.email=test@localhost', '-c', 'commit.gpgsign=false'];
 
 interface RepositoryOptions {
@@ -52,7 +53,8 @@ export async function repositoryIn(
       execFileSync('git', [...IDENTITY, ...args], {
         cwd: root,
         encoding: 'utf8',
-        env: { ...process.env, HOME: home },
+        // The same files make the same commit, so that runs in two repositories can be compared.
+        env: { ...process.env, HOME: home, GIT_AUTHOR_DATE: DATE, GIT_COMMITTER_DATE: DATE },
       }).trim(),
   };
   await repository.write('src/main.js', 'export const answer = 42;\n');
