@@ -1,11 +1,6 @@
 import type { Finding } from './review/review.ts';
+import { contentWords, overlap, sharedWords } from './words.ts';
 
-/** Words that say nothing about what a finding is about. */
-const STOP_WORDS = new Set(
-  'a an and are as at be been but by can could do does for from has have if in into is it its may must need needs not of on or should so still such than that the their them then there these this to was were when which while will with would please ensure add recommendation consider also explicitly design lld section draft review issue finding'.split(
-    ' ',
-  ),
-);
 /** Shares of common words above which two findings are the same one; lower where they are about the same thing. */
 const SAME_SUBJECT = { lead: 0.4, body: 0.2 };
 const SAME_PLACE = { lead: 0.6, body: 0.35 };
@@ -68,14 +63,14 @@ function isSamePlace(entry: Entry, finding: Finding): boolean {
 }
 
 function likeness(a: Words, b: Words, samePlace: boolean): number | null {
-  const shared = commonWords(a.subjects, b.subjects);
+  const shared = sharedWords(a.subjects, b.subjects);
   const both = [...kindsOf(a)].filter((kind) => kindsOf(b).has(kind));
   if (both.length > 0 && shared === 0) return null;
   const threshold = shared > 0 ? SAME_SUBJECT : samePlace ? SAME_PLACE : OTHER_PLACE;
-  const common = commonWords(a.body, b.body);
+  const common = sharedWords(a.body, b.body);
   const body = common / Math.max(1, Math.min(a.body.size, b.body.size));
-  const lead = (2 * commonWords(a.lead, b.lead)) / Math.max(1, a.lead.size + b.lead.size);
-  const besideLead = commonWords(without(a.body, a.lead), without(b.body, b.lead));
+  const lead = overlap(a.lead, b.lead);
+  const besideLead = sharedWords(without(a.body, a.lead), without(b.body, b.lead));
   const saysMore = besideLead / Math.max(1, Math.min(a.body.size - a.lead.size, b.body.size - b.lead.size));
   const isContained = samePlace && body === 1 && common === ENOUGH_COMMON_WORDS - 1;
   const isTitled = lead >= threshold.lead && (shared > 0 || saysMore >= LEAST_BODY);
@@ -89,10 +84,6 @@ function kindsOf({ subjects }: Words): Set<string> {
 
 function without(words: Set<string>, left: Set<string>): Set<string> {
   return new Set([...words].filter((word) => !left.has(word)));
-}
-
-function commonWords(a: Set<string>, b: Set<string>): number {
-  return [...a].filter((word) => b.has(word)).length;
 }
 
 function wordsOf(text: string): Words {
@@ -109,19 +100,5 @@ function wordsOf(text: string): Words {
     ...sections.map(([, named, bare]) => `section ${named ?? bare}`),
     ...paths.map(([, path]) => `path ${path}`),
   ];
-  return { lead: wordSet(lead), body: new Set([...wordSet(text), ...subjects]), subjects: new Set(subjects) };
-}
-
-function wordSet(text: string): Set<string> {
-  const words = text.toLowerCase().match(/[\p{L}\p{N}_]{2,}/gu) ?? [];
-  return new Set(words.filter((word) => !STOP_WORDS.has(word)).map(stem));
-}
-
-/** Enough to see that "retries", "retry" and "retrying" are one word. */
-function stem(word: string): string {
-  if (word.length < 5) return word;
-  return word
-    .replace(/(?:ies|ied)$/, 'y')
-    .replace(/(?:ing|ed|es|s)$/, '')
-    .replace(/(.)\1$/, '$1');
+  return { lead: contentWords(lead), body: new Set([...contentWords(text), ...subjects]), subjects: new Set(subjects) };
 }

@@ -1,6 +1,7 @@
 import type { List, ListItem, Nodes, Paragraph, Parents, Root } from 'mdast';
 import { flatText, flattenSections, lineOf, parseMarkdown, plainText, sectionsOf } from './markdown.ts';
-import { contentWords, OPEN_QUESTIONS_KEY, overlap, readTitle, sharedWords } from './titles.ts';
+import { OPEN_QUESTIONS_KEY, readTitle } from './titles.ts';
+import { contentWords, overlap, sharedWords } from './words.ts';
 
 export interface ResolvedQuestion {
   question: string;

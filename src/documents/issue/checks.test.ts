@@ -30,7 +30,6 @@ test('front matter, CRLF and a byte-order mark change nothing', () => {
 describe('one thing broken gives exactly its finding', () => {
   test.each<[string, string, string[]]>([
     ['no title', editedIssue('# Retry calls that met a quota\n', ''), ['error title']],
-    ['a title without end', editedIssue('met a quota\n', `met a quota ${'x '.repeat(120)}\n`), ['warning title']],
     ['no user story', withoutSection('User Story'), ['error section-missing']],
     ['no objective', withoutSection('Objective'), ['error section-missing']],
     ['no definition of done', withoutSection('Definition of Done'), ['error section-missing']],
@@ -44,7 +43,6 @@ describe('one thing broken gives exactly its finding', () => {
       `${withoutSection('Objective')}\n## Objective\nThe batch ends.\n`,
       ['warning section-order'],
     ],
-    ['a story that is none', issueWithSection('User Story', 'Calls fail.'), ['warning user-story']],
     [
       'scenarios without numbers',
       issueWithSection('Scenarios of Use', '- Quota comes back.\n- It stays away.'),
@@ -101,8 +99,6 @@ describe('one thing broken gives exactly its finding', () => {
     ['an open question', issueWithSection('Open Questions', '- [ ] Is TBD a number?'), ['warning open-question']],
     ['many requirements', manyRequirements(20), []],
     ['too many requirements', manyRequirements(21), ['warning issue-size']],
-    ['many words', issueWithSection('Objective', 'The batch ends. '.repeat(600)), ['warning issue-size']],
-    ['too many words', issueWithSection('Objective', 'The batch ends. '.repeat(1_500)), ['warning issue-size']],
   ])('%s', (_, text, expected) => {
     expect(text).not.toBe(SAMPLE_ISSUE);
     expect(found(text)).toEqual(expected);

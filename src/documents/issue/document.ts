@@ -1,149 +1,175 @@
-import type { Root } from 'mdast';
-import { readRequirements } from '../lld/requirements.ts';
-import { normaliseText, parseMarkdown, type Section, sectionsOf } from '../markdown.ts';
+import type { ListItem, Nodes, Root, RootContent } from 'mdast';
+import { type NumberedEntry, readNumbered, requirementReferences, SCENARIO_LABEL } from '../lld/requirements.ts';
+import {
+  columnNamed,
+  type DocumentTable,
+  flatText,
+  lineOf,
+  markedText,
+  normaliseText,
+  parseMarkdown,
+  plainText,
+  tablesIn,
+} from '../markdown.ts';
 import { type QuestionItem, questionItems } from '../questions.ts';
-import { readTitle } from '../titles.ts';
-import { type IssueCriterion, type IssueScenario, readCriteria, readScenarios } from './entries.ts';
+import { type DocumentSections, findSections, sectionName, titleOf } from '../sections.ts';
 
-export interface IssueRequirement {
-  number: number;
+/** Ids of what a criterion says that it settles. */
+export interface References {
+  scenarios: string[];
+  requirements: string[];
+}
+
+export interface IssueCriterion extends References {
+  /** `AC1`, `AC2`, … in order. */
+  label: string;
+  /** Without its label and its references. */
   text: string;
   line: number;
 }
 
 /** An issue as read; every line is counted from 1 in the text as given. */
-export interface IssueDocument {
+export interface IssueDocument extends DocumentSections {
   /** Line ends and byte-order mark normalised. */
   text: string;
   root: Root;
   /** Empty when there is none. */
   title: string;
   titleLine: number;
-  sections: IssueSection[];
-  repeatedSections: IssueSection[];
-  scenarios: IssueScenario[];
-  requirements: IssueRequirement[];
+  scenarios: NumberedEntry[];
+  requirements: NumberedEntry[];
   criteria: IssueCriterion[];
   openQuestions: QuestionItem[];
 }
+
+/** In the order of the template. */
+export const ISSUE_SECTIONS = [
+  sectionName('story', 'User Story', /^(?:user )?(?:story|value)$/),
+  sectionName(
+    'objective',
+    'Objective',
+    /^(?:objective|goal|summary|problem(?: statement)?|motivation|background|overview)(?: (?:objective|goal))?$/,
+  ),
+  sectionName(
+    'scenarios',
+    'Scenarios of Use',
+    /^(?:(?:usage |user |use )?scenario(?: use| usage)?|use case|(?:ux|user|usage) (?:flow|journey)|workflow|example)$/,
+  ),
+  sectionName('requirements', 'Requirements', /^(?:functional |detailed )?(?:requirement|behaviou?r)$/),
+  sectionName('criteria', 'Acceptance Criteria', /^(?:acceptance|success) (?:criteria|criterion|test)$/),
+  sectionName('scope', 'Out of Scope', /^(?:out scope|not in scope|non goal|scope|limitation|exclusion)$/),
+  sectionName('done', 'Definition of Done', /^(?:definition done|dod|done when)$/),
+  sectionName('questions', 'Open Questions', /^open question$/, { missing: null }),
+  sectionName('log', 'Review Log', /^review log$/, { missing: null }),
+];
 
 /** Never throws: what is missing or unreadable is empty, and the checks say so. */
 export function readIssueDocument(given: string): IssueDocument {
   const text = normaliseText(given);
   const root = parseMarkdown(text);
-  const { title, found, repeated } = outlineOfIssue(root);
-  const nodesOf = (id: IssueSectionId) => found.find((section) => section.id === id)?.section.all ?? [];
-  const scenarios = readScenarios(nodesOf('scenarios'));
-  const requirements = readRequirements(nodesOf('requirements')).map(({ id, text: words, line }) => ({
-    number: Number(/\d+/.exec(id)?.[0]),
-    text: words,
-    line,
-  }));
-  const known = {
-    scenarios: scenarios.map(({ number }) => number),
-    requirements: requirements.map(({ number }) => number),
-  };
+  const outline = findSections(root, ISSUE_SECTIONS);
+  const title = titleOf(root, ISSUE_SECTIONS);
+  const nodesOf = (id: string) => outline.sections.find((section) => section.id === id)?.nodes ?? [];
+  const scenarios = readNumbered(nodesOf('scenarios'), SCENARIO_LABEL);
+  const requirements = readNumbered(nodesOf('requirements'));
   return {
     text,
     root,
-    title: title?.title ?? '',
-    titleLine: title?.line ?? 1,
-    sections: found,
-    repeatedSections: repeated,
+    title: plainText(title),
+    titleLine: lineOf(title),
+    ...outline,
     scenarios,
     requirements,
-    criteria: readCriteria(nodesOf('criteria'), known),
+    criteria: readCriteria(nodesOf('criteria'), {
+      scenarios: scenarios.map(({ id }) => id),
+      requirements: requirements.map(({ id }) => id),
+    }),
     openQuestions: questionItems(text, root),
   };
 }
 
-export type IssueSectionId =
-  | 'story'
-  | 'objective'
-  | 'scenarios'
-  | 'requirements'
-  | 'criteria'
-  | 'scope'
-  | 'done'
-  | 'questions'
-  | 'log';
+const CRITERION_LABEL = /^\W*(?:ac|criterion)[\s._#-]*\d{1,3}(?=\W)[\s.:)\]*–—-]*/i;
 
-interface SectionName {
-  id: IssueSectionId;
-  title: string;
-  /** Titles under which it is known, as `readTitle` gives them: lower case, singular, without "of". */
-  known: RegExp;
-  /** An issue has no need of the others. */
-  required: boolean;
+/** Criteria as list items, labelled lines or table rows; a heading or an item that groups them hands its references down. */
+function readCriteria(nodes: RootContent[], known: References): IssueCriterion[] {
+  const found: Omit<IssueCriterion, 'label'>[] = [];
+  let above = '';
+  const add = (given: string, line: number, inherited: string): void => {
+    const { text, named } = withoutReferences(given);
+    found.push({ text, line, ...referencesIn(`${inherited}, ${named}`, known) });
+  };
+  const addItem = (item: ListItem, inherited: string): void => {
+    const [first, ...rest] = item.children;
+    const lists = rest.filter((child) => child.type === 'list');
+    const lead = withoutReferences(`${first ? flatText(first) : ''}:`);
+    if (lists.length > 0 && lead.text === '') {
+      for (const list of lists) for (const child of list.children) addItem(child, `${inherited}, ${lead.named}`);
+    } else add(flatText(item), lineOf(item), inherited);
+  };
+  for (const node of nodes) {
+    if (node.type === 'heading') above = withoutReferences(`${flatText(node)}:`).named;
+    else if (node.type === 'list') for (const item of node.children) addItem(item, above);
+    else if (node.type === 'table') for (const { text, line } of rowsOf(node)) add(text, line, above);
+    else if (node.type === 'paragraph') {
+      for (const [index, text] of markedText(node).split('\n').entries()) {
+        if (CRITERION_LABEL.test(text)) add(text, lineOf(node) + index, above);
+      }
+    }
+  }
+  return found.map((criterion, index) => ({ label: `AC${index + 1}`, ...criterion }));
 }
 
-const name = (id: IssueSectionId, title: string, known: RegExp, required = true): SectionName => ({
-  id,
-  title,
-  known,
-  required,
-});
+/** A row as a line of text with the references of its columns in brackets, as a list item would have them. */
+function rowsOf(node: Nodes): { text: string; line: number }[] {
+  return tablesIn([node]).flatMap((table: DocumentTable) => {
+    const id = columnNamed(table, [/^(?:#|id|no|nr|ac|number)$/]);
+    const scenarios = columnNamed(table, [/scenario/]);
+    const requirements = columnNamed(table, [/\breq/]);
+    return table.rows.map(({ cells, line }) => {
+      const words = cells.filter((cell, at) => cell !== '' && ![id, scenarios, requirements].includes(at));
+      const named = [
+        scenarios === null ? '' : ` (S ${cells[scenarios]})`,
+        requirements === null ? '' : ` (R ${cells[requirements]})`,
+      ];
+      return { text: `${words.join(' – ')}${named.join('')}`, line };
+    });
+  });
+}
 
-/** In the order of the template. */
-export const ISSUE_SECTIONS: readonly SectionName[] = [
-  name('story', 'User Story', /^(?:user )?(?:story|value)$/),
-  name(
-    'objective',
-    'Objective',
-    /^(?:objective|goal|summary|problem(?: statement)?|motivation|background|overview)(?: (?:objective|goal))?$/,
-  ),
-  name(
-    'scenarios',
-    'Scenarios of Use',
-    /^(?:(?:usage |user |use )?scenario(?: use| usage)?|use case|(?:ux|user|usage) (?:flow|journey)|workflow|example)$/,
-  ),
-  name('requirements', 'Requirements', /^(?:functional |detailed )?(?:requirement|behaviou?r)$/),
-  name('criteria', 'Acceptance Criteria', /^(?:acceptance|success) (?:criteria|criterion|test)$/),
-  name('scope', 'Out of Scope', /^(?:out scope|not in scope|non goal|scope|limitation|exclusion)$/),
-  name('done', 'Definition of Done', /^(?:definition done|dod|done when)$/),
-  name('questions', 'Open Questions', /^open question$/, false),
-  name('log', 'Review Log', /^review log$/, false),
+const ONE = String.raw`(?<![\p{L}\p{N}])(?:(?:scenarios?|sc|s|requirements?|reqs?|n?fr|r)[\s._#-]{0,2})+\d{1,3}(?![\p{L}\p{N}])`;
+/** `S1`, `S1, R2`, `S1–S3 and R2`, `covers S1, 2`. */
+const GROUP = String.raw`(?:covers?:?\s*|for\s+|see\s+)?(${ONE}(?:[\s,;&/+–—.-]*(?:and\s+|to\s+)?(?:${ONE}|\d{1,3}(?![\p{L}\p{N}])))*)`;
+/** `S3` in the middle of a sentence may be a product's name: brackets, the beginning and the end are read. */
+const PLACES = [
+  new RegExp(String.raw`[([]\s*${GROUP}\s*[)\]]`, 'giu'),
+  new RegExp(String.raw`^\W*${GROUP}\s*[:–—-]+\s*`, 'giu'),
+  new RegExp(String.raw`(?:^|[.;,:–—→|]\s*|\s-\s+)${GROUP}[\s.]*$`, 'giu'),
 ];
+const IN_FULL = /(?<![\p{L}\p{N}-])(?:scenarios?|requirements?|REQ)[\s-]?\d{1,3}(?![\p{L}\p{N}])/giu;
 
-export interface IssueSection {
-  id: IssueSectionId;
-  section: Section;
+/** A criterion's text, and what it names. */
+function withoutReferences(given: string): { text: string; named: string } {
+  const named: string[] = [];
+  let text = given.replace(CRITERION_LABEL, '');
+  for (const place of PLACES) {
+    text = text.trim().replace(place, (_, group: string) => {
+      named.push(group);
+      return ' ';
+    });
+  }
+  text = text.replace(/\s+/g, ' ').replace(/^\W+$|^ | (?=[.,;]?$)/g, '');
+  return { text, named: [...named, ...(text.match(IN_FULL) ?? [])].join(', ') };
 }
 
-interface IssueOutline {
-  /** The heading above all sections. */
-  title: Section | null;
-  /** In document order, each once. */
-  found: IssueSection[];
-  repeated: IssueSection[];
-}
-
-/** Sections at whatever level they stand; a heading of the same name inside one of them is part of it. */
-function outlineOfIssue(root: Root): IssueOutline {
-  const top = sectionsOf(root);
-  const title = titleOf(top);
-  const all = top.flatMap((section) => (section === title ? section.subsections : [section])).flatMap(sectionsIn);
-  const found: IssueSection[] = [];
-  const repeated: IssueSection[] = [];
-  for (const entry of all) (found.some(({ id }) => id === entry.id) ? repeated : found).push(entry);
-  return { title, found, repeated };
-}
-
-function sectionsIn(section: Section): IssueSection[] {
-  const id = sectionIdOf(section.title);
-  return id === null ? section.subsections.flatMap(sectionsIn) : [{ id, section }];
-}
-
-function sectionIdOf(title: string): IssueSectionId | null {
-  const { key } = readTitle(title);
-  return ISSUE_SECTIONS.find(({ known }) => known.test(key))?.id ?? null;
-}
-
-/** The one heading above all others is the title, even where an issue is about requirements and is called so. */
-function titleOf(top: Section[]): Section | null {
-  const [first] = top;
-  if (!first) return null;
-  const isAlone = first.depth === 1 && top.every((section) => section === first || section.depth > 1);
-  if (isAlone && first.subsections.length > 0) return first;
-  return sectionIdOf(first.title) === null && first.depth === 1 ? first : null;
+/** A bare number is of the kind of the one before: `S1, 2` are two scenarios. */
+function referencesIn(named: string, known: References): References {
+  const found: References = { scenarios: [], requirements: [] };
+  let kind: keyof References = 'requirements';
+  for (const part of named.split(/[,;&/+]|\band\b/)) {
+    const letter = /\p{L}/u.exec(part)?.[0].toLowerCase();
+    if (letter !== undefined) kind = letter === 's' ? 'scenarios' : 'requirements';
+    const numbered = part.replace(/(?<!\p{L})(?:scenarios?|sc|s)(?=[\s._#-]*\d)/giu, 'R');
+    found[kind].push(...requirementReferences(numbered, known[kind]));
+  }
+  return { scenarios: [...new Set(found.scenarios)], requirements: [...new Set(found.requirements)] };
 }

@@ -1,3 +1,5 @@
+import { isCommon, stem } from '../words.ts';
+
 /** Work that exists already: an issue, or the approved design of one. */
 export interface KnownWork {
   id: string;
@@ -47,23 +49,13 @@ const WORD = /[\p{L}\p{N}_]+/gu;
 const IS_CODE = /[/_@]|\.\p{L}|\p{Ll}\p{Lu}|\p{L}::?\p{L}/u;
 const PART = /\p{Lu}?[\p{Ll}]+|\p{Lu}+(?!\p{Ll})|\p{L}+|\p{N}+/gu;
 
-/** Words of any text, and words that every issue has because it is one. */
-const STOP_WORDS = new Set(
+/** Words that every issue has because it is one. */
+const OF_ISSUES = new Set(
   (
-    'about above after again against all also although always and another any anybody anyone anything are around because ' +
-    'been before being below between both but can cannot could did does doing done down during each either else enough even ' +
-    'ever every everybody everything few for from further get gets getting give given gives going had has have having help ' +
-    'her here his how however instead into its itself just keep know large last later least less let like look made make ' +
-    'makes making many may maybe might more most much must need needed needs neither never new next nobody none nor not ' +
-    'nothing now off often old once one only onto other others our out over own per please put rather really same say says ' +
-    'see seen several shall she should show shows since small some somebody someone something sometimes soon still such sure ' +
-    'take taken takes than that the their them then there these they thing things this those though through thus too toward ' +
-    'try two under until upon use used user users uses using usual very via want wants was way well were what whatever when ' +
-    'where whether which while who whole whose why will with within without work works would yes yet you your ' +
     'acceptance add added adds allow allows brief bug case change changed changes criteria criterion definition description ' +
-    'done epic expected feature idea implement implementation improve improvement issue none objective open out problem ' +
-    'question questions requirement requirements scenario scenarios scope story support supported supports task test tests ' +
-    'ticket todo update http https www com'
+    'expected feature idea implement implementation improve improvement issue objective open problem question questions ' +
+    'requirement requirements scenario scenarios scope story support supported supports task test tests ticket todo update ' +
+    'user users work works http https www com'
   ).split(' '),
 );
 
@@ -120,7 +112,7 @@ function termsOf(title: string, text: string): Map<string, Term> {
   };
   const addWord = (word: string, weight: number): void => {
     const lower = word.toLowerCase();
-    if (lower.length < SHORTEST || STOP_WORDS.has(lower) || /^\d+$/.test(lower)) return;
+    if (lower.length < SHORTEST || isCommon(lower) || OF_ISSUES.has(lower) || /^\d+$/.test(lower)) return;
     add(stem(lower), { written: lower, weight });
   };
   for (const [part, factor] of [
@@ -135,15 +127,6 @@ function termsOf(title: string, text: string): Map<string, Term> {
     }
   }
   return terms;
-}
-
-/** One form for a word and its inflections; not a dictionary, only the same on both sides of a comparison. */
-function stem(word: string): string {
-  const bare = word
-    .replace(/(?<=[^aeiou])(?:ies|ied)$/, 'y')
-    .replace(/(?<=\p{L}{3})(?:ing|ed|es|s)$/u, (ending) => (ending === 's' && /ss$|us$|is$/.test(word) ? ending : ''));
-  const single = bare.replace(/([bdfgklmnprt])\1$/, '$1');
-  return single.length > 3 ? single.replace(/e$/, '') : single;
 }
 
 /** One line for people: `42 (0.71): Retry on quota; shares: retry, quota, backoff`. */

@@ -2,13 +2,13 @@ import type { Code, Heading, Nodes, Root } from 'mdast';
 import { readHeader } from '../header.ts';
 import { lineOf, normaliseText, parseMarkdown, plainText } from '../markdown.ts';
 import { type QuestionItem, questionItems } from '../questions.ts';
-import { readTitle } from '../titles.ts';
+import { type DocumentSection, type DocumentSections, findSections, titleOf } from '../sections.ts';
 import { type LldFields, readFields } from './fields.ts';
 import { type FilesTable, type LldFile, readFilesTable, type UnreadFile } from './files-table.ts';
 import { type IssueMention, issueOfContext, issueOfTitle, sameIssue } from './issue-number.ts';
-import { type LldRequirement, readRequirements } from './requirements.ts';
+import { type NumberedEntry, readNumbered } from './requirements.ts';
 import { type LldScenario, readScenarios } from './scenarios.ts';
-import { findSections, type LldSection, sectionId } from './sections.ts';
+import { LLD_SECTIONS } from './sections.ts';
 
 export interface MermaidBlock {
   text: string;
@@ -17,7 +17,7 @@ export interface MermaidBlock {
 }
 
 /** An LLD as read; every line is counted from 1 in the text as given. */
-export interface LldDocument {
+export interface LldDocument extends DocumentSections {
   /** The text that was parsed: line ends and byte-order mark normalised. */
   text: string;
   root: Root;
@@ -30,14 +30,11 @@ export interface LldDocument {
   titleIssue: IssueMention | null;
   /** The issue that section 1 names. */
   contextIssue: IssueMention | null;
-  /** The template's sections that were found, in document order. */
-  sections: LldSection[];
-  repeatedSections: LldSection[];
   files: LldFile[];
   unreadFiles: UnreadFile[];
   /** The line of the table of files, null when there is none. */
   filesLine: number | null;
-  requirements: LldRequirement[];
+  requirements: NumberedEntry[];
   scenarios: LldScenario[];
   scenariosLine: number | null;
   hasPassColumn: boolean;
@@ -52,11 +49,12 @@ export interface LldDocument {
 export function readLld(given: string): LldDocument {
   const text = normaliseText(given);
   const root = parseMarkdown(text);
-  const { found, repeated } = findSections(root);
+  const outline = findSections(root, LLD_SECTIONS);
+  const { sections: found } = outline;
   const byId = (id: string) => found.find((section) => section.id === id);
-  const title = titleOf(root);
+  const title = titleOf(root, LLD_SECTIONS);
   const table = filesOf(found, text);
-  const requirements = readRequirements(byId('3')?.nodes ?? []);
+  const requirements = readNumbered(byId('3')?.nodes ?? []);
   const { scenarios, line, hasPassColumn, oneSided } = readScenarios(
     byId('10'),
     requirements.map((requirement) => requirement.id),
@@ -69,8 +67,7 @@ export function readLld(given: string): LldDocument {
     secondTitleLine: secondTitleLine(root, title, found),
     titleIssue: title ? issueOfTitle(plainText(title), lineOf(title)) : null,
     contextIssue: issueOfContext(byId('1')?.nodes ?? []),
-    sections: found,
-    repeatedSections: repeated,
+    ...outline,
     files: table.files,
     unreadFiles: table.unread,
     filesLine: table.line,
@@ -91,18 +88,7 @@ export function isMermaid(code: Code): boolean {
   return /^(?:mermaid|mmd)$/i.test(code.lang ?? '');
 }
 
-function titleOf(root: Root): Heading | undefined {
-  const headings = root.children.filter((node) => node.type === 'heading');
-  const first = headings.find((heading) => heading.depth === 1) ?? headings[0];
-  if (!first) return undefined;
-  // The one heading above all others is the title, even where issue 2 is about a change: `# 2 - Feature: Change …`.
-  const isAlone = headings.length > 1 && headings.every((heading) => heading === first || heading.depth > first.depth);
-  if (first === headings[0] && isAlone) return first;
-  const { number, key } = readTitle(plainText(first));
-  return sectionId(number, key) === null ? first : undefined;
-}
-
-function secondTitleLine(root: Root, title: Heading | undefined, sections: LldSection[]): number | null {
+function secondTitleLine(root: Root, title: Heading | undefined, sections: DocumentSection[]): number | null {
   const isSection = new Set(sections.map(({ line }) => line));
   const second = root.children.find(
     (node) => node.type === 'heading' && node.depth === 1 && node !== title && !/^appendix\b/i.test(plainText(node)),
@@ -116,7 +102,7 @@ function isTop(node: Nodes): boolean {
   return node.type === 'heading' && node.depth === 1;
 }
 
-function filesOf(sections: LldSection[], text: string): FilesTable {
+function filesOf(sections: DocumentSection[], text: string): FilesTable {
   const files = sections.find((section) => section.id === '2.1');
   const changes = sections.find((section) => section.id === '2');
   const own = readFilesTable(files?.nodes ?? [], text);

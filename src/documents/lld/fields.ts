@@ -1,7 +1,7 @@
 import type { Nodes } from 'mdast';
 import { DESIGN_SIZES, type DesignSize } from '../../core/config.ts';
 import { flatText, markedText } from '../markdown.ts';
-import type { LldSection } from './sections.ts';
+import type { DocumentSection } from '../sections.ts';
 
 /** What a design says in the fields of its template (`* **Depends on:** #12`), and nowhere else. */
 export interface LldFields {
@@ -20,7 +20,7 @@ const COVERAGE = /^\W*(?:test |line )?coverage target\W*:\W*(\d{1,3}(?:\.\d+)?)\
 const SIZE = /^\W*size\W*:\W*(small|normal|large)\b/i;
 const REFERENCE = /(?:#|issues\/|LLD-|GH-)([A-Za-z0-9_-]{1,64})|(?<![\w.-])(\d+)(?![\w.-])/g;
 
-export function readFields(sections: LldSection[]): LldFields {
+export function readFields(sections: DocumentSection[]): LldFields {
   const lines = sections.filter(({ id }) => SECTIONS.has(id)).flatMap(({ nodes }) => nodes.flatMap(linesOf));
   const value = (field: RegExp): string[] => lines.flatMap((line) => field.exec(line)?.slice(1).find(Boolean) ?? []);
   const target = Number(value(COVERAGE)[0]);

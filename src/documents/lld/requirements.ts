@@ -1,7 +1,8 @@
 import type { ListItem, Nodes, RootContent } from 'mdast';
 import { columnNamed, type DocumentTable, flatText, lineOf, markedText, tablesIn } from '../markdown.ts';
 
-export interface LldRequirement {
+/** A requirement, or a scenario of an issue. */
+export interface NumberedEntry {
   /** `1`, or with its kind where that tells two apart: `FR-1`, `NFR-1`; `R1` beside `REQ-1`. */
   id: string;
   text: string;
@@ -14,23 +15,25 @@ interface Label {
   number: number;
 }
 
-type Labelled = Label & Omit<LldRequirement, 'id'>;
+type Labelled = Label & Omit<NumberedEntry, 'id'>;
 
 /** Three names for the same thing, unless a document uses two of them. Any other kind is one of its own. */
 const GENERIC = new Set(['', 'R', 'REQ']);
 const KIND = String.raw`(requirements?|reqs?|fr|nfr|ac|r)`;
 const LABEL = new RegExp(String.raw`^\W*${KIND}[\s._-]*0*(\d{1,4})(?:\.(?!\d)|[\s):\]*–—-])+\s*`, 'i');
+/** How an issue labels its scenarios: `S1`, `Scenario 1`; they are of no kind. */
+export const SCENARIO_LABEL = /^\W*(?:scenario|sc|s)()[\s._#-]*0*(\d{1,3})(?:\.(?!\d)|[\s):\]*–—-])+\s*/i;
 const SECTION_LABEL = /^\W*()3\.(\d{1,3})(?:\.(?!\d)|[\s):\]*–—-])+\s*/;
-const CELL_ID = new RegExp(String.raw`^\W*(?:${KIND}[\s._-]*)?(?:3\.)?0*(\d{1,4})\W*$`, 'i');
+const CELL_ID = new RegExp(String.raw`^\W*(?:(?:${KIND}|scenario|sc?)[\s._-]*)?(?:3\.)?0*(\d{1,4})\W*$`, 'i');
 const ID_COLUMN = [/^(?:#|id|no|nr|number|req(?:uirement)? (?:id|#|no|number)|req)$/, /^(?:requirement|ref)s?$/];
 const TEXT_COLUMN = [/^(?:requirement|description|text|statement)s?$/, /requirement|description|criteri|what/];
 
 /**
- * Requirements as a numbered list, labelled items, lines or headings (`REQ-1: …`), or a table. Only where there are none
+ * Requirements, or what else `label` names, as a numbered list, labelled items, lines or headings (`REQ-1: …`), or a table. Only where there are none
  * of these are `3.1`, `3.2` the requirements themselves; elsewhere they are groups of them.
  */
-export function readRequirements(nodes: RootContent[]): LldRequirement[] {
-  const labelled = requirementsIn(nodes, LABEL);
+export function readNumbered(nodes: RootContent[], label = LABEL): NumberedEntry[] {
+  const labelled = requirementsIn(nodes, label);
   const found = labelled.length > 0 ? labelled : requirementsIn(nodes, SECTION_LABEL);
   const generic = new Set(found.map(({ kind }) => kind).filter((kind) => GENERIC.has(kind)));
   return found.map(({ kind, number, text, line }) => {

@@ -1,75 +1,18 @@
-import type { RootContent } from 'mdast';
 import { type DocumentFinding, error, quote, warning } from '../finding.ts';
-import { markedText } from '../markdown.ts';
+import { checkOutline } from '../sections.ts';
 import type { LldDocument } from './document.ts';
 import { requirementName } from './requirements.ts';
 import { isGuard, type LldScenario, testNumber } from './scenarios.ts';
-import { isNotApplicable, LLD_SECTIONS } from './sections.ts';
+import { LLD_SECTIONS } from './sections.ts';
 
-const ORDER = LLD_SECTIONS.map((section) => section.id);
 const FILES_FORM = 'a table with the columns File, Change Type (Add, Modify or Delete) and Description';
 const SCENARIO_COLUMNS = 'ID, Scenario, Type, Input, Expected Output, Pass Criteria, Requirements';
-const FAIL_MODE =
-  /\bfail(?:s|ed|ing|ure|ures)?[\s-]*(?:modes?|open|closed|safe|secure|fast|soft|hard|stop)\b|\b(?:failure|error) handling\b/i;
 /** A usual change has about 200 lines. */
 const MOST_LINES = 400;
 
-/** Whether a node of a section says anything. */
-export function isContent(node: RootContent): boolean {
-  if (node.type === 'heading' || node.type === 'thematicBreak' || node.type === 'definition') return false;
-  if (node.type === 'html') return node.value.replace(/<!--[\s\S]*?(?:-->|$)/g, '').trim() !== '';
-  if (node.type === 'code') return node.value.trim() !== '';
-  return node.type !== 'table' || node.children.length > 1;
-}
-
-/** `section-missing`, `section-empty`, `section-repeated`, `section-order`, `second-document`, `lld-size`, `fail-mode`. */
+/** The sections, `second-document`, `lld-size`. */
 export function checkSections(lld: LldDocument): DocumentFinding[] {
-  return [...missing(lld), ...empty(lld), ...repeated(lld), ...misplaced(lld), ...whole(lld), ...failMode(lld)];
-}
-
-function missing(lld: LldDocument): DocumentFinding[] {
-  const found = new Set(lld.sections.map((section) => section.id));
-  return LLD_SECTIONS.filter(({ id }) => !found.has(id)).flatMap(({ id, title }) => {
-    if (id.startsWith('2.') && !found.has('2')) return [];
-    const before = new Set(ORDER.slice(0, ORDER.indexOf(id)));
-    const line = lld.sections.filter((section) => before.has(section.id)).at(-1)?.line ?? lld.titleLine;
-    if (id === 'log') {
-      const message = 'The appendix is missing: end the document with "## Appendix: Review Log".';
-      return [warning('section-missing', line, message)];
-    }
-    const heading = id.includes('.') ? `### ${id}` : `## ${id}.`;
-    return [error('section-missing', line, `Section ${id} is missing: add "${heading} ${title}" with its content.`)];
-  });
-}
-
-function empty(lld: LldDocument): DocumentFinding[] {
-  return lld.sections
-    .filter((section) => section.id !== 'log' && !section.nodes.some(isContent))
-    .filter((section) => section.id !== '2' || !lld.sections.some((other) => other.id.startsWith('2.')))
-    .map(({ line, title }) =>
-      error('section-empty', line, `${quote(title)} is empty: fill it in, or say "None" and why nothing applies.`),
-    );
-}
-
-function repeated(lld: LldDocument): DocumentFinding[] {
-  return lld.repeatedSections.map(({ line, title }) => {
-    const message = `${quote(title)} stands here for the second time, and only the first is read: merge the two.`;
-    return warning('section-repeated', line, message);
-  });
-}
-
-function misplaced(lld: LldDocument): DocumentFinding[] {
-  let last = -1;
-  return lld.sections.flatMap(({ id, line, number, title }) => {
-    const place = ORDER.indexOf(id);
-    const isBefore = place < last;
-    last = Math.max(last, place);
-    if (isBefore)
-      return [warning('section-order', line, `${quote(title)} stands out of order: the sections go from 1 to 12.`)];
-    return number === null || id === 'log' || number === id
-      ? []
-      : [warning('section-order', line, `${quote(title)} is section ${id} of the template: correct its number.`)];
-  });
+  return [...checkOutline(lld, LLD_SECTIONS), ...whole(lld)];
 }
 
 /** One document of a readable size: the issue's own text does not belong below it. */
@@ -96,14 +39,6 @@ function whole({ text, sections, secondTitleLine, titleLine }: LldDocument): Doc
           ),
         ]),
   ];
-}
-
-function failMode(lld: LldDocument): DocumentFinding[] {
-  const section = lld.sections.find(({ id }) => id === '7');
-  if (!section || section.nodes.length === 0 || isNotApplicable(section)) return [];
-  if (section.nodes.some((node) => FAIL_MODE.test(markedText(node)))) return [];
-  const message = 'Section 7 names no fail mode: say "Fail mode: fail closed" or "fail open", and what happens then.';
-  return [warning('fail-mode', section.line, message)];
 }
 
 /** `files-table`: every row has a path of its own and a change type. */

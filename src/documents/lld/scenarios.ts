@@ -1,6 +1,6 @@
 import { columnNamed, type DocumentTable, type TableRow, tablesIn } from '../markdown.ts';
+import type { DocumentSection } from '../sections.ts';
 import { citedRequirements, requirementReferences } from './requirements.ts';
-import type { LldSection } from './sections.ts';
 
 export interface LldScenario {
   id: string;
@@ -59,7 +59,7 @@ interface Columns {
  * beside the full table), the full ones count and the rest, like a table from requirements to tests, only adds the
  * requirements that a scenario covers.
  */
-export function readScenarios(section: LldSection | undefined, known: readonly string[]): Scenarios {
+export function readScenarios(section: DocumentSection | undefined, known: readonly string[]): Scenarios {
   const tables = tablesIn(section?.nodes ?? []);
   const traces = tables.flatMap((table) => traceOf(table, known));
   const lists = tables

@@ -1,6 +1,7 @@
 import { parseMarkdown, plainText, type Section, sectionsOf } from '../markdown.ts';
 import { leftOutIn } from '../template-text.ts';
-import { contentWords, overlap, REVIEW_LOG_KEY, readTitle, wordStem } from '../titles.ts';
+import { REVIEW_LOG_KEY, readTitle } from '../titles.ts';
+import { contentWords, overlap, singular } from '../words.ts';
 import type { DocumentForm } from './form.ts';
 
 interface Part {
@@ -121,7 +122,7 @@ function isNamed({ key, number }: Part, finding: string): boolean {
     named.some((one) => number === one || number.startsWith(`${one}.`) || one.startsWith(`${number}.`))
   )
     return true;
-  const words = (finding.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).map(wordStem);
+  const words = (finding.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).map(singular);
   const isTitled = key !== '' && key.split(' ').every((word) => words.includes(word));
   return isTitled || SPOKEN_OF.some(([pattern, of]) => of === key && pattern.test(finding));
 }

@@ -1,0 +1,48 @@
+/* The words of two texts, in a form in which they can be compared. Not a dictionary: only the same on both sides. */
+
+/** Words that say nothing about what a text is about. */
+const COMMON = new Set(
+  (
+    'a about after all also an and another any are as at be been before being both but by can cannot could did do does done ' +
+    'each either else every few for from further get gets give given had has have he her here his how i if in instead into is ' +
+    'it its just least less let like made make makes many may might more most much must need needed needs never new no none ' +
+    'nor not now of off on once one only or other our out over own per please same say says see shall she should show shows ' +
+    'since so some something still such take takes than that the their them then there these they this those through to too ' +
+    'two under until use used uses using very via want wants was way we were what when where whether which while who whom ' +
+    'whose why will with within without would yes yet you your'
+  ).split(' '),
+);
+
+export function singular(word: string): string {
+  if (/[^aeiou]ies$/.test(word)) return `${word.slice(0, -3)}y`;
+  return word.length > 3 && /[^s]s$/.test(word) ? word.slice(0, -1) : word;
+}
+
+/** "retries", "retry" and "retrying" are one word. */
+export function stem(word: string): string {
+  const bare = singular(word)
+    .replace(/(?<=[^aeiou])ied$/, 'y')
+    .replace(/(?<=\p{L}{3})(?:ing|ed)$/u, '')
+    .replace(/([bdfgklmnprt])\1$/, '$1');
+  return bare.length > 3 ? bare.replace(/e$/, '') : bare;
+}
+
+export function isCommon(word: string): boolean {
+  return COMMON.has(word);
+}
+
+/** The words that carry meaning, each once. */
+export function contentWords(text: string): Set<string> {
+  const words = text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
+  return new Set(words.filter((word) => !isCommon(word)).map(stem));
+}
+
+export function sharedWords(left: Set<string>, right: Set<string>): number {
+  return [...left].filter((word) => right.has(word)).length;
+}
+
+/** From 0 (no word in common) to 1 (the same words). */
+export function overlap(left: Set<string>, right: Set<string>): number {
+  const total = left.size + right.size;
+  return total === 0 ? 0 : (2 * sharedWords(left, right)) / total;
+}
