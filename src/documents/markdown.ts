@@ -1,4 +1,4 @@
-import type { Heading, Nodes, Root, RootContent, Table, TableCell } from 'mdast';
+import type { Code, Heading, Nodes, Root, RootContent, Table, TableCell } from 'mdast';
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { frontmatterFromMarkdown } from 'mdast-util-frontmatter';
 import { gfmStrikethroughFromMarkdown } from 'mdast-util-gfm-strikethrough';
@@ -51,6 +51,12 @@ export function plainText(node: Nodes | undefined): string {
 /** The line a node begins at, counted from 1. */
 export function lineOf(node: Nodes | undefined): number {
   return node?.position?.start.line ?? 1;
+}
+
+/** Code blocks under a node, in document order. */
+export function codeIn(node: Nodes): Code[] {
+  if (node.type === 'code') return [node];
+  return 'children' in node ? node.children.flatMap((child) => codeIn(child)) : [];
 }
 
 /** A heading with everything up to the next heading of the same or a higher level; subsections are inside, once. */

@@ -1,52 +1,42 @@
 import type { Nodes } from 'mdast';
 import { type DocumentFinding, error, quote, warning } from './finding.ts';
-import { lineOf, markedText } from './markdown.ts';
+import { codeIn, lineOf, markedText, parseMarkdown } from './markdown.ts';
 
 const RULE = 'template-text';
+const COMMENT = /<!--([\s\S]*?)(?:-->|$)/g;
 
 /** Finds text of this template, and of usual ones, that was not replaced. */
 export function createLeftoverText(template: string): (node: Nodes) => DocumentFinding[] {
-  const placeholders = new Set(template.match(/\{\{[^{}]*\}\}/g) ?? []);
-  const hints = new Set([...template.matchAll(/<!--([\s\S]*?)-->/g)].map((match) => bare(match[1] ?? '')));
+  const placeholders = template.match(/\{\{[^{}]*\}\}/g) ?? [];
+  const hints = new Set([...template.matchAll(COMMENT)].map((match) => bare(match[1] ?? '')));
+  const oursIn = (text: string) => placeholders.find((placeholder) => text.includes(placeholder)) ?? null;
 
-  function inNode(node: Nodes): DocumentFinding[] {
-    if (node.type === 'html') return inHtml(node.value, lineOf(node));
+  const inText = (text: string, line: number): DocumentFinding[] => {
+    const found = oursIn(text) ?? placeholderIn(text) ?? (text.length > 20 && hints.has(bare(text)) ? text : null);
+    return found === null ? [] : [leftover(line, found)];
+  };
+  const inComments = (value: string, line: number): DocumentFinding[] => {
+    const hint = [...value.matchAll(COMMENT)].map((match) => match[1] ?? '').find((text) => hints.has(bare(text)));
+    if (hint === undefined) return [];
+    return [warning(RULE, line, `A hint of the template is left over, ${quote(hint)}: delete it.`)];
+  };
+  return function inNode(node: Nodes): DocumentFinding[] {
+    const line = lineOf(node);
+    if (node.type === 'html')
+      return [...inComments(node.value, line), ...inText(node.value.replace(COMMENT, ''), line)];
     if (node.type === 'code') {
-      const found = [...placeholders].find((placeholder) => node.value.includes(placeholder));
-      return found === undefined ? [] : [leftover(lineOf(node), found)];
+      const found = oursIn(node.value);
+      return found === null ? [] : [leftover(line, found)];
     }
     if (node.type === 'paragraph' || node.type === 'heading' || node.type === 'tableCell') {
       const comments = node.children.flatMap((child) =>
-        child.type === 'html' ? hintIn(child.value, lineOf(child)) : [],
+        child.type === 'html' ? inComments(child.value, lineOf(child)) : [],
       );
       const lines = markedText(node).split('\n');
-      return [...comments, ...lines.flatMap((text, index) => inLine(text, lineOf(node) + index))];
+      return [...comments, ...lines.flatMap((text, index) => inText(text, line + index))];
     }
-    return 'children' in node ? node.children.flatMap((child) => inNode(child)) : [];
-  }
-
-  function inLine(text: string, line: number): DocumentFinding[] {
-    const ours = [...placeholders].find((placeholder) => text.includes(placeholder));
-    const found = ours ?? placeholderIn(text) ?? (text.length > 20 && hints.has(bare(text)) ? text : null);
-    return found === null ? [] : [leftover(line, found)];
-  }
-
-  function inHtml(value: string, line: number): DocumentFinding[] {
-    const text = value.replace(/<!--[\s\S]*?(?:-->|$)/g, '').trim();
-    const found = text === '' ? null : placeholderIn(text);
-    return [...hintIn(value, line), ...(found === null ? [] : [leftover(line, found)])];
-  }
-
-  function hintIn(value: string, line: number): DocumentFinding[] {
-    const hint = [...value.matchAll(/<!--([\s\S]*?)-->/g)]
-      .map((match) => match[1] ?? '')
-      .find((text) => hints.has(bare(text)));
-    return hint === undefined
-      ? []
-      : [warning(RULE, line, `A hint of the template is left over, ${quote(hint)}: delete it.`)];
-  }
-
-  return inNode;
+    return 'children' in node ? node.children.flatMap(inNode) : [];
+  };
 }
 
 export function leftover(line: number, text: string): DocumentFinding {
@@ -64,50 +54,24 @@ function bare(text: string): string {
     .trim();
 }
 
-const HTML_TAGS = new Set(
-  (
-    'a abbr b big blockquote br caption center cite code col colgroup dd del details dfn div dl dt em figcaption figure font ' +
-    'h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p picture pre q s samp small source span strike strong sub summary sup ' +
-    'svg table tbody td tfoot th thead tr tt u ul var video'
-  ).split(' '),
-);
-
+/** Anywhere in a sentence. */
+const INSIDE =
+  /\{\{[^{}\n]*\}\}|\[(?:(?:describe|explain|fill in|provide|specify|insert|your|replace (?:with|this))\s[^\]]*|tbd|todo|placeholder)\](?!\()|<(?:insert|describe|your|fill|enter|specify|todo|tbd|placeholder|replace)\b[^>\n]*>|\blorem ipsum\b/i;
+/** As all that a cell, an item or a line says, or all that follows its label. */
 const WHOLE: RegExp[] = [
-  /^(?:tbd|tba|fixme|to be (?:determined|defined|decided|done|announced|filled in|added|written))\W*$/i,
+  /^(?:tbd|tba|fixme|to be (?:determined|defined|decided|done|written|added)|placeholder(?: text)?|\?{2,})\W*$/i,
   /^(?:TODO|Todo)\W*$/,
   /^(?:TBD|TODO|FIXME)\s*(?:[:–—(]|-\s)/,
-  /^(?:fill (?:this |me )?in|insert \S.* here|your \S.* here|placeholder(?: text)?|0?X{3,}|YYYY-MM-DD|\?{2,})\W*$/i,
-  /^\[(?:describe|insert|your|explain|fill|provide|specify|list|add|name|enter|brief|short|link|e\.?g\.?|what|why|how|who|reason|details?|example|optional|if applicable)(?:\s+[^\],]+)\]\W*$/i,
-  /^\[(?:description|placeholder|title|summary|name|date|author|tbd|todo|path|file|reason|details?|text|\.{3}|…)\]\W*$/i,
+  /^\[(?:description|title|summary|name|date|author|path|file|reason|text|\.{3}|…)\]\W*$/i,
+  /^<(?!(?:br|hr|p|b|i|a|details|summary|div|img|table|sub|sup|kbd|code|pre|span)\b)[A-Za-z][\w -]+>\W*$/i,
 ];
 
-const INSIDE: RegExp[] = [
-  /\{\{[^{}\n]*\}\}/,
-  /\[(?:(?:describe|explain|fill in|provide|specify|insert|your|replace with|replace this)\s[^\]]*|tbd|todo|placeholder)\](?!\()/i,
-  /<(?:insert|describe|your|fill|enter|specify|todo|tbd|placeholder|add your|replace)\b[^>\n]*>/i,
-  /\blorem ipsum\b/i,
-];
-
-/**
- * The placeholder in a piece of text (a cell, an item, a line of a paragraph; inline code in backticks), or null. A
- * whole piece, or what follows its label, is judged more strictly than words inside a sentence.
- */
-export function placeholderIn(text: string): string | null {
-  const prose = text.replace(/`[^`]*`/g, '`…`');
-  const inside = INSIDE.map((pattern) => pattern.exec(prose)?.[0]).find((match) => match !== undefined);
-  if (inside !== undefined) return inside;
-  const value = prose.replace(/^\W*[\p{L}][\p{L}\s]{0,30}:\**\s+(?=\S)/u, '').trim();
-  for (const piece of [prose.trim(), value]) {
-    if (WHOLE.some((pattern) => pattern.test(piece)) || isUnknownTag(piece)) return piece;
-  }
-  return null;
-}
-
-/** `<description>` alone; `<br>` and `<T>` are none. */
-function isUnknownTag(piece: string): boolean {
-  const tag = /^<([A-Za-z][\w -]*)>\W*$/.exec(piece)?.[1];
-  if (tag === undefined || tag.length === 1) return false;
-  return !HTML_TAGS.has((tag.split(' ')[0] ?? '').toLowerCase());
+/** The placeholder in a piece of text (inline code in backticks), or null. */
+function placeholderIn(text: string): string | null {
+  const prose = text.replace(/`[^`]*`/g, '`…`').trim();
+  const value = prose.replace(/^\W*[\p{L}][\p{L}\s]{0,30}:\**\s+(?=\S)/u, '');
+  const isWhole = (piece: string): boolean => WHOLE.some((pattern) => pattern.test(piece));
+  return INSIDE.exec(prose)?.[0] ?? [prose, value].find(isWhole) ?? null;
 }
 
 /** Words that stand for text that is not there. */
@@ -127,11 +91,13 @@ const PROMPT_REMAINS =
  * left in what belongs to a prompt. Code is not looked at: a quotation of a file may well leave something out.
  */
 export function elisionsIn(text: string): DocumentFinding[] {
-  let fence: string | null = null;
+  const isCode = new Set(
+    codeIn(parseMarkdown(text)).flatMap(({ position: { start, end } = { start: { line: 0 }, end: { line: 0 } } }) =>
+      Array.from({ length: end.line - start.line + 1 }, (_, index) => start.line + index),
+    ),
+  );
   return text.split('\n').flatMap((line, index) => {
-    const mark = /^\s*(`{3,}|~{3,})/.exec(line)?.[1];
-    if (mark !== undefined && (fence === null || mark.startsWith(fence))) fence = fence === null ? mark : null;
-    if (fence !== null || mark !== undefined) return [];
+    if (isCode.has(index + 1)) return [];
     const elided = leftOutIn(line);
     if (elided !== null) {
       const message = `Text is left out, ${quote(elided)}: write the whole text, a reader of this document has no other.`;

@@ -1,6 +1,6 @@
 import type { Code, Heading, Nodes, Root } from 'mdast';
 import { readHeader } from '../header.ts';
-import { lineOf, normaliseText, parseMarkdown, plainText } from '../markdown.ts';
+import { codeIn, lineOf, normaliseText, parseMarkdown, plainText } from '../markdown.ts';
 import { type QuestionItem, questionItems } from '../questions.ts';
 import { type DocumentSection, type DocumentSections, findSections, titleOf } from '../sections.ts';
 import { type LldFields, readFields } from './fields.ts';
@@ -107,12 +107,6 @@ function filesOf(sections: DocumentSection[], text: string): FilesTable {
   const changes = sections.find((section) => section.id === '2');
   const own = readFilesTable(files?.nodes ?? [], text);
   return own.line === null ? readFilesTable(changes?.nodes ?? [], text) : own;
-}
-
-/** Code blocks under a node, in document order. */
-export function codeIn(node: Nodes): Code[] {
-  if (node.type === 'code') return [node];
-  return 'children' in node ? node.children.flatMap((child) => codeIn(child)) : [];
 }
 
 /** What scheduling needs to know of a design. */

@@ -13,68 +13,58 @@ export interface IssueMention {
 }
 
 const PLACEHOLDER =
-  /^\W*(?:tbd|tba|todo|to be (?:determined|defined|assigned)|n\/?a|none|unknown|pending|\?+|0*x{2,}|n{2,}|\d*x{3,}|issue|id|number|issue[-_ ]?(?:number|id|no)|\{\{.*\}\}|<.*>|\[.*\])\W*$/i;
-const TITLE_PREFIX = /^(?:(?:lld|low[- ]level design|design|issue|feature request|ticket)\b[\s:#–—-]*)*#?\s*/i;
-const KINDS =
-  /^(?:feature|fix|bug|bugfix|chore|docs?|documentation|refactor|refactoring|enhancement|task|improvement|test|tests|perf|lld|issue|the|a|an)$/i;
-const FIELD =
-  /^\W*(?:github |linked |source )?(?:issue|ticket)(?: (?:link|number|id|no|reference|ref|#))?\.?\W*[:：|]\s*(.*)$/is;
+  /^\W*(?:tbd|tba|todo|to be (?:determined|defined|assigned)|n\/?a|none|unknown|pending|\d*x{2,}|n{2,}|issue|id|number|\{\{.*\}\}|<.*>|\[.*\])?\W*$/i;
+const TITLE_PREFIX = /^(?:(?:lld|low[- ]level design|design|issue|ticket)\b[\s:#–—-]*)*#?\s*/i;
+const KINDS = /^(?:feature|fix|bug|chore|docs?|refactor|enhancement|task|improvement|tests?|lld|issue)$/i;
+const ID = '[A-Za-z0-9_-]{1,64}';
+const FIELD = /^\W*(?:github )?(?:issue|ticket)(?: (?:link|number|id|no|#))?\.?\W*[:：|]\s*(.*)$/is;
 
 /** The id at the beginning of a title such as `42 - Feature: …`, `LLD-42: …`, `137-Feature: …`, `add-login - Feature: …`. */
 export function issueOfTitle(title: string, line: number): IssueMention | null {
   const rest = title.replace(TITLE_PREFIX, '');
-  const numeric = /^(\d{1,64})(?=$|[^\p{L}\p{N}_])/u.exec(rest)?.[1];
-  if (numeric !== undefined) return { text: numeric, id: numeric, line };
-  const placeholder = /^(\{\{[^}]*\}\}|<[^>]*>|\[[^\]]*\]|\S+?)(?=\s*[-–—:|]\s|\s*[-–—:]\p{Lu}|$)/u.exec(rest)?.[1];
-  if (placeholder !== undefined && PLACEHOLDER.test(placeholder)) return { text: placeholder, id: null, line };
-  const word = /^([A-Za-z0-9_-]{1,64}?)(?=\s+[-–—|]\s|\s*:\s|$)/.exec(rest)?.[1];
-  if (word !== undefined && !KINDS.test(word) && /\s[-–—|]\s|:\s/.test(rest)) return { text: word, id: word, line };
-  const linked = /(?:#|\bissue\s+)(\d{1,64})\b/i.exec(title)?.[1];
+  const [, text] =
+    /^(\d{1,64})(?=$|[^\p{L}\p{N}_])/u.exec(rest) ??
+    /^(\{\{[^}]*\}\}|<[^>]*>|\[[^\]]*\]|\d*X{2,}|[\w-]{1,64}?)(?=\s+[-–—|]\s|:\s|-\p{Lu})/u.exec(rest) ??
+    [];
+  if (text !== undefined && !KINDS.test(text)) return { text, id: PLACEHOLDER.test(text) ? null : text, line };
+  const linked = /#(\d{1,64})\b/.exec(title)?.[1];
   return linked === undefined ? null : { text: linked, id: linked, line };
 }
 
 /** The field `Issue: #42` of section 1, as list item, line or table row; else the first `#42` that is no related issue. */
 export function issueOfContext(nodes: RootContent[]): IssueMention | null {
   const statements = statementsOf(nodes);
-  for (const { text, line } of statements) {
-    const value = FIELD.exec(text)?.[1];
-    if (value !== undefined) return { text: value.trim(), id: PLACEHOLDER.test(value) ? null : issueIn(value), line };
-  }
-  const own = statements.find(
-    ({ text }) => /#\w/.test(text) && !/^\W*(?:related|depends|blocked|see also|follow|parent)/i.test(text),
-  );
-  const id = own ? /#([A-Za-z0-9_-]{1,64})/.exec(own.text)?.[1] : undefined;
-  return own && id !== undefined ? { text: id, id: PLACEHOLDER.test(id) ? null : id, line: own.line } : null;
-}
-
-function issueIn(value: string): string | null {
-  const linked = /(?:issues\/|#|GH-)([A-Za-z0-9_-]{1,64})/.exec(value)?.[1];
-  const id = linked ?? /^\W*([A-Za-z0-9_-]{1,64})/.exec(value)?.[1] ?? null;
-  return id !== null && PLACEHOLDER.test(id) ? null : id;
+  const field = statements.find(({ text }) => FIELD.test(text));
+  const own =
+    field ??
+    statements.find(({ text }) => /#\w/.test(text) && !/^\W*(?:related|depends|blocked|see also|parent)/i.test(text));
+  if (!own) return null;
+  const text = FIELD.exec(own.text)?.[1]?.trim() ?? own.text;
+  const [, id] = new RegExp(`(?:issues/|#|GH-)(${ID})`).exec(text) ?? new RegExp(`^\\W*(${ID})`).exec(text) ?? [];
+  return {
+    text,
+    id: id === undefined || [id, text].some((said) => PLACEHOLDER.test(said)) ? null : id,
+    line: own.line,
+  };
 }
 
 function statementsOf(nodes: Nodes[]): { text: string; line: number }[] {
   return nodes.flatMap((node) => {
     if (node.type === 'list') return node.children.map((item) => ({ text: linkedText(item), line: lineOf(item) }));
     if (node.type === 'table') {
-      return tablesIn([node]).flatMap((table) =>
-        table.rows.map((row) => ({ text: row.cells.join(' | '), line: row.line })),
-      );
+      return tablesIn([node]).flatMap(({ rows }) => rows.map(({ cells, line }) => ({ text: cells.join(' | '), line })));
     }
     if (node.type !== 'paragraph') return [];
-    return flatLines(node).map((text, index) => ({ text, line: lineOf(node) + index }));
+    const lines = linkedText(node).split('\n');
+    return lines.map((text, index) => ({ text, line: lineOf(node) + index }));
   });
-}
-
-function flatLines(node: Nodes): string[] {
-  return linkedText(node).split('\n');
 }
 
 /** The text with the addresses of its links: `[Add login](issues/add-login.md)` names its issue only there. */
 function linkedText(node: Nodes): string {
   if (node.type === 'link') return `${flatText(node)} ${node.url}`;
-  if (node.type === 'text' || node.type === 'inlineCode' || node.type === 'html') return node.value;
   if (node.type === 'break') return '\n';
+  if ('value' in node) return node.value;
   return 'children' in node ? node.children.map((child) => linkedText(child)).join('') : '';
 }
 

@@ -1,7 +1,7 @@
 import { type DocumentFinding, error } from '../finding.ts';
-import { lineOf } from '../markdown.ts';
+import { codeIn, lineOf } from '../markdown.ts';
 import { isNotApplicable } from '../sections.ts';
-import { codeIn, isMermaid, type LldDocument } from './document.ts';
+import { isMermaid, type LldDocument } from './document.ts';
 
 const DIAGRAMS = new Set(
   (
