@@ -80,13 +80,13 @@ describe('against the repository at the base commit', () => {
     ['`new.js` | Add', []],
     ['`src/new/x.js` | Add', []],
     ['`src/new/deep/x.js` | Add', []],
-    ['`src/new/deep/er/x.js` | Add', ['warning path-parent']],
+    ['`src/new/deep/er/x.js` | Add', []],
     ['`src/a.js/x.js` | Add', ['error path-parent']],
     ['`README.md/deep/x.js` | Add', ['error path-parent']],
     ['`docs/guides/x.md` | Add', []],
-    ['`lib/a/b/c/x.js` | Add', ['warning path-parent']],
+    ['`lib/a/b/c/x.js` | Add', []],
     ['`.github/workflows/ci.yml` | Add', []],
-    ['`nowhere/x.js` | Add', ['warning path-parent']],
+    ['`nowhere/x.js` | Add', []],
     ['`nowhere/deep/x.js` | Add', ['error path-parent']],
     ['`srcs/lib/deep/x.js` | Add', ['error path-parent']],
   ])('%s', (row, expected) => {
@@ -94,10 +94,7 @@ describe('against the repository at the base commit', () => {
   });
 
   test('a new folder with a file directly in it is meant', () => {
-    expect(found(['`engine/index.js` | Add', '`engine/core/run.js` | Add'], repository)).toEqual([
-      'warning path-parent',
-      'warning path-parent',
-    ]);
+    expect(found(['`engine/index.js` | Add', '`engine/core/run.js` | Add'], repository)).toEqual([]);
   });
 });
 

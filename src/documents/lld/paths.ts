@@ -1,4 +1,4 @@
-import { type DocumentFinding, error, warning } from '../finding.ts';
+import { type DocumentFinding, error } from '../finding.ts';
 import type { LldDocument } from './document.ts';
 import type { LldFile } from './files-table.ts';
 
@@ -8,15 +8,8 @@ export interface BaseTree {
 }
 
 /** First folders that a repository may well get with this very change. */
-const CONVENTIONAL = new Set(
-  (
-    'src lib libs test tests spec specs __tests__ e2e docs doc bin scripts script examples example packages package apps app ' +
-    'tools tool config configs cmd internal pkg include assets public static resources fixtures benchmarks benches bench api ' +
-    'server client frontend backend web ui components migrations db sql schemas schema proto data templates styles types ' +
-    'typings vendor infra deploy deployment docker k8s helm terraform ci build etc contrib plugins modules crates services ' +
-    'tasks locales i18n man samples demo demos integration features adr cli core'
-  ).split(' '),
-);
+const CONVENTIONAL =
+  /^(?:\..*|src|lib|tests?|specs?|e2e|docs?|bin|scripts|tools|examples|packages|apps|cmd|internal|pkg|config|fixtures|migrations|assets|public|services|modules|crates)$/i;
 
 /** `path-outside`, `path-missing`, `path-exists`, `path-parent`. */
 export function checkPaths(lld: LldDocument, tree: BaseTree | null): DocumentFinding[] {
@@ -102,39 +95,18 @@ function parentOf({ path, line }: LldFile, tree: BaseTree, all: LldFile[]): Docu
       ),
     ];
   }
-  const isNew = folders.filter((folder) => tree.kindOf(folder) === null);
-  const first = folders[0];
-  if (first === undefined || isNew.length === 0) return [];
-  if (isNew.includes(first)) {
-    if (CONVENTIONAL.has(first.toLowerCase()) || first.startsWith('.')) return deepBelow(path, line, isNew.length - 1);
-    // A file directly in the new folder shows that the folder itself is meant, not mistyped.
-    const isMeant = all.some(
-      (other) => other.change === 'Add' && other.path !== path && ancestors(other.path).join() === first,
-    );
-    if (isNew.length >= 2 && !isMeant) {
-      return [
-        error(
-          'path-parent',
-          line,
-          `${path} is to be added, but neither ${folders.join(' nor ')} is in the repository: use an existing folder, or correct the path.`,
-        ),
-      ];
-    }
-    return [
-      warning(
-        'path-parent',
-        line,
-        `${path} begins a new folder ${first} at the root of the repository: make sure that is meant.`,
-      ),
-    ];
-  }
-  return deepBelow(path, line, isNew.length);
-}
-
-function deepBelow(path: string, line: number, newFolders: number): DocumentFinding[] {
-  return newFolders >= 3
-    ? [warning('path-parent', line, `${path} lies ${newFolders} new folders deep: make sure that is meant.`)]
-    : [];
+  const [first, second] = folders;
+  if (first === undefined || second === undefined || CONVENTIONAL.test(first)) return [];
+  // A file directly in the new folder shows that the folder itself is meant, not mistyped.
+  const isMeant = all.some((other) => other.change === 'Add' && ancestors(other.path).join() === first);
+  if (isMeant || [first, second].some((folder) => tree.kindOf(folder) !== null)) return [];
+  return [
+    error(
+      'path-parent',
+      line,
+      `${path} is to be added, but neither ${folders.join(' nor ')} is in the repository: use an existing folder, or correct the path.`,
+    ),
+  ];
 }
 
 /** The folders above a path, outermost first: `a`, `a/b` for `a/b/c`. */

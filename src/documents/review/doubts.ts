@@ -31,16 +31,16 @@ const COURTESY =
   /^(?:let me know|tell me|feel free|(?:i['’]?m |i am )?happy to (?:help|answer|look|discuss|clarify))\b[^.]{0,80}[.!]?$/i;
 const MOST_WORDS = 14;
 
-/** In a summary, conditions and denials count where they are about the verdict itself. */
-const VERDICT_TALK =
-  /\bapprov\w*|\bready\b|\bproceed\w*|\bgo ahead\b|\bacceptable\b|\bholds\b|\brecommend(?:ing)? (?:this|implement\w+|merg\w+)|\b(?:be|start(?:ed)?) (?:implement|merg|buil)\w+/i;
-const FIX_TALK =
-  /\bsection \d|\btier [12]\b|\b(?:is|are|be|been|gets?) (?:fixed|addressed|resolved|clarified|corrected|bounded|closed|added)\b/i;
-const STRONG =
+/** In a summary, conditions and denials count where they are about the verdict, or about what has to be done first. */
+const CONDITION =
   /\b(?:except|unless|only (?:if|when|once|after)|provided|subject to|contingent|conditional(?:ly)?|on condition|until|once)\b/i;
-const WEAK = /\b(?:if|assuming|as long as|not|cannot|never|no longer|withdraw\w*|retract\w*|however)\b|n['’]t\b/i;
+const DENIAL = /\b(?:if|assuming|as long as|not|cannot|never|no longer|however)\b|n['’]t\b/i;
+const OF_THE_VERDICT =
+  /\bapprov\w*|\bready\b|\bproceed\w*|\bacceptable\b|\bholds\b|\brecommend(?:ing)? (?:this|implement\w+|merg\w+)|\b(?:be|start(?:ed)?) (?:implement|merg|buil)\w+/i;
+const OF_A_FIX =
+  /\bsection \d|\btier [12]\b|\b(?:is|are|be|been) (?:fixed|addressed|resolved|clarified|bounded|added)\b/i;
 const COMMAND =
-  /\b(?:do not|don['’]t|must not) (?:start|implement|merge|build|proceed|begin)\b|\bhowever\b.*\b(?:must|cannot|blocking|critical)\b/i;
+  /\b(?:do not|don['’]t|must not) (?:start|implement|merge|build|proceed|begin)\b|\b(?:I|we) (?:withdraw|retract)\b/i;
 /** What a reviewer calls a blocker who does not keep to the tiers. */
 const BLOCKER = /^[\s\W]*(?:\[?(?:P0|SEV-?[01]|BLOCKER|BLOCKING|CRITICAL|MUST[- ]FIX)\b|[🔴⛔🛑🚫])/u;
 
@@ -167,9 +167,10 @@ function talkIn(parts: Part[]): string[] {
     .filter(({ kind }) => JUDGED.has(kind))
     .flatMap((part) => part.blocks.filter(({ type }) => type === 'paragraph' || part.kind === 'summary'))
     .flatMap((node) => blockText([node]).split(/(?<=[.!?;])\s+|\n/))
-    .filter((sentence) => {
-      if (COMMAND.test(sentence) || /\b(?:I|we) (?:withdraw|retract)\b/i.test(sentence)) return true;
-      if (STRONG.test(sentence)) return VERDICT_TALK.test(sentence) || FIX_TALK.test(sentence);
-      return WEAK.test(sentence) && VERDICT_TALK.test(sentence);
-    });
+    .filter(
+      (sentence) =>
+        COMMAND.test(sentence) ||
+        (CONDITION.test(sentence) && (OF_THE_VERDICT.test(sentence) || OF_A_FIX.test(sentence))) ||
+        (DENIAL.test(sentence) && OF_THE_VERDICT.test(sentence)),
+    );
 }

@@ -1,4 +1,4 @@
-import type { ListItem, RootContent, Table } from 'mdast';
+import type { ListItem, Table } from 'mdast';
 import { plainText } from '../markdown.ts';
 import { isNoFinding, saysSettled } from './no-finding.ts';
 import type { Part } from './outline.ts';
@@ -7,13 +7,8 @@ import { blockText, inlineText, type Line, linesOf, unwrapLines } from './text.t
 
 /* The sections of a review that are no findings and no verdict, and what it says of findings by their id. */
 
-const COUNTS = [
-  /(\d+)\s*(?:requirements?\s*)?(?:are\s+|fully\s+)*covered\s*(?:\/|of|out of)\s*(\d+)/i,
-  /covered\s*[:=]?\s*(\d+)\s*(?:\/|of|out of)\s*(\d+)/i,
-  /coverage\b[^\d]{0,40}(\d+)\s*(?:\/|of|out of)\s*(\d+)/i,
-  /(\d+)\s*(?:\/|of|out of)\s*(\d+)\s*(?:requirements?|total|covered|=)/i,
-  /coverage\b.*\((\d+)\s*\/\s*(\d+)\)/i,
-];
+const COUNTS =
+  /(?:\bcover\w*\b[^\d]{0,40}|)(\d+)\s*(?:requirements?\s*)?(?:(?:are|fully)\s+)*(?:covered\s*)?(?:\/|of|out of)\s*(\d+)/i;
 const PERCENT = /(\d+(?:[.,]\d+)?)\s*%/;
 const UNCOVERED = /[✗✘❌✖⚠]|\b(?:missing|not covered|uncovered|gaps?|none|partial(?:ly)?|no|untested|fail(?:ed)?)\b/i;
 const COVERED = /[✓✔✅☑]|\b(?:covered|yes|pass(?:ed)?|ok|full(?:y)?|complete)\b/i;
@@ -22,17 +17,14 @@ const COVERED = /[✓✔✅☑]|\b(?:covered|yes|pass(?:ed)?|ok|full(?:y)?|compl
 export function coverageOf(parts: Part[]): { coverage: Coverage | null; contradictsTable: boolean } {
   const own = parts.filter((part) => part.kind === 'coverage');
   // A review that lost this heading still has the table and the calculation, wherever they stand.
-  const nodes = (
-    own.length > 0 ? own : parts.filter((part) => part.kind !== 'tier' && part.kind !== 'previous')
-  ).flatMap((part) => part.blocks);
-  const counted = nodes
-    .flatMap((node) => (node.type === 'table' ? [countRows(node)] : []))
-    .find((count) => count !== null);
+  const nodes = (own.length > 0 ? own : parts.filter(({ kind }) => kind !== 'tier' && kind !== 'previous')).flatMap(
+    (part) => part.blocks,
+  );
+  const counted = nodes.map((node) => (node.type === 'table' ? countRows(node) : null)).find(Boolean);
   const printed = nodes
-    .filter((node) => node.type !== 'table')
-    .flatMap((node) => linesOf(node))
-    .map((line) => calculation(line.text))
-    .find((found) => found !== null);
+    .flatMap((node) => (node.type === 'table' ? [] : linesOf(node)))
+    .map(({ text }) => calculation(text))
+    .find(Boolean);
   const contradictsTable = Boolean(
     printed && counted && (printed.covered !== counted.covered || printed.total !== counted.total),
   );
@@ -40,19 +32,11 @@ export function coverageOf(parts: Part[]): { coverage: Coverage | null; contradi
 }
 
 function calculation(line: string): Coverage | null {
-  for (const pattern of COUNTS) {
-    const match = pattern.exec(line);
-    const covered = Number(match?.[1]);
-    const total = Number(match?.[2]);
-    if (!match || !(total > 0) || covered > total) continue;
-    const stated = PERCENT.exec(line.slice(match.index + match[0].length)) ?? PERCENT.exec(line);
-    return {
-      covered,
-      total,
-      percent: stated ? Number((stated[1] ?? '').replace(',', '.')) : percentOf(covered, total),
-    };
-  }
-  return null;
+  const match = /cover/i.test(line) ? COUNTS.exec(line) : null;
+  const [covered, total] = [Number(match?.[1]), Number(match?.[2])];
+  if (!match || !(total > 0) || covered > total) return null;
+  const stated = PERCENT.exec(line.slice(match.index + match[0].length)) ?? PERCENT.exec(line);
+  return { covered, total, percent: stated ? Number((stated[1] ?? '').replace(',', '.')) : percentOf(covered, total) };
 }
 
 function countRows(table: Table): Coverage | null {
@@ -60,14 +44,11 @@ function countRows(table: Table): Coverage | null {
   if (!header?.some((title) => /require|^req|^#$|^id$/i.test(title))) return null;
   const status = header.findLastIndex((title) => /status|cover|result/i.test(title));
   if (status < 0 || rows.length === 0) return null;
-  const covered = rows.filter((cells) => {
-    const cell = cells[status] ?? '';
-    return COVERED.test(cell) && !UNCOVERED.test(cell);
-  }).length;
+  const covered = rows.filter(({ [status]: cell = '' }) => COVERED.test(cell) && !UNCOVERED.test(cell)).length;
   return { covered, total: rows.length, percent: percentOf(covered, rows.length) };
 }
 
-const LABELLED = /^\W*pre-?\s?flight(?: gate| check)?\s*(?:status|result)?\s*[:=–—(-]+\s*(.*)$/i;
+const GATE = /^\W*pre-?\s?flight(?: gate| check)?\s*(?:status|result)?\s*[:=–—(-]+\s*(.*)$/i;
 
 function outcome(statement: string): PreFlight | null {
   const text = statement.replace(/^\W+/, '').replace(/^(?:gate|status|result|outcome|overall)\W+/i, '');
@@ -75,39 +56,32 @@ function outcome(statement: string): PreFlight | null {
   return /^pass(?:ed|es)?(?!\w|-\w)/i.test(text) ? 'PASSED' : null;
 }
 
-/** What the gate says, in its heading, in its first plain statement, or else in any of its checks: one failure fails it. */
+/** What the gate says in its heading, in a plain statement, or else in capitals in any of its checks: one failure fails it. */
 export function preFlightOf(parts: Part[]): PreFlight | null {
   const gate = parts.filter((part) => part.kind === 'pre-flight');
-  for (const part of gate) {
-    const inTitle = outcome(LABELLED.exec(part.title)?.[1] ?? '');
-    if (inTitle) return inTitle;
-  }
   const lines = gate.flatMap((part) => part.blocks.flatMap((node) => linesOf(node)));
-  for (const line of lines) {
-    const stated = line.box === null ? outcome(line.text) : null;
-    if (stated) return stated;
-  }
-  const said = lines.map((line) => line.text).join('\n');
-  if (/\bFAIL(?:ED)?\b|\bgate (?:has )?fail(?:s|ed)\b/.test(said)) return 'FAILED';
-  if (/\bPASS(?:ED)?\b|\b(?:gate|checks|elements|requirements)\b.*\bpass(?:ed)?\b/.test(said)) return 'PASSED';
+  const titles = gate.map(({ title }) => GATE.exec(title)?.[1] ?? '');
   const elsewhere = parts
-    .filter((part) => part.kind !== 'previous')
-    .flatMap((part) => part.blocks)
-    .flatMap((node) => linesOf(node))
-    .map((line) => outcome(LABELLED.exec(line.text)?.[1] ?? ''));
-  return elsewhere.find((found) => found !== null) ?? null;
+    .filter(({ kind }) => kind === 'preamble' || kind === 'title')
+    .flatMap(({ blocks }) => blocks.flatMap((node) => linesOf(node)))
+    .map(({ text }) => GATE.exec(text)?.[1] ?? '');
+  const plain = lines.filter(({ box }) => box === null).map(({ text }) => text);
+  const stated = [...titles, ...plain, ...elsewhere].map(outcome).find((found) => found !== null);
+  if (stated) return stated;
+  const said = lines.map(({ text }) => text).join('\n');
+  if (/\bFAIL(?:ED)?\b|\bgate (?:has )?fail(?:s|ed)\b/.test(said)) return 'FAILED';
+  return /\bPASS(?:ED)?\b|\b(?:gate|checks|elements|requirements)\b.*\bpass(?:ed)?\b/.test(said) ? 'PASSED' : null;
 }
 
 /** What a failed gate found missing: its points, or its text when it lists none. */
 export function gateFindings(parts: Part[]): Finding[] {
-  const gate = parts.filter((part) => part.kind === 'pre-flight');
-  const nodes = gate.flatMap((part) => part.blocks);
+  const nodes = parts.filter((part) => part.kind === 'pre-flight').flatMap((part) => part.blocks);
   const finding = (text: string): Finding => ({ tier: 1, area: 'Pre-Flight', text });
   const points = nodes
     .flatMap((node) => (node.type === 'list' ? node.children : []))
     .filter((item) => item.checked !== true)
     .map((item) => blockText(item.children))
-    .filter((text) => !isNoFinding(text) && !saysSettled(text) && !/^\s*[✓✔✅]|\bPASS(?:ED)?\b/.test(text));
+    .filter((text) => !isNoFinding(text) && !saysSettled(text) && !/\bPASS(?:ED)?\b/.test(text));
   if (points.length > 0) return points.map(finding);
   const prose = nodes
     .filter((node) => node.type === 'paragraph')
@@ -117,7 +91,9 @@ export function gateFindings(parts: Part[]): Finding[] {
 }
 
 const FOR_A_PERSON = /\bhuman (?:required|input|decision)\b|\bneeds? (?:a )?(?:human|person)\b|\bunresolved\b/i;
-const ANSWER = /(?:^|\s|[–—>→-])(?:RESOLVED|ANSWER(?:ED)?|RESOLUTION|DECISION|A)\s*[:–—-]+\s*/i;
+const MARKER = '(?:RESOLVED|ANSWER(?:ED)?|RESOLUTION|DECISION|A)\\s*[:–—-]+\\s*';
+const ANSWER = new RegExp(`(?:^|\\s|[–—>→-])${MARKER}`, 'i');
+const ANSWER_FIRST = new RegExp(`^(?:[-*]\\s+|\\d+\\.\\s+)?${MARKER}`, 'i');
 
 /** The questions of the draft that the review answered, and those that it leaves to a person. */
 export function openQuestionsOf(parts: Part[]): {
@@ -131,22 +107,25 @@ export function openQuestionsOf(parts: Part[]): {
   const record = ({ question, answer }: OpenQuestion, staysOpen = false): void => {
     if (question === '' || (answer === '' && isNoFinding(question))) return;
     if (FOR_A_PERSON.test(answer)) forAPerson.push(question);
-    else if (answer !== '' && !staysOpen) resolved.push({ question, answer });
     else if (staysOpen) unanswered.push(question);
+    else if (answer !== '') resolved.push({ question, answer });
   };
   for (const node of parts.filter((part) => part.kind === 'open-questions').flatMap((part) => part.blocks)) {
     if (node.type === 'list')
       for (const item of node.children)
         record(questionOf(item), item.checked === false && !isMarked(blockText(item.children)));
     else if (node.type === 'table')
-      for (const row of node.children.slice(1))
-        record(questionOfCells(row.children.map((cell) => inlineText(cell.children))));
+      for (const row of node.children.slice(1)) {
+        const [question = '', ...answer] = row.children
+          .map((cell) => unwrapLines(inlineText(cell.children)))
+          .filter((cell) => !/^(?:Q?\d+|[✓✔✅]|yes|resolved)?\.?$/i.test(cell));
+        record({ question: tidyQuestion(question), answer: answer.join(' – ') });
+      }
     else if (node.type === 'paragraph')
-      for (const line of inlineText(node.children).split('\n'))
-        record(
-          splitAnswer(line.replace(/^\s*\[[ xX]?\]\s*/, '')),
-          /^\s*\[\s?\]/.test(line) && !isMarked(line.replace(/^\s*\[\s?\]\s*/, '')),
-        );
+      for (const line of inlineText(node.children).split('\n')) {
+        const [, box, text = line] = /^\s*(\[[ xX]?\])\s*(.*)$/.exec(line) ?? [];
+        record(splitAnswer(text), box !== undefined && !/x/i.test(box) && !isMarked(text));
+      }
   }
   return { resolved, forAPerson, unanswered };
 }
@@ -162,41 +141,21 @@ function questionOf(item: ListItem): OpenQuestion {
   const own = splitAnswer(unwrapLines(inlineText(first.children)));
   const below = blockText(rest);
   if (below === '') return own;
-  const nested = below
-    .replace(/^(?:[-*]|\d+\.)\s+/, '')
-    .replace(/^(?:RESOLVED|ANSWER|RESOLUTION|DECISION|A)\s*[:–—-]+\s*/i, '');
+  const nested = below.replace(ANSWER_FIRST, '').replace(/^(?:[-*]|\d+\.)\s+/, '');
   return { question: own.question, answer: own.answer === '' ? nested : `${own.answer}\n${below}` };
-}
-
-function questionOfCells(cells: string[]): OpenQuestion {
-  const said = cells
-    .map((cell) => unwrapLines(cell))
-    .filter((cell) => !/^(?:Q?\d+|[✓✔✅]|yes|resolved)?\.?$/i.test(cell));
-  return { question: withoutStrike(said[0] ?? ''), answer: said.slice(1).join(' – ') };
 }
 
 /** "~~Question?~~ **RESOLVED: answer**", "Q: … A: …", "Question? Answer". */
 function splitAnswer(text: string): OpenQuestion {
-  const struck = /^\s*~~(.+?)~~\s*[:–—>→-]*\s*(.*)$/s.exec(text);
-  if (struck) return { question: (struck[1] ?? '').trim(), answer: withoutMarker(struck[2] ?? '') };
-  const marker = ANSWER.exec(text);
-  if (marker && marker.index > 0) {
-    return {
-      question: withoutStrike(text.slice(0, marker.index)),
-      answer: text.slice(marker.index + marker[0].length).trim(),
-    };
-  }
-  const [, question, answer] = /^(.*?\?)["”]?\s*[:–—→-]*\s*(.*)$/s.exec(text) ?? [];
-  return question === undefined
-    ? { question: text.trim(), answer: '' }
-    : { question: withoutStrike(question), answer: (answer ?? '').trim() };
+  const [, question = text, answer = ''] =
+    /^\s*~~(.+?)~~\s*[:–—>→-]*\s*(.*)$/s.exec(text) ??
+    new RegExp(`^(.+?)(?:\\s|[–—>→-])${MARKER}(.*)$`, 'is').exec(text) ??
+    /^(.*?\?)["”]?\s*[:–—→-]*\s*(.*)$/s.exec(text) ??
+    [];
+  return { question: tidyQuestion(question), answer: answer.replace(ANSWER_FIRST, '').trim() };
 }
 
-function withoutMarker(text: string): string {
-  return text.replace(/^(?:RESOLVED|ANSWER(?:ED)?|RESOLUTION|DECISION)\s*[:.–—-]*\s*/i, '').trim();
-}
-
-function withoutStrike(text: string): string {
+function tidyQuestion(text: string): string {
   return text
     .replace(/~~/g, '')
     .replace(/^(?:Q\d*|question(?: \d+)?)\s*[:.]\s*/i, '')
@@ -209,7 +168,7 @@ export function questionsOf(parts: Part[]): string[] {
   return parts
     .filter((part) => part.kind === 'questions')
     .flatMap((part) => part.blocks)
-    .flatMap((node: RootContent) => {
+    .flatMap((node) => {
       if (node.type === 'list') return node.children.map((item) => blockText(item.children));
       return node.type === 'paragraph' ? [blockText([node])] : [];
     })
@@ -217,55 +176,39 @@ export function questionsOf(parts: Part[]): string[] {
     .filter((text) => text !== '' && !isNoFinding(text) && !/^no (?:\w+ )?questions?\b/i.test(text));
 }
 
-const IDS = /^\W{0,4}(?:findings? )?(F\d+(?:\s*(?:,|and|&|\/|or)\s*F\d+)*)\b/i;
-const STATE_FIRST = /^\W{0,3}(?:now )?([a-z -]+?)\s*[:–—-]\s*(F\d+(?:\s*(?:,|and|&|\s)\s*F\d+)*)\W*$/i;
-const FILLER =
-  /^(?:\s|[*_:|.,–—-]|\([^)]*\)|\b(?:is|are|was|were|has|have|been|now|both|all|status|state|considered)\b)*/i;
-
 const STATES: [Ruling['state'], RegExp][] = [
   [
     'open',
-    /^(?:not (?:yet |fully )?(?:fixed|resolved|settled|addressed)|still\b|remains?\b|unresolved|unaddressed|unsettled|reopened|outstanding|partial(?:ly)?\b|open\b)/i,
+    /\b(?:not (?:yet |fully )?(?:fixed|resolved|settled|addressed)|still|remains?|unresolved|unaddressed|reopened|outstanding|partial(?:ly)?|open)\b/i,
   ],
-  ['withdrawn', /^(?:withdrawn?|dropped|retracted|no longer (?:applies|applicable|relevant))/i],
-  ['fixed', /^(?:settled|fixed|resolved|addressed|closed|done|satisfied|✅|✓|✔)(?![\w-])/i],
+  ['withdrawn', /\b(?:withdrawn?|dropped|retracted|no longer (?:applies|applicable|relevant))\b/i],
+  ['fixed', /\b(?:settled|fixed|resolved|addressed|closed|done|satisfied)\b(?!-)|[✅✓✔]/i],
 ];
+const IDS = /^\W{0,4}(?:findings? )?(F\d+(?:\s*(?:,|and|&|\/|or)\s*F\d+)*)\b/i;
+const STATE_FIRST = /^\W{0,3}(?:now )?([a-z -]+?)\s*[:–—-]\s*(F\d+(?:\s*(?:,|and|&|\s)\s*F\d+)*)\W*$/i;
+/** What may stand between an id and its state. */
+const FILLER = /^(?:\W|\([^)]*\)|\b(?:is|are|was|were|has|have|been|now|both|all|status|state|considered)\b)*/i;
 
-function stateOf(statement: string): Ruling['state'] | null {
-  const text = statement.replace(FILLER, '');
-  return STATES.find(([, pattern]) => pattern.test(text))?.[0] ?? null;
-}
-
-/** After the ids the state comes first, or last behind a description; in a table it is a cell, and the last one counts. */
-function stateInRest(rest: string): Ruling['state'] | null {
-  if (rest.includes(' | '))
-    return (
-      rest
-        .split(' | ')
-        .map(stateOf)
-        .findLast((state) => state !== null) ?? null
-    );
-  return stateOf(rest) ?? stateOf(/[:–—(-]\s*([^:–—(]*)$/.exec(rest)?.[1] ?? '');
+/** The state that a piece of text begins with. */
+function stateOf(text: string): Ruling['state'] | null {
+  const said = /^\s*[✅✓✔]/.test(text) ? text.trim() : text.replace(FILLER, '');
+  return STATES.find(([, pattern]) => pattern.exec(said)?.index === 0)?.[0] ?? null;
 }
 
 /** "F2: settled", "F1 and F3 are fixed", "F4 – Unbounded retry loop: still open", "Settled: F1, F2", "[x] F5 …". */
 export function rulingsIn(lines: Line[]): Ruling[] {
-  const rulings: Ruling[] = [];
-  for (const line of lines) {
-    if (!/\bF\d/i.test(line.text)) continue;
-    for (const clause of line.text.split(
-      /;\s+|\.\s+(?=(?:Finding )?F\d)|,\s+(?=F\d+[^,]*\b(?:is|are|was|remains?|still)\b)/,
-    )) {
-      const [, state, idsLast] = STATE_FIRST.exec(clause) ?? [];
-      const [matched, idsFirst] = IDS.exec(clause) ?? [];
-      const ids = idsLast ?? idsFirst;
-      if (ids === undefined) continue;
-      const rest = clause.slice(matched?.length ?? 0);
-      const said = state !== undefined ? stateOf(state) : stateInRest(rest);
-      const ruled = said ?? (line.box === 'ticked' ? 'fixed' : null);
-      if (ruled === null) continue;
-      for (const id of ids.match(/F\d+/gi) ?? []) rulings.push({ id: id.toUpperCase(), state: ruled });
-    }
-  }
-  return rulings;
+  return lines.flatMap(({ text, box }) =>
+    text
+      .split(/;\s+|\.\s+(?=(?:Finding )?F\d)|,\s+(?=F\d+[^,]*\b(?:is|are|was|remains?|still)\b)/)
+      .flatMap((clause) => {
+        const [, before, last] = STATE_FIRST.exec(clause) ?? [];
+        const [matched = '', first] = IDS.exec(clause) ?? [];
+        // The state comes right behind the ids, or last behind a description or in a cell.
+        const pieces = clause.slice(matched.length).split(/ \| |[:–—(]|-\s/);
+        const after = stateOf(pieces.join(' ')) ?? pieces.map(stateOf).findLast((state) => state !== null);
+        const state = (before === undefined ? after : stateOf(before)) ?? (box === 'ticked' ? 'fixed' : null);
+        const ids = (last ?? first ?? '').match(/F\d+/gi) ?? [];
+        return state === null ? [] : ids.map((id) => ({ id: id.toUpperCase(), state }));
+      }),
+  );
 }

@@ -1,4 +1,5 @@
 import type { RootContent } from 'mdast';
+import { isLld } from '../lld/sections.ts';
 import { normaliseText } from '../markdown.ts';
 import { doubtsOf } from './doubts.ts';
 import { type FencedDocument, parseFenced } from './fences.ts';
@@ -209,16 +210,13 @@ function problemsOf(
   return problems;
 }
 
-const LLD_SECTION =
-  /^(?:context (?:&|and) goal|proposed changes|requirements|alternatives considered|data & fixtures|diagram|security & safety considerations|performance & cost considerations|legal & compliance|verification & testing|risks & mitigations|definition of done)$/i;
-
 /** Whether a text is a review, a damaged one included. An LLD, any other document, an error or an empty file is none. */
 export function isReview(source: string): boolean {
   const { text } = repairMojibake(normaliseText(source));
   if (text.trim() === '') return false;
   const { document, parts } = outlineOfText(text);
   const isTitled = parts.some(({ kind }) => kind === 'title');
-  if (parts.filter(isLldSection).length >= 3) return false;
+  if (isLld(text)) return false;
 
   if (saysVerdict(readVerdict(parts))) return hasReviewSections(parts) || !ERROR_FIRST.test(text);
   const telling = new Set(parts.filter(isTelling).map(({ kind, tier }) => `${kind} ${tier}`));
@@ -229,10 +227,6 @@ export function isReview(source: string): boolean {
   const json = findJson(document.text, document.root);
   if (json === 'damaged') return /"(?:verdict|decision)"\s*:/.test(document.text);
   return json !== null && markdownOf(json.value, json.source) !== null;
-}
-
-function isLldSection({ title }: Part): boolean {
-  return LLD_SECTION.test(title.replace(/^[\d.\s]+/, '').trim());
 }
 
 /** Headings that hardly any other document has. */

@@ -56,7 +56,6 @@ describe('spellings of a verdict', () => {
     ['a bold line as heading', '**Verdict**\n\n[ ] **APPROVED** - Ready\n[x] **REVISE** - Fix\n', 'REVISE'],
     ['boxes without a heading', '[ ] **APPROVED** - Ready\n[x] **REVISE** - Fix\n', 'REVISE'],
     ['a number before the heading', '## 9. Verdict\n[x] **REVISE**\n', 'REVISE'],
-    ['prose in the verdict section', '## Verdict\nThis LLD cannot be APPROVED until the loop is bounded.\n', 'REVISE'],
     [
       'REJECTED at the end of a sentence',
       '## Review Summary\nThe design cannot proceed like this and is therefore REJECTED.\n',
@@ -117,6 +116,11 @@ describe('what is no verdict', () => {
     ['a wish behind the label', '**Verdict:** would be APPROVED if the loop were bounded\n', 'no-verdict'],
     ['a condition', '**Verdict:** APPROVED once the loop is bounded\n', 'conditional-approval'],
     ['a crossed-out approval', '## Verdict\n❌ APPROVED\n', 'no-verdict'],
+    [
+      'prose that does not approve',
+      '## Verdict\nThis LLD cannot be APPROVED until the loop is bounded.\n',
+      'no-verdict',
+    ],
     ['PASS', '## Verdict\nPASS\n', 'no-verdict'],
     [
       'the words of Tier 1',

@@ -87,8 +87,8 @@ export function readVerdict(parts: Part[]): VerdictReading {
   }
   for (const box of boxes) if (box.ticked) reading.verdicts.add(box.verdict);
   reading.untickedOnly = boxes.length > 0 && boxes.every((box) => !box.ticked);
-  if (reading.verdicts.size === 0 && !reading.untickedOnly && !reading.qualified) readProse(parts, reading);
-  return contradictedByProse(parts, reading);
+  readProse(parts, reading);
+  return reading;
 }
 
 /** A JSON object in the verdict's own section is no quotation, although it stands in a code block. */
@@ -168,51 +168,24 @@ function isCoverageTalk(part: Part, index: number): boolean {
   });
 }
 
-function paragraphsOf(part: Part): string[] {
-  return part.blocks
-    .filter((node) => node.type === 'paragraph')
+const REJECTED =
+  /^(?!.*\b(?:previously|earlier|not|never|would|if|option|alternative)\b[^.]*\bREJECTED\b).*\b(?:is|be|been|are)(?: \w+){0,2} (?:REJECTED|BLOCKED)\b|^\W*(?:REJECTED|I (?:am rejecting|reject) this)\b/;
+
+/** Prose can send a draft back, in capitals; it can't approve. It can't stand beside an approval either. */
+function readProse(parts: Part[], reading: VerdictReading): void {
+  const { verdicts, untickedOnly, qualified } = reading;
+  const isSilent = verdicts.size === 0 && !untickedOnly && !qualified;
+  if (!isSilent && !verdicts.has('APPROVED')) return;
+  const sentence = parts
+    .filter(({ kind }) => ['preamble', 'title', 'summary', 'verdict', 'other'].includes(kind))
+    .flatMap(({ blocks }) => blocks.filter(({ type }) => type === 'paragraph'))
     .map((node) =>
       linesOf(node)
-        .map((line) => line.text)
+        .map(({ text }) => text)
         .join(' '),
-    );
-}
-
-const REJECTION =
-  /\b(?:[Tt]his|[Tt]he) (?:\w+ )?(?:LLD|design|document|draft|proposal|submission|plan|issue)(?: #?\w+)? (?:is|must be|has to be|is hereby) (?:hereby )?(?:rejected|REJECTED|BLOCKED)\b|^\W*(?:REJECTED|I (?:am rejecting|reject) this)\b/;
-const SHOUTED = /\b(?:is|was|be|been|am|are)(?: \w+){0,2} REJECTED\b/;
-const UNSURE = /\b(?:previously|earlier|not|never|would|if|option|alternative)\b[^.]*\bREJECTED\b/i;
-const SENT_BACK =
-  /\b(?:cannot|can't|not|never)(?: \w+){0,2} approved?\b|\b(?:must|needs? to|should) be revised\b|\b(?:is|are|be|hereby|must) (?:\w+ )?(?:rejected|blocked)\b|\bREVISE\b|\bREJECT\b/i;
-
-/** Prose can send a draft back or ask for a person; it can't approve. */
-function readProse(parts: Part[], reading: VerdictReading): void {
-  const sentences = parts
-    .filter(({ kind }) => kind === 'verdict')
-    .flatMap((part) => paragraphsOf(part).flatMap((text) => text.split(/(?<=[.!?;])\s+|\n/)))
-    .filter((sentence) => new Set(sentence.match(/\b(?:APPROVED?|REVISE|DISCUSS)\b/g)).size < 2);
-  for (const sentence of sentences) {
-    if (/\b(?:would|could|might)\b/i.test(sentence)) continue;
-    if (SENT_BACK.test(sentence)) reading.verdicts.add('REVISE');
-    else if (/\bDISCUSS\b|\bescalat\w+\b|\bneeds? (?:an? )?(?:orchestrator|human|person)\b/i.test(sentence))
-      reading.verdicts.add('DISCUSS');
-    else if (/\bapproved?\b/i.test(sentence)) reading.qualified = true;
-  }
-  if (reading.verdicts.size > 0 || reading.qualified) return;
-  for (const part of parts) {
-    if (part.kind === 'previous' || part.kind === 'coverage') continue;
-    const rejects = (text: string): boolean => (REJECTION.test(text) || SHOUTED.test(text)) && !UNSURE.test(text);
-    reading.rejection ??= paragraphsOf(part).find(rejects) ?? null;
-  }
-  if (reading.rejection !== null) reading.verdicts.add('REVISE');
-}
-
-/** A summary that says in capitals that the draft is REJECTED can't stand beside an approval. */
-function contradictedByProse(parts: Part[], reading: VerdictReading): VerdictReading {
-  const outspoken = parts
-    .filter(({ kind }) => kind === 'preamble' || kind === 'title' || kind === 'summary' || kind === 'verdict')
-    .flatMap(paragraphsOf)
-    .some((text) => REJECTION.test(text) && !UNSURE.test(text) && /\b(?:REJECTED|BLOCKED)\b/.test(text));
-  if (outspoken && reading.verdicts.has('APPROVED')) reading.verdicts.add('REVISE');
-  return reading;
+    )
+    .find((text) => REJECTED.test(text));
+  if (sentence === undefined) return;
+  verdicts.add('REVISE');
+  if (isSilent) reading.rejection = sentence;
 }
