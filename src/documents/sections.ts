@@ -198,11 +198,13 @@ export function checkOutline(
     return warning('section-repeated', line, message);
   });
   let last = -1;
-  const misplaced = sections.flatMap(({ id, line, title }) => {
+  const misplaced = sections.flatMap(({ id, line, title, number }) => {
     const place = order.indexOf(id);
     const isBefore = place < last;
     last = Math.max(last, place);
-    return isBefore ? [warning('section-order', line, `${quote(title)} stands out of order: see the template.`)] : [];
+    if (isBefore) return [warning('section-order', line, `${quote(title)} stands out of order: see the template.`)];
+    if (number === null || number === id || !/^\d/.test(id)) return [];
+    return [warning('section-order', line, `${quote(title)} is section ${id} of the template: correct its number.`)];
   });
   return [...missing, ...empty, ...repeated, ...misplaced];
 }

@@ -46,6 +46,7 @@ describe('one thing broken gives exactly its finding', () => {
     ['an empty section 3', withSection('## 3. Requirements', ''), ['error section-empty']],
     ['sections out of order', withSectionsSwapped(), ['warning section-order']],
     ['a section twice', `${LLD_42}\n## 9. Legal & Compliance\nAgain.\n`, ['warning section-repeated']],
+    ['a wrong section number', edited('## 9. Legal', '## 13. Legal'), ['warning section-order']],
     ['another issue in the title', edited('# 42 -', '# 41 -'), ['error issue-number']],
     [
       'another issue in the title that mentions ours',

@@ -1,9 +1,8 @@
 import type { Code, Heading, Nodes, Root } from 'mdast';
 import { readHeader } from '../header.ts';
-import { codeIn, lineOf, normaliseText, parseMarkdown, plainText } from '../markdown.ts';
+import { codeIn, flatText, lineOf, markedText, normaliseText, parseMarkdown, plainText } from '../markdown.ts';
 import { type QuestionItem, questionItems } from '../questions.ts';
 import { type DocumentSection, type DocumentSections, findSections, titleOf } from '../sections.ts';
-import { type LldFields, readFields } from './fields.ts';
 import { type FilesTable, type LldFile, readFilesTable, type UnreadFile } from './files-table.ts';
 import { type IssueMention, issueOfContext, issueOfTitle, sameIssue } from './issue-number.ts';
 import { type NumberedEntry, readNumbered } from './requirements.ts';
@@ -14,6 +13,14 @@ export interface MermaidBlock {
   text: string;
   /** The line of the opening fence. */
   line: number;
+}
+
+/** What a design says in the fields of its template (`* **Depends on:** #12`), and nowhere else. */
+interface LldFields {
+  /** Ids of issues that have to be done first, in the order in which they are named. */
+  dependsOn: string[];
+  /** The percentage of changed lines that the tests have to cover; null: the design asks for none. */
+  coverageTarget: number | null;
 }
 
 /** An LLD as read; every line is counted from 1 in the text as given. */
@@ -107,6 +114,32 @@ function filesOf(sections: DocumentSection[], text: string): FilesTable {
   const changes = sections.find((section) => section.id === '2');
   const own = readFilesTable(files?.nodes ?? [], text);
   return own.line === null ? readFilesTable(changes?.nodes ?? [], text) : own;
+}
+
+/** Where a field may stand: the context, the dependencies, the tests, the definition of done. */
+const SECTIONS = new Set(['1', '2.2', '10', '12']);
+const DEPENDS_ON = /^\W*depends on\W*:\s*(.*)$|^\W*related issues?\W*:.*?\bdepends on:?\s+(.*)$/is;
+const COVERAGE = /^\W*(?:test |line )?coverage target\W*:\W*(\d{1,3}(?:\.\d+)?)\s*%/i;
+const REFERENCE = /(?:#|issues\/|LLD-|GH-)([A-Za-z0-9_-]{1,64})|(?<![\w.-])(\d+)(?![\w.-])/g;
+
+function readFields(sections: DocumentSection[]): LldFields {
+  const lines = sections.filter(({ id }) => SECTIONS.has(id)).flatMap(({ nodes }) => nodes.flatMap(linesOf));
+  const value = (field: RegExp): string[] => lines.flatMap((line) => field.exec(line)?.slice(1).find(Boolean) ?? []);
+  const target = Number(value(COVERAGE)[0]);
+  return {
+    dependsOn: [...new Set(value(DEPENDS_ON).flatMap(idsIn))],
+    coverageTarget: target > 0 && target <= 100 ? target : null,
+  };
+}
+
+function idsIn(value: string): string[] {
+  const named = value.replace(/\([^)]*\)/g, ' ');
+  return [...named.matchAll(REFERENCE)].flatMap(([, linked, bare]) => linked ?? bare ?? []);
+}
+
+function linesOf(node: Nodes): string[] {
+  if (node.type === 'list') return node.children.map((item) => flatText(item));
+  return node.type === 'paragraph' ? markedText(node).split('\n') : [];
 }
 
 /** What scheduling needs to know of a design. */

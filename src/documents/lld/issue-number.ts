@@ -74,15 +74,10 @@ export function sameIssue(found: string, id: string): boolean {
   return canonical(found) === canonical(id);
 }
 
-/** Whether a title or field begins with this id: `137-Feature` begins with 137, `add-login` does not begin with `add`. */
-function beginsWithIssue(text: string, id: string): boolean {
+/** Whether this id stands at the beginning of a title: `137-Feature` begins with 137, `add-login` does not begin with `add`. */
+function beginsWithIssue(title: string, id: string): boolean {
   const begins = new RegExp(`^\\W*${idPattern(id)}`, 'iu');
-  return begins.test(text) || begins.test(text.replace(TITLE_PREFIX, ''));
-}
-
-/** Whether a text links this issue: `#42`, `issues/42`, `GH-42`. */
-function linksIssue(text: string, id: string): boolean {
-  return new RegExp(String.raw`(?:#|issues?\/|\bissue\s+|GH-|LLD-)${idPattern(id)}`, 'iu').test(text);
+  return begins.test(title) || begins.test(title.replace(TITLE_PREFIX, ''));
 }
 
 function idPattern(id: string): string {
@@ -119,11 +114,11 @@ function inContext(lld: LldDocument, issueId: string | null): DocumentFinding[] 
   const expected = issueId ?? lld.titleIssue?.id ?? null;
   const form = `write "* **Issue:** #${expected ?? '<issue>'}"`;
   if (!mention) return [error(RULE, context.line, `Section 1 has no issue link: ${form}.`)];
-  if (issueId !== null && linksIssue(mention.text, issueId)) return [];
+  const isNamed = (id: string) => new RegExp(`(?<![\\p{L}\\p{N}_])${idPattern(id)}`, 'iu').test(mention.text);
+  if (issueId !== null && isNamed(issueId)) return [];
   if (mention.id === null)
     return [error(RULE, mention.line, `Section 1 has ${quote(mention.text)} in place of the issue link: ${form}.`)];
-  if (expected === null || sameIssue(mention.id, expected)) return [];
-  if (beginsWithIssue(mention.text, expected) || linksIssue(mention.text, expected)) return [];
+  if (expected === null || isNamed(expected)) return [];
   if (issueId !== null)
     return [error(RULE, mention.line, `Section 1 links issue ${mention.id}, but the issue is ${expected}: ${form}.`)];
   // Either of the two may be the right one.

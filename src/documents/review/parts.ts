@@ -14,7 +14,7 @@ const UNCOVERED = /[✗✘❌✖⚠]|\b(?:missing|not covered|uncovered|gaps?|no
 const COVERED = /[✓✔✅☑]|\b(?:covered|yes|pass(?:ed)?|ok|full(?:y)?|complete)\b/i;
 
 /** Requirement coverage: the calculation as it is printed, else counted from the table. */
-export function coverageOf(parts: Part[]): { coverage: Coverage | null; contradictsTable: boolean } {
+export function coverageOf(parts: Part[]): Coverage | null {
   const own = parts.filter((part) => part.kind === 'coverage');
   // A review that lost this heading still has the table and the calculation, wherever they stand.
   const nodes = (own.length > 0 ? own : parts.filter(({ kind }) => kind !== 'tier' && kind !== 'previous')).flatMap(
@@ -25,10 +25,7 @@ export function coverageOf(parts: Part[]): { coverage: Coverage | null; contradi
     .flatMap((node) => (node.type === 'table' ? [] : linesOf(node)))
     .map(({ text }) => calculation(text))
     .find(Boolean);
-  const contradictsTable = Boolean(
-    printed && counted && (printed.covered !== counted.covered || printed.total !== counted.total),
-  );
-  return { coverage: printed ?? counted ?? null, contradictsTable };
+  return printed ?? counted ?? null;
 }
 
 function calculation(line: string): Coverage | null {

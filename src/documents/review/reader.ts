@@ -107,7 +107,7 @@ function readParts(parts: Part[], reading: VerdictReading, stated: Verdict | nul
     !reading.qualified &&
     !parts.some(({ kind }) => kind === 'tier');
   const verdict = gateDecides ? 'REVISE' : stated;
-  const { coverage, contradictsTable } = coverageOf(parts);
+  const coverage = coverageOf(parts);
   const { resolved, forAPerson, unanswered } = openQuestionsOf(parts);
   const { findings, unranked } = findingsOf(parts, verdict);
   if (preFlight === 'FAILED' && verdict !== 'APPROVED') findings.unshift(...gateFindings(parts));
@@ -130,8 +130,6 @@ function readParts(parts: Part[], reading: VerdictReading, stated: Verdict | nul
   const asked = [...review.questionsForOrchestrator, ...unanswered];
   const doubts = () => doubtsOf(parts, reading, { ...review, unranked, unanswered: asked });
   const problems = problemsOf(gateDecides ? null : reading, review, doubts);
-  if (contradictsTable)
-    problems.push(problem('coverage-mismatch', 'warning', 'The coverage line and its table count differently.'));
   if (startsInTheMiddle(parts)) {
     const hidesTierOne = verdict === 'APPROVED' && !parts.some(beginsTierOne);
     problems.push(

@@ -52,7 +52,6 @@ export type ReviewProblemCode =
   | 'revise-without-findings'
   | 'unbalanced-fence'
   | 'starts-in-the-middle'
-  | 'coverage-mismatch'
   | 'mojibake';
 
 export interface ReviewProblem {
