@@ -1,20 +1,8 @@
 import type { List, ListItem, Nodes, Paragraph, Parents, Root } from 'mdast';
 import { flatText, flattenSections, lineOf, parseMarkdown, plainText, sectionsOf } from './markdown.ts';
+import type { OpenQuestion } from './review/review.ts';
 import { OPEN_QUESTIONS_KEY, readTitle } from './titles.ts';
 import { contentWords, overlap, sharedWords } from './words.ts';
-
-export interface ResolvedQuestion {
-  question: string;
-  answer: string;
-}
-
-export interface Folded {
-  text: string;
-  /** How many questions this call marked as resolved. */
-  folded: number;
-  /** Those that are no question of the draft, open or resolved. */
-  unmatched: ResolvedQuestion[];
-}
 
 /** A question of the draft, open or resolved. */
 export interface QuestionItem {
@@ -49,14 +37,12 @@ export function openQuestions(draft: string): string[] {
  * Each open question that the reviewer resolved becomes `- [x] ~~question~~ **RESOLVED: answer**`; every other byte of
  * the draft stays. Doing it again with the same answers changes nothing.
  */
-export function foldResolvedQuestions(draft: string, resolved: ResolvedQuestion[]): Folded {
+export function foldResolvedQuestions(draft: string, resolved: OpenQuestion[]): string {
   const items = questionItems(draft);
   const answers = new Map<QuestionItem, string>();
-  const unmatched: ResolvedQuestion[] = [];
   for (const entry of resolved) {
     const answer = tidyAnswer(entry.answer);
     const matches = answer === '' ? [] : matching(entry.question, items, resolved.length);
-    if (matches.length === 0) unmatched.push(entry);
     for (const item of matches) if (item.isOpen && !answers.has(item)) answers.set(item, answer);
   }
   let text = draft;
@@ -66,7 +52,7 @@ export function foldResolvedQuestions(draft: string, resolved: ResolvedQuestion[
     text = text.slice(0, item.start) + line + text.slice(item.end);
     if (item.box !== null) text = `${text.slice(0, item.box)}[x]${text.slice(item.box + 3)}`;
   }
-  return { text, folded: answers.size, unmatched };
+  return text;
 }
 
 /** A revision that was written from an older draft may have lost answers; each comes back where the question is the same. */
@@ -75,7 +61,7 @@ export function keepAnswers(draft: string, revised: string): string {
   const answered = questionItems(draft).filter(
     ({ question, answer, isOpen }) => !isOpen && answer !== '' && open.has(normalised(question)),
   );
-  return answered.length === 0 ? revised : foldResolvedQuestions(revised, answered).text;
+  return answered.length === 0 ? revised : foldResolvedQuestions(revised, answered);
 }
 
 /** Those with the same words, else the one with most of the same words; two that fit equally well are none. */

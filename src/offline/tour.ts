@@ -107,7 +107,7 @@ function draftOfRound(recording: Recording, index: number): string | null {
 }
 
 function withAnswers(draft: string, review: string | undefined): string {
-  return review === undefined ? draft : foldResolvedQuestions(draft, readReview(review).openQuestions).text;
+  return review === undefined ? draft : foldResolvedQuestions(draft, readReview(review).openQuestions);
 }
 
 function same(left: string, right: string): boolean {

@@ -171,11 +171,11 @@ export function reviewDocument(firstDraft: string, review: DocumentReview): Prom
           return checked;
         },
         openQuestions,
-        settle: (draft, said) => withGuards(foldResolvedQuestions(draft, said.openQuestions).text, said),
+        settle: (draft, said) => withGuards(foldResolvedQuestions(draft, said.openQuestions), said),
         approve: (draft, decision) => {
           const answer = describeDecision(decision);
           const answers = openQuestions(draft).map((question) => ({ question, answer }));
-          return foldResolvedQuestions(draft, answers).text;
+          return foldResolvedQuestions(draft, answers);
         },
       },
       review: (input, again) => questions.review(input, last, again),

@@ -14,17 +14,8 @@ export interface RevisionOptions {
 
 export type Revision = { ok: true; text: string; changed: boolean } | { ok: false; reason: string };
 
-const NO_CHANGE = new RegExp(
-  [
-    '\\bno (?:further |additional |more )?(?:changes?|edits?|revisions?|modifications?)\\b[^.\\n]{0,60}' +
-      '\\b(?:needed|required|necessary|warranted|called for|made|to make)\\b',
-    '\\bnothing (?:needs to|has to|to|left to) (?:be )?(?:chang|revis|edit|fix)',
-    '\\b(?:draft|lld|document) (?:is|remains|stays|stands|should remain) (?:unchanged|as (?:it )?is)\\b',
-    '\\b(?:draft|lld|document) already (?:address|cover|satisf|meet|handl)',
-    '^\\W*no[ _-]?changes?\\W*$',
-  ].join('|'),
-  'im',
-);
+const NO_CHANGE =
+  /\bno (?:further |additional |more )?(?:changes?|edits?|revisions?)\b[^.\n]{0,60}\b(?:needed|required|necessary|made|to make)\b|\b(?:draft|lld|document) (?:is|remains|stays) (?:unchanged|as (?:it )?is)\b|\b(?:draft|lld|document) already (?:address|cover|satisf|meet|handl)|^\W*no[ _-]?changes?\W*$/im;
 const UNABLE = /\b(?:can(?:no|['’])t|cannot|unable to|error|not able to|won['’]t|sorry)\b/i;
 
 /**
