@@ -1,3 +1,4 @@
+import { headline } from './finding.ts';
 import { matchFindings } from './ledger-match.ts';
 import type { Finding, Review, Ruling, Tier } from './review/review.ts';
 
@@ -166,7 +167,7 @@ export function formatLedger(ledger: Ledger): string {
 /** The table of a Review Log: one row for each finding and what was done about it, then those that are given. */
 export function formatReviewLog(ledger: Ledger, more: readonly [finding: string, answer: string][] = []): string {
   const findings = ledger.findings.map((finding) => [
-    `${finding.id} (round ${finding.raisedInRound}, Tier ${finding.tier}${finding.area ? `, ${finding.area}` : ''}): ${finding.state === 'open' && finding.tier < 3 ? finding.text : headline(finding.text)}`,
+    `${finding.id} (round ${finding.raisedInRound}, Tier ${finding.tier}${finding.area ? `, ${finding.area}` : ''}): ${finding.state === 'open' && finding.tier < 3 ? finding.text : headline(finding.text, 160)}`,
     answer(finding),
   ]);
   return table(
@@ -195,11 +196,6 @@ function outcome({ tier, state, updatedInRound, reason }: LedgerFinding): string
     case 'withdrawn':
       return `Withdrawn: ${reason}`;
   }
-}
-
-function headline(text: string): string {
-  const line = text.split('\n', 1)[0] ?? '';
-  return line.length > 160 ? `${line.slice(0, 159).trimEnd()}…` : line;
 }
 
 function table(header: string[], rows: string[][]): string {

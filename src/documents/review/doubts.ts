@@ -1,4 +1,5 @@
 import type { RootContent } from 'mdast';
+import { headline } from '../finding.ts';
 import { parseLenientJson } from './json.ts';
 import { isNoFinding } from './no-finding.ts';
 import type { Part } from './outline.ts';
@@ -74,11 +75,6 @@ export function doubtsOf(
 interface Facts {
   unranked: string[];
   unanswered: string[];
-}
-
-function headline(text: string): string {
-  const line = text.split('\n', 1)[0] ?? '';
-  return line.length > 100 ? `${line.slice(0, 99)}…` : line;
 }
 
 /** What speaks in the verdict's section, or behind it, and is no closing phrase. */

@@ -61,6 +61,7 @@ describe('spellings of a verdict', () => {
       '## Review Summary\nThe design cannot proceed like this and is therefore REJECTED.\n',
       'REVISE',
     ],
+    ['a rejection in the past tense', 'The design was REJECTED because section 3 lists no requirement.\n', 'REVISE'],
     ['REJECTED in prose', '## Review Summary\nThis LLD is REJECTED because it has no test plan.\n', 'REVISE'],
   ])('%s', (_, body, verdict) => {
     const review = readReview(HEAD + body);

@@ -169,7 +169,7 @@ function isCoverageTalk(part: Part, index: number): boolean {
 }
 
 const REJECTED =
-  /^(?!.*\b(?:previously|earlier|not|never|would|if|option|alternative)\b[^.]*\bREJECTED\b).*\b(?:is|be|been|are)(?: \w+){0,2} (?:REJECTED|BLOCKED)\b|^\W*(?:REJECTED|I (?:am rejecting|reject) this)\b/;
+  /^(?!.*\b(?:previously|earlier|not|never|would|if|option|alternative)\b[^.]*\bREJECTED\b).*\b(?:is|was|be|been|are)(?: \w+){0,2} (?:REJECTED|BLOCKED)\b|\b[Tt]h(?:is|e) (?:LLD|design|document|draft|issue) (?:is|must be) (?:hereby )?rejected\b|^\W*(?:REJECTED|I (?:am rejecting|reject) this)\b/;
 
 /** Prose can send a draft back, in capitals; it can't approve. It can't stand beside an approval either. */
 function readProse(parts: Part[], reading: VerdictReading): void {
@@ -184,7 +184,8 @@ function readProse(parts: Part[], reading: VerdictReading): void {
         .map(({ text }) => text)
         .join(' '),
     )
-    .find((text) => REJECTED.test(text));
+    // Beside an approval, what was rejected is history.
+    .find((text) => REJECTED.test(isSilent ? text : text.replace(/\bwas\b/g, '')));
   if (sentence === undefined) return;
   verdicts.add('REVISE');
   if (isSilent) reading.rejection = sentence;

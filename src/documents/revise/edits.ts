@@ -1,3 +1,4 @@
+import { headline } from '../finding.ts';
 import { normaliseText } from '../markdown.ts';
 import { type DocumentForm, LLD_FORM } from './form.ts';
 import { withoutThinking } from './reply.ts';
@@ -75,7 +76,7 @@ export function applyEdits(draft: string, edits: Edit[]): Applied {
 }
 
 function applyEdit(text: string, edit: Edit): Applied {
-  const quoted = `"${shortened(edit.search.split('\n').find((line) => line.trim() !== '') ?? '')}"`;
+  const quoted = `"${headline(edit.search)}"`;
   if (edit.problem !== undefined) return { ok: false, reason: `${edit.problem}: ${quoted}` };
   if (edit.search.trim() === '') {
     return { ok: false, reason: 'the search text is empty; quote the lines of the draft that stand next to the place' };
@@ -140,9 +141,4 @@ function trimmedOfBlankEnds(lines: string[]): string[] {
 
 function indentOf(line: string | undefined): string {
   return /^\s*/.exec(line ?? '')?.[0] ?? '';
-}
-
-function shortened(line: string): string {
-  const trimmed = line.trim();
-  return trimmed.length > 100 ? `${trimmed.slice(0, 99)}…` : trimmed;
 }

@@ -1,3 +1,4 @@
+import { headline } from '../finding.ts';
 import { codeIn, lineOf, normaliseText, parseMarkdown } from '../markdown.ts';
 import { REVIEW_LOG_KEY, readTitle } from '../titles.ts';
 import { type DocumentForm, LLD_FORM } from './form.ts';
@@ -42,8 +43,7 @@ export function documentFromReply(reply: string, form: DocumentForm = LLD_FORM):
 }
 
 function noDocument(what: string, text: string): ReplyDocument {
-  const first = text.trim().split('\n')[0] ?? '';
-  return { ok: false, reason: `${what}: "${first.length > 120 ? `${first.slice(0, 119)}…` : first}"` };
+  return { ok: false, reason: `${what}: "${headline(text)}"` };
 }
 
 /** Thinking before the document may hold headings of its own. Some models close the tag without ever opening it. */
