@@ -130,6 +130,9 @@ describe('an approval is in doubt beside', () => {
   test.each([
     ['a Tier 1 finding', under('Tier 1: BLOCKING Issues', '- [ ] **Scope:** it writes to the home directory.')],
     ['a concern in no tier', under('Concerns', '- The retry loop has no bound.')],
+    ['major concerns', under('Major Concerns', 'The retry loop has no bound.')],
+    ['a heading P0', under('P0', '- The retry loop has no bound.')],
+    ['a percentage alone', under('Requirement Coverage Analysis', 'Coverage: 90%')],
     ['a finding in no tier', under('Findings', '1. **Loop:** it has no bound.')],
     ['P0', under('Notes', '- P0: the retry loop has no bound.')],
     ['BLOCKER in Tier 2', under('Tier 2: HIGH PRIORITY Issues', '- [ ] **BLOCKER:** the retry loop has no bound.')],

@@ -65,6 +65,9 @@ export function doubtsOf(
     ...(coverage !== null && coverage.percent < 95
       ? [`It is APPROVED with ${coverage.percent} % of the requirements covered, and 95 % are needed.`]
       : []),
+    ...(coverage === null ? percentagesBelow(parts) : []).map(
+      (line) => `It is APPROVED with too few requirements covered, and 95 % are needed: ${headline(line)}`,
+    ),
     ...(coverageBlocks(parts) ? ['It is APPROVED although its coverage verdict is BLOCK.'] : []),
     ...blockersIn(parts).map((text) => `It is APPROVED beside something marked as a blocker: ${headline(text)}`),
     ...talkIn(parts).map((text) => `It is APPROVED, but also says: ${said(headline(text))}`),
@@ -135,14 +138,25 @@ function quoted(node: RootContent): string[] {
   return parseLenientJson(node.value) === null ? [node.value.trim()] : [];
 }
 
-function coverageBlocks(parts: Part[]): boolean {
+function coverageLines(parts: Part[]): string[] {
   return parts
     .filter(({ kind }) => kind === 'coverage')
     .flatMap((part) => part.blocks.flatMap((node) => linesOf(node)))
-    .some(
-      ({ text }) =>
-        /^\W*(?:coverage )?verdict\W+(?:block|fail|reject)/i.test(text) || /^\W*BLOCK(?:ED)?\W*$/.test(text),
-    );
+    .map(({ text }) => text);
+}
+
+function coverageBlocks(parts: Part[]): boolean {
+  return coverageLines(parts).some(
+    (text) => /^\W*(?:coverage )?verdict\W+(?:block|fail|reject)/i.test(text) || /^\W*BLOCK(?:ED)?\W*$/.test(text),
+  );
+}
+
+/** "Coverage: 90 %", where no numbers of requirements are given. */
+function percentagesBelow(parts: Part[]): string[] {
+  return coverageLines(parts).filter((text) => {
+    const [, percent] = /^\W*(?:\w+ )?coverage\W*[:=]\W*(\d+(?:\.\d+)?)\s*%/i.exec(text) ?? [];
+    return percent !== undefined && Number(percent) < 95;
+  });
 }
 
 function blockersIn(parts: Part[]): string[] {

@@ -72,6 +72,7 @@ function tierOf(title: string): Tier | 0 | null {
   const [number] = numbers;
   if (number !== undefined && numbers.size === 1 && !SEVERAL_TIERS.test(title)) return number;
   if (number !== undefined) return SEVERAL_TIERS.test(title) ? 0 : null;
+  if (/^(?:(?:major|serious|main|remaining|outstanding) )?concerns$/i.test(title)) return 0;
   if (
     /\bnon-?blocking\b|\bsuggestions?\b|\bnice[- ]to[- ]haves?\b|^(?:minor|optional|low[- ]priority|nits?)\b/i.test(
       title,
@@ -79,11 +80,13 @@ function tierOf(title: string): Tier | 0 | null {
   )
     return 3;
   if (
-    /^(?:\w+ )?(?:blocking|blockers?)\b|^critical\b|^(?:required changes|changes required|must[- ]fix)\b/i.test(title)
+    /^(?:\w+ )?(?:blocking|blockers?)\b|^(?:critical|P0|SEV-?[01])\b|^(?:required changes|changes required|must[- ]fix)\b/i.test(
+      title,
+    )
   )
     return 1;
   if (/^high[- ]priority\b|^major\b/i.test(title)) return 2;
-  return /^(?:(?:review |key |open |detailed )?findings|issues(?: found| identified)?|action items|problems|concerns)$/i.test(
+  return /^(?:(?:review |key |open |detailed )?findings|issues(?: found| identified)?|action items|problems)$/i.test(
     title,
   )
     ? 0

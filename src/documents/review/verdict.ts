@@ -177,7 +177,7 @@ function readProse(parts: Part[], reading: VerdictReading): void {
   const isSilent = verdicts.size === 0 && !untickedOnly && !qualified;
   if (!isSilent && !verdicts.has('APPROVED')) return;
   const sentence = parts
-    .filter(({ kind }) => ['preamble', 'title', 'summary', 'verdict', 'other'].includes(kind))
+    .filter(({ kind }) => !['previous', 'coverage', 'tier', 'questions', 'open-questions'].includes(kind))
     .flatMap(({ blocks }) => blocks.filter(({ type }) => type === 'paragraph'))
     .map((node) =>
       linesOf(node)
