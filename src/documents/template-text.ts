@@ -1,6 +1,7 @@
 import type { Nodes } from 'mdast';
 import { type DocumentFinding, error, quote, warning } from './finding.ts';
 import { codeIn, lineOf, markedText, parseMarkdown } from './markdown.ts';
+import type { DocumentSection } from './sections.ts';
 
 const RULE = 'template-text';
 const COMMENT = /<!--([\s\S]*?)(?:-->|$)/g;
@@ -88,9 +89,10 @@ const PROMPT_REMAINS =
 
 /**
  * `elided-text`: a writer left out what should be here (`*(unchanged)*`, `[Rest as before]`, `<!-- same as above -->`), or
- * left in what belongs to a prompt. Code is not looked at: a quotation of a file may well leave something out.
+ * left in what belongs to a prompt. Code is not looked at: a quotation of a file may well leave something out. The review
+ * log cites what reviewers found, so that words like these may stand in it.
  */
-export function elisionsIn(text: string): DocumentFinding[] {
+export function elisionsIn(text: string, log: DocumentSection | undefined): DocumentFinding[] {
   const isCode = new Set(
     codeIn(parseMarkdown(text)).flatMap(({ position: { start, end } = { start: { line: 0 }, end: { line: 0 } } }) =>
       Array.from({ length: end.line - start.line + 1 }, (_, index) => start.line + index),
@@ -98,7 +100,8 @@ export function elisionsIn(text: string): DocumentFinding[] {
   );
   return text.split('\n').flatMap((line, index) => {
     if (isCode.has(index + 1)) return [];
-    const elided = leftOutIn(line);
+    const isLog = log !== undefined && index + 1 >= log.line && index + 1 <= log.line + log.lines;
+    const elided = isLog ? null : leftOutIn(line);
     if (elided !== null) {
       const message = `Text is left out, ${quote(elided)}: write the whole text, a reader of this document has no other.`;
       return [error('elided-text', index + 1, message)];

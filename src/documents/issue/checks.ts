@@ -177,11 +177,8 @@ function checkUndecided(issue: IssueDocument): DocumentFinding[] {
     const left = new Set<Nodes>(issue.sections.filter(({ id }) => ids.includes(id)).flatMap(({ nodes }) => nodes));
     return issue.root.children.filter((node) => !left.has(node));
   };
-  const log = issue.sections.find(({ id }) => id === 'log')?.line ?? Number.POSITIVE_INFINITY;
-  const leftovers = [
-    ...except(['log']).flatMap((node) => leftoversIn(node)),
-    ...elisionsIn(issue.text).filter(({ line }) => line < log),
-  ];
+  const log = issue.sections.find(({ id }) => id === 'log');
+  const leftovers = [...except(['log']).flatMap((node) => leftoversIn(node)), ...elisionsIn(issue.text, log)];
   const reported = new Set(leftovers.map(({ line }) => line));
   const undecided = except(['log', 'questions'])
     .flatMap((node) => undecidedIn(node))

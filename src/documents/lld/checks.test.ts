@@ -46,6 +46,8 @@ describe('one thing broken gives exactly its finding', () => {
     ['an empty section 3', withSection('## 3. Requirements', ''), ['error section-empty']],
     ['sections out of order', withSectionsSwapped(), ['warning section-order']],
     ['a section twice', `${LLD_42}\n## 9. Legal & Compliance\nAgain.\n`, ['warning section-repeated']],
+    ['the issue below the log', `${LLD_42}\n## User Story\nAs a user, I want it.\n`, ['error second-document']],
+    ['the end of a prompt below the log', `${LLD_42}\n</draft>\n`, ['error elided-text']],
     ['a wrong section number', edited('## 9. Legal', '## 13. Legal'), ['warning section-order']],
     ['another issue in the title', edited('# 42 -', '# 41 -'), ['error issue-number']],
     [

@@ -51,8 +51,7 @@ function checkTemplateText(lld: LldDocument): DocumentFinding[] {
   const paths = lld.files
     .filter(({ path }) => path.startsWith('path/to/'))
     .map(({ path, line }) => leftover(line, path));
-  const elided = elisionsIn(lld.text).filter(({ line }) => !log || line < log.line || line > log.line + log.lines);
-  return [...findings, ...paths, ...elided].filter(({ line, severity }) => {
+  return [...findings, ...paths, ...elisionsIn(lld.text, log)].filter(({ line, severity }) => {
     const isFirst = severity === 'warning' || !reported.has(line);
     reported.add(line);
     return isFirst;

@@ -3,6 +3,7 @@ import { readHeader } from '../header.ts';
 import { codeIn, flatText, lineOf, markedText, normaliseText, parseMarkdown, plainText } from '../markdown.ts';
 import { type QuestionItem, questionItems } from '../questions.ts';
 import { type DocumentSection, type DocumentSections, findSections, titleOf } from '../sections.ts';
+import { readTitle } from '../titles.ts';
 import { type FilesTable, type LldFile, readFilesTable, type UnreadFile } from './files-table.ts';
 import { type IssueMention, issueOfContext, issueOfTitle, sameIssue } from './issue-number.ts';
 import { type NumberedEntry, readNumbered } from './requirements.ts';
@@ -95,14 +96,21 @@ export function isMermaid(code: Code): boolean {
   return /^(?:mermaid|mmd)$/i.test(code.lang ?? '');
 }
 
+/** Headings that only an issue has. */
+const OF_AN_ISSUE = new Set(
+  ['User Story', 'Acceptance Criteria', 'Scenarios of Use'].map((title) => readTitle(title).key),
+);
+
 function secondTitleLine(root: Root, title: Heading | undefined, sections: DocumentSection[]): number | null {
   const isSection = new Set(sections.map(({ line }) => line));
-  const second = root.children.find(
-    (node) => node.type === 'heading' && node.depth === 1 && node !== title && !/^appendix\b/i.test(plainText(node)),
-  );
+  const logLine = sections.find(({ id }) => id === 'log')?.line ?? Number.POSITIVE_INFINITY;
+  const headings = root.children.filter((node) => node.type === 'heading' && node !== title);
+  const appended = headings.find((node) => lineOf(node) > logLine && OF_AN_ISSUE.has(readTitle(plainText(node)).key));
+  const second = headings.find((node) => isTop(node) && !/^appendix\b/i.test(plainText(node)));
   // Sections of the same level as the title are no second one.
-  const isAlone = sections.every(({ line }) => root.children.every((node) => lineOf(node) !== line || !isTop(node)));
-  return title?.depth === 1 && isAlone && second && !isSection.has(lineOf(second)) ? lineOf(second) : null;
+  const isAlone = sections.every(({ line }) => headings.every((node) => lineOf(node) !== line || !isTop(node)));
+  if (title?.depth === 1 && isAlone && second && !isSection.has(lineOf(second))) return lineOf(second);
+  return appended ? lineOf(appended) : null;
 }
 
 function isTop(node: Nodes): boolean {
