@@ -128,6 +128,12 @@ const DOUBTFUL = [
   review({ verdict: 'APPROVED', questions: ['Who pays for it?'] }),
   review({ verdict: 'APPROVED' }).replace('Read with care.', 'It can be implemented once section 7 is fixed.'),
   '{"verdict": "APPROVED, if the licence is MIT"}',
+  review({ verdict: 'APPROVED' }).replace(
+    '## Verdict',
+    '## Major Concerns\nThe retry loop has no bound.\n\n## Verdict',
+  ),
+  review({ verdict: 'APPROVED' }).replace('## Verdict', '## P0\n- The retry loop has no bound.\n\n## Verdict'),
+  '# LLD Review: 42\n\n## Requirement Coverage Analysis\nCoverage: 90%\n\n## Verdict\n[x] **APPROVED**\n[ ] **REVISE**\n',
 ];
 const PLAIN = [
   review({ verdict: 'APPROVED', tier2: ['**Names:** two for one thing.'] }),
