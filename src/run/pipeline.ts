@@ -97,9 +97,10 @@ export function stagesAhead({ stages }: Pipeline, items: readonly PlannedItem[])
 /** Throws if these roles can't be played as they are configured; returns warnings. */
 export async function requirements({ config, childEnv }: Project, roles: readonly Role[]): Promise<string[]> {
   const warnings = requireModels(config, roles);
-  const { implementer } = config.models;
-  const missing = roles.includes('implementer') ? await missingAgent(implementer, childEnv['PATH']) : null;
-  if (missing !== null) throw new AgentosError(missing);
+  for (const role of roles) {
+    const missing = await missingAgent(config.models[role], childEnv['PATH']);
+    if (missing !== null) throw new AgentosError(missing);
+  }
   return warnings;
 }
 

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
-import { missingAgent } from '../agent/programs/agents.ts';
 import { ParallelCoordinator } from '../coordinator/coordinator.ts';
 import { outcomeAsEnd } from '../coordinator/loop.ts';
 import { systemClock } from '../core/clock.ts';
-import { AgentosError, isDiskReason, toErrorRecord } from '../core/errors.ts';
+import { isDiskReason, toErrorRecord } from '../core/errors.ts';
 import type { Subscriber } from '../core/events.ts';
 import { parseItemId } from '../core/ids.ts';
 import { itemOfLabel } from '../core/item.ts';
@@ -12,7 +11,6 @@ import { cycleNote, type Plan, replacementLines } from '../core/plan.ts';
 import { newRunState } from '../core/run-state.ts';
 import type { Summary } from '../core/summary.ts';
 import { wordingOf } from '../core/wording.ts';
-import { requireModels } from '../models/require-models.ts';
 import { openRunFiles } from '../output/run-files.ts';
 import type { RunOutput } from '../output/run-output.ts';
 import { writeFileAtomic } from '../process/files.ts';
@@ -29,6 +27,7 @@ import {
   itemOf,
   nextStage,
   type Pipeline,
+  requirements,
   rolesOf,
   type StageOptions,
   stagesAhead,
@@ -76,11 +75,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const open = plan.items.filter(isOpen);
   const ahead = stagesAhead(pipeline, open);
   const roles = rolesOf(ahead);
-  const warnings = requireModels(config, roles);
-  for (const role of roles) {
-    const missing = await missingAgent(config.models[role], project.childEnv['PATH']);
-    if (missing !== null) throw new AgentosError(missing);
-  }
+  const warnings = await requirements(project, roles);
 
   await prepareStateFolder(paths.base);
   await project.designs.save();
