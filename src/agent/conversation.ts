@@ -6,10 +6,11 @@ import type { ToolResult } from './tool.ts';
 type Turn = VendorPrompt[number];
 
 export function openingTurns(system: string, task: string): Turn[] {
-  return [
-    { role: 'system', content: system },
-    { role: 'user', content: [{ type: 'text', text: task }] },
-  ];
+  return [{ role: 'system', content: system }, userTurn(task)];
+}
+
+export function userTurn(text: string): Turn {
+  return { role: 'user', content: [{ type: 'text', text }] };
 }
 
 export function callsOf({ parts }: Answer): AnswerCall[] {
@@ -45,19 +46,14 @@ export function resultsTurn(results: readonly { call: AnswerCall; result: Pick<T
   };
 }
 
-export function cutOffTurn(): Turn {
-  const text = 'Your answer was cut off at the limit of its length. Continue in smaller steps.';
-  return { role: 'user', content: [{ type: 'text', text }] };
-}
-
 /** More than this many the vendor that wants marks does not take. */
 const MOST_MARKS = 4;
 
-/** Asks the vendor to cache what was sent so far: the opening, and the ends that the next calls will begin with. */
-export function withCacheMarks(turns: readonly Turn[], mark: VendorMarks | undefined): Turn[] {
+/** Asks the vendor to cache what was sent so far: the `opening` turns, and the ends that the next calls will begin with. */
+export function withCacheMarks(turns: readonly Turn[], mark: VendorMarks | undefined, openings = 2): Turn[] {
   if (mark === undefined) return [...turns];
-  const opening = turns.slice(0, 2).keys();
-  const later = [...turns.keys()].slice(2).filter((index) => turns[index]?.role !== 'assistant');
+  const opening = turns.slice(0, openings).keys();
+  const later = [...turns.keys()].slice(openings).filter((index) => turns[index]?.role !== 'assistant');
   const marked = new Set([...opening, ...later.slice(-(MOST_MARKS - 2))]);
   return turns.map((turn, index) => (marked.has(index) ? { ...turn, providerOptions: mark } : turn));
 }

@@ -1,6 +1,5 @@
 import { AgentosError } from '../core/errors.ts';
 import { addUsage, NO_USAGE, type Usage } from '../core/money.ts';
-import type { Journal } from '../journal/port.ts';
 import {
   type Answer,
   type AnswerCall,
@@ -14,11 +13,12 @@ import { detailOf } from '../models/detail.ts';
 import type { VendorPrompt } from '../models/vendors.ts';
 import { answerAttributes, askedAttributes } from '../telemetry/gen-ai.ts';
 import { traced, wantsContent } from '../telemetry/tracer.ts';
-import { answerTurn, callsOf, cutOffTurn, openingTurns, resultsTurn, withCacheMarks } from './conversation.ts';
-import type { WriteReply, Writer } from './port.ts';
+import { answerTurn, callsOf, openingTurns, resultsTurn, userTurn, withCacheMarks } from './conversation.ts';
+import type { WriteReply, WriteRequest, Writer } from './port.ts';
 import { createToolSet, failed, type Tool, type ToolResult, type ToolSet } from './tool.ts';
 import { list, read, search } from './tools/reading.ts';
 import { edit, remove, write } from './tools/writing.ts';
+import { readableWorktree } from './worktree-files.ts';
 import { openWorktree, type Worktree } from './worktree-path.ts';
 
 export interface LoopOptions extends VendorAccess {
@@ -29,16 +29,31 @@ export interface LoopOptions extends VendorAccess {
   mask: (text: string) => string;
 }
 
+/** A conversation of a model with tools. */
 export interface Conversation {
-  /** Name of the step that it is part of: its rounds are `<step>.1`, `<step>.2`, … */
-  step: string;
-  system: string;
-  task: string;
+  /** The model, for messages. */
+  agent: string;
+  /** What was said before the first call; the loop adds to it. */
+  turns: VendorPrompt;
   tools: ToolSet;
-  journal: Journal;
+  maxRounds: number;
+  /** One call, whose answer is stored before it is returned. */
+  ask: (round: number) => Promise<{ answer: Answer; replayed: boolean }>;
+  /** Absent: an answer without a call is the end. Else it decides by all that was said up to now. */
+  next?: (facts: RoundFacts) => 'end' | 'continue' | { say: string };
   signal: AbortSignal;
-  onProgress: () => void;
   onLine: (line: string) => void;
+  /** Over all that goes to the log or back to the model. */
+  mask: (text: string) => string;
+}
+
+/** What came of a round, and of all up to it. */
+interface RoundFacts {
+  round: number;
+  calls: number;
+  /** That tools gave back, and that the vendor counted, in and out. */
+  chars: number;
+  tokens: number;
 }
 
 const WAY_OF_WORKING = `You work on the files of one repository with the tools you are given; paths are relative to its root.
@@ -56,18 +71,26 @@ export function createBuiltInWriter(options: LoopOptions): Writer {
       request.signal.throwIfAborted();
       const tools = worktreeTools(await openWorktree(request.worktree));
       const system = [request.system, WAY_OF_WORKING].filter((text) => text !== '').join('\n\n');
-      return await converse(options, { ...request, system, tools });
+      const turns = openingTurns(system, request.task);
+      const bill = createBill(options.costOf);
+      const { signal, onLine } = request;
+      const { spec, maxRounds, mask } = options;
+      const ask: Conversation['ask'] = async (round) => {
+        const asked = await answerOf(options, request, tools, round, turns);
+        if (!asked.replayed) bill.add(asked.answer);
+        return asked;
+      };
+      const end = await converse({ agent: spec.text, turns, tools, maxRounds, ask, signal, onLine, mask });
+      return { ...end, ...bill.total() };
     },
   };
 }
 
 /** What a model may do in a worktree: look at its files, and change them. */
 export function worktreeTools(worktree: Worktree): ToolSet {
-  const tools = [list, read, search, write, edit, remove];
-  return createToolSet(
-    tools.map((tool): Tool => tool(worktree)),
-    worktree.given,
-  );
+  const files = readableWorktree(worktree);
+  const tools: Tool[] = [list(files), read(files), search(files), write(worktree), edit(worktree), remove(worktree)];
+  return createToolSet(tools, worktree.given);
 }
 
 /**
@@ -75,40 +98,48 @@ export function worktreeTools(worktree: Worktree): ToolSet {
  * (`code-1.3`), and then what it asked for, in its order. Only the calls are stored: a loop that was killed begins again with
  * the files as they were, does the stored rounds' work once more, and comes to the same question where it stopped.
  */
-async function converse(options: LoopOptions, conversation: Conversation): Promise<WriteReply> {
-  const { spec, maxRounds, mask } = options;
-  const { system, task, onLine } = conversation;
-  const turns: VendorPrompt = openingTurns(system, task);
-  const bill = createBill(options.costOf);
+export async function converse(conversation: Conversation): Promise<Pick<WriteReply, 'text' | 'answered'>> {
+  const { agent, turns, maxRounds, ask, next, onLine, mask } = conversation;
   let text = '';
   let cutBefore = false;
+  let chars = 0;
+  let tokens = 0;
 
   for (let round = 1; round <= maxRounds; round++) {
-    const { answer, replayed } = await answerOf(options, conversation, round, turns);
-    if (!replayed) bill.add(answer);
+    const { answer, replayed } = await ask(round);
+    tokens += answer.usage.inputTokens + answer.usage.outputTokens;
     const say = (line: string): void => {
       if (!replayed) onLine(detailOf(mask(line)));
     };
     const calls = callsOf(answer);
     const words = textOfAnswer(answer).trim();
     text = words || text;
-    if (words !== '') say(words);
-    if (!answer.cut && calls.length === 0) return { text: mask(text), answered: answer.answered, ...bill.total() };
-    if (answer.cut && cutBefore) throw truncated(spec.provider, answer);
+    // An answer without a call may be a document, and that is no line of a log.
+    const isSaidLater = next !== undefined && calls.length === 0;
+    if (words !== '' && !isSaidLater) say(words);
+    const results = round === maxRounds ? [] : await runCalls(calls, conversation, { cut: answer.cut, say, mask });
+    chars += results.reduce((sum, { result }) => sum + result.text.length, 0);
+    const isEnd = !answer.cut && calls.length === 0;
+    const then = next?.({ round, calls: calls.length, chars, tokens }) ?? (isEnd ? 'end' : 'continue');
+    if (then === 'end') return { text: mask(text), answered: answer.answered };
+    if (words !== '' && isSaidLater) say(words);
+    if (answer.cut && cutBefore) throw truncated(agent, answer);
     cutBefore = answer.cut;
     if (round === maxRounds) break;
     const said = answerTurn(answer);
     if (said !== null) turns.push(said);
-    const results = await runCalls(calls, conversation, { cut: answer.cut, say, mask });
-    turns.push(calls.length === 0 ? cutOffTurn() : resultsTurn(results));
+    if (calls.length > 0) turns.push(resultsTurn(results));
+    else if (answer.cut) turns.push(userTurn(CUT_SHORT));
+    if (then !== 'continue') turns.push(userTurn(then.say));
   }
-  throw new AgentosError({ code: 'agent-rounds', agent: spec.text, rounds: maxRounds });
+  throw new AgentosError({ code: 'agent-rounds', agent, rounds: maxRounds });
 }
 
 /** The stored answer to this very conversation, or one call, stored before anything follows from it. */
 async function answerOf(
   options: LoopOptions,
-  { step, tools: { definitions: tools }, journal, signal, onProgress }: Conversation,
+  { step, journal, signal, onProgress }: WriteRequest,
+  { definitions: tools }: ToolSet,
   round: number,
   turns: VendorPrompt,
 ): Promise<{ answer: Answer; replayed: boolean }> {
@@ -118,7 +149,7 @@ async function answerOf(
     { name: `${step}.${round}`, inputs: { model: spec.text, tools, turns } },
     async ({ id: stepId }) => {
       const promptWith: VendorQuestion['promptWith'] = (mark) => withCacheMarks(turns, mark);
-      const answer = await tracedAsk(options, { promptWith, tools, stepId, signal, onProgress });
+      const answer = await tracedAsk(options, { promptWith, tools, mayCall: true, stepId, signal, onProgress });
       if (round === 1 && !answer.cut && answerTurn(answer) === null) {
         throw new AgentosError({ code: 'reply-empty', provider: spec.provider }, { retry: 'transient' });
       }
@@ -152,13 +183,14 @@ function tracedAsk(options: LoopOptions, question: VendorQuestion): Promise<Answ
 const MOST_CALLS = 64;
 /** Of all results together: every later call of the conversation sends them again. */
 const MOST_CHARS = 200_000;
+const CUT_SHORT = 'Your answer was cut off at the limit of its length. Continue in smaller steps.';
 const CUT_OFF =
   'your answer was cut off at the limit of its length, so none of its calls was made; write less at a time';
 
 /** What the calls of one answer came to, one after another and in their order. */
 async function runCalls(
   calls: readonly AnswerCall[],
-  { tools, signal }: Conversation,
+  { tools, signal }: Pick<Conversation, 'tools' | 'signal'>,
   { cut, say, mask }: { cut: boolean; say: (line: string) => void; mask: (text: string) => string },
 ): Promise<{ call: AnswerCall; result: ToolResult }[]> {
   const results: { call: AnswerCall; result: ToolResult }[] = [];

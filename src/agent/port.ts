@@ -1,5 +1,6 @@
 import type { Usage } from '../core/money.ts';
 import type { Journal } from '../journal/port.ts';
+import type { ModelReply, ModelRound, PromptPart } from '../models/port.ts';
 
 /** tests: only tests count, and the code is not there yet; code: the tests are frozen. */
 export type WritingPhase = 'tests' | 'code';
@@ -48,3 +49,44 @@ export interface Writer {
   readonly writesByItself: boolean;
   write(request: WriteRequest): Promise<WriteReply>;
 }
+
+/** What a model may look at before it answers. */
+export interface ExploredPlace {
+  /** A commit or a tree: whose files the tools read. */
+  tree: string;
+  /** Whose history they show. */
+  commit: string;
+  /** The parts of the prompt that don't repeat are what it judges: withheld while it looks. */
+  withholds: boolean;
+}
+
+/** A question that a model may answer at once, or after it has looked at the repository. */
+export interface ExploredQuestion extends ExploredPlace {
+  /** The model, for messages. */
+  spec: string;
+  system: string;
+  parts: PromptPart[];
+  /** One paid call as a durable step of its own. */
+  ask: (call: ExploringCall) => Promise<ExploringReply>;
+  signal: AbortSignal;
+  onLine: (line: string) => void;
+}
+
+export interface ExploringCall {
+  /** From 1. The first asks what would be asked without tools. */
+  round: number;
+  system: string;
+  parts: PromptPart[];
+  /** Null: the model is asked without tools. */
+  conversation: ModelRound | null;
+  /** An answer without a tool call is the document, and is judged as one. */
+  mayEnd: boolean;
+}
+
+/** `parts`: the whole answer, where there are calls in it. */
+export interface ExploringReply extends Pick<ModelReply, 'text' | 'parts' | 'usage' | 'metered'> {
+  replayed: boolean;
+}
+
+/** Asks a question until the answer calls no tool, and returns that answer. */
+export type Explore = (question: ExploredQuestion) => Promise<string>;

@@ -6,7 +6,22 @@ import { createGit, type Git } from '../git/git.ts';
 import { isTemporaryFile, writeFileAtomic } from '../process/files.ts';
 import { isSecret } from '../prompts/context/secrets.ts';
 import { NotDone } from './tool.ts';
+import type { FoundLines, LineSearch, ReadableFiles } from './tools/reading.ts';
 import { isProtected, locate, type Place, type Worktree } from './worktree-path.ts';
+
+/** The files of a worktree, as the reading tools see them. */
+export function readableWorktree(worktree: Worktree): ReadableFiles {
+  const locateToRead = (asked: string): Promise<Place> => locate(worktree, asked, 'read');
+  return {
+    list: () => worktreeFiles(worktree),
+    locate: locateToRead,
+    async read(asked) {
+      const place = await locateToRead(asked);
+      return { path: place.path, text: await readText(place) };
+    },
+    search: (search) => searchLines(worktree, search),
+  };
+}
 
 const INSTALLED = ['node_modules', '__pycache__', '.venv'];
 
@@ -16,7 +31,7 @@ function gitIn({ root }: Worktree): Git {
 }
 
 /** The files that belong to the repository or would with the next commit, in a stable order, without secrets. */
-export async function worktreeFiles(worktree: Worktree): Promise<string[]> {
+async function worktreeFiles(worktree: Worktree): Promise<string[]> {
   const git = gitIn(worktree);
   const ask = async (...which: string[]): Promise<string[]> => {
     const output = await git.run(['-c', 'core.fsmonitor=false', 'ls-files', '-z', ...which]);
@@ -30,34 +45,21 @@ export async function worktreeFiles(worktree: Worktree): Promise<string[]> {
   return [...new Set(known)].filter((path) => !deleted.has(path) && isShown(path)).sort();
 }
 
-function isShown(path: string): boolean {
+/** Whether lists and searches name it. */
+export function isShown(path: string): boolean {
   const segments = path.split('/');
   const isOurs = segments.some((segment) => INSTALLED.includes(segment)) || isTemporaryFile(segments.at(-1) ?? '');
   return !isOurs && !isProtected(path) && !isSecret(path);
-}
-
-interface LineSearch {
-  text: string;
-  /** POSIX extended; otherwise the text is meant literally. */
-  isRegex: boolean;
-  ignoreCase: boolean;
-  /** A file or a folder that was located. */
-  path: string;
-}
-
-interface FoundLines {
-  lines: { path: string; line: number; text: string }[];
-  /** There is more. */
-  cut: boolean;
 }
 
 const SEARCH_MS = 30_000;
 const SEARCH_BYTES = 4 * 1024 * 1024;
 
 /** The lines that match, by path and number, in the files that may be shown. */
-export async function searchLines(worktree: Worktree, search: LineSearch): Promise<FoundLines> {
+async function searchLines(worktree: Worktree, search: LineSearch): Promise<FoundLines> {
   // What is tracked although it is ignored is not among the untracked.
-  const [tracked, all] = await Promise.all([grep(worktree, search, []), grep(worktree, search, ['--untracked'])]);
+  const git = gitIn(worktree);
+  const [tracked, all] = await Promise.all([grepLines(git, search), grepLines(git, search, { untracked: true })]);
   const found = new Map([...tracked.lines, ...all.lines].map((line) => [`${line.path}\0${line.line}`, line]));
   const lines = [...found.values()].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.line - b.line));
   const paths = [...new Set(lines.map(({ path }) => path))];
@@ -73,20 +75,30 @@ export async function searchLines(worktree: Worktree, search: LineSearch): Promi
   return { lines: lines.filter(({ path }) => readable.has(path)), cut: tracked.cut || all.cut };
 }
 
-async function grep(worktree: Worktree, search: LineSearch, which: string[]): Promise<FoundLines> {
-  const { text, isRegex, ignoreCase, path } = search;
+/** What git finds in the files of the worktree or of a commit, whether they may be shown or not. */
+export async function grepLines(
+  git: Git,
+  { text, isRegex, ignoreCase, path }: LineSearch,
+  where: { untracked?: boolean; commit?: string } = {},
+): Promise<FoundLines> {
+  const settings = ['core.fsmonitor=false', 'grep.column=false', 'submodule.recurse=false'].flatMap((set) => [
+    '-c',
+    set,
+  ]);
   const options = ['-n', '-I', '-z', '--no-color', isRegex ? '-E' : '-F', ...(ignoreCase ? ['-i'] : [])];
   const except = INSTALLED.map((name) => `:(exclude,glob)**/${name}/**`);
-  const args = ['-c', 'core.fsmonitor=false', 'grep', ...which, ...options, '-e', text];
+  const which = [...(where.untracked ? ['--untracked'] : []), ...options, '-e', text];
+  const commit = where.commit === undefined ? [] : [where.commit];
+  const prefix = where.commit === undefined ? '' : `${where.commit}:`;
   try {
-    const output = await gitIn(worktree).run([...args, '--', `:(literal)${path}`, ...except], {
+    const output = await git.run([...settings, 'grep', ...which, ...commit, '--', `:(literal)${path}`, ...except], {
       timeoutMs: SEARCH_MS,
       atMostBytes: SEARCH_BYTES,
     });
     const cut = output.length >= SEARCH_BYTES;
     const lines = output.toString('utf8').split('\n');
     // The last is empty, or was cut off.
-    return { lines: lines.slice(0, -1).flatMap(foundLine), cut };
+    return { lines: lines.slice(0, -1).flatMap((line) => foundLine(line.slice(prefix.length))), cut };
   } catch (error) {
     if (!(error instanceof AgentosError) || error.problem.code !== 'git-failed') throw error;
     const { exitCode, detail } = error.problem;
@@ -107,21 +119,33 @@ const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
 
 /** The text of a file that may be shown, byte-order mark and line ends as they are. */
 export async function readText({ path, absolute, kind, secret }: Place): Promise<string> {
-  const hidden = `${path} may hold secrets and is not shown`;
-  if (kind === 'missing') throw new NotDone(`there is no ${path}`);
-  if (kind !== 'file') throw new NotDone(`${path} is ${kind === 'folder' ? 'a folder' : 'not a regular file'}`);
-  if (secret) throw new NotDone(hidden);
+  refuseUnreadable({ path, kind, secret });
   try {
     const { size } = await stat(absolute);
-    if (size > LARGEST_BYTES) throw new NotDone(`${path} is too large to be read (${size} bytes)`);
-    const text = decoded(await readFile(absolute));
-    if (text === null) throw new NotDone(`${path} is not text (${size} bytes)`);
-    if (PRIVATE_KEY.test(text)) throw new NotDone(hidden);
-    return text;
+    return await shownText(path, size, () => readFile(absolute));
   } catch (error) {
     const code = systemCode(error);
     throw code === null ? error : new NotDone(`${path} can't be read: ${code}`);
   }
+}
+
+export function refuseUnreadable({ path, kind, secret }: Pick<Place, 'path' | 'kind' | 'secret'>): void {
+  if (kind === 'missing') throw new NotDone(`there is no ${path}`);
+  if (kind !== 'file') throw new NotDone(`${path} is ${kind === 'folder' ? 'a folder' : 'not a regular file'}`);
+  if (secret) throw hidden(path);
+}
+
+function hidden(path: string): NotDone {
+  return new NotDone(`${path} may hold secrets and is not shown`);
+}
+
+/** The text of what a readable file holds, if it is text and no private key. */
+export async function shownText(path: string, size: number, read: () => Promise<Buffer>): Promise<string> {
+  if (size > LARGEST_BYTES) throw new NotDone(`${path} is too large to be read (${size} bytes)`);
+  const text = decoded(await read());
+  if (text === null) throw new NotDone(`${path} is not text (${size} bytes)`);
+  if (PRIVATE_KEY.test(text)) throw hidden(path);
+  return text;
 }
 
 function decoded(bytes: Buffer): string | null {

@@ -40,9 +40,8 @@ export async function openWorktree(given: string): Promise<Worktree> {
  * every component, so that a link made earlier, or a parent folder of a file that is not there yet, opens no way out.
  */
 export async function locate(worktree: Worktree, asked: string, purpose: Purpose): Promise<Place> {
-  const named = segmentsOf(worktree, asked);
-  refuseForbidden(named, purpose);
-  const path = named.join('/') || '.';
+  const path = namedPath(worktree, asked, purpose);
+  const named = path === '.' ? [] : path.split('/');
   try {
     const walked = await walk(worktree.root, named, purpose);
     const real = relative(worktree.root, walked.absolute).split(sep).join('/');
@@ -53,7 +52,13 @@ export async function locate(worktree: Worktree, asked: string, purpose: Purpose
   }
 }
 
-/** The components, with `.` and `..` resolved by their letters. */
+/** The path with `.` and `..` resolved by their letters; not done where it leads out, or to what no path may hold. */
+export function namedPath(worktree: Worktree, asked: string, purpose: Purpose): string {
+  const segments = segmentsOf(worktree, asked);
+  refuseForbidden(segments, purpose);
+  return segments.join('/') || '.';
+}
+
 function segmentsOf({ given, root }: Worktree, asked: string): string[] {
   if (asked === '') throw new NotDone('a path is missing');
   if (/\p{Cc}/u.test(asked) || !asked.isWellFormed())

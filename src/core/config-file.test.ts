@@ -106,6 +106,7 @@ test('the schema for editors knows every section and refuses others', () => {
     'endpoints',
     'prices',
     'context',
+    'explore',
     'tests',
     'implement',
     'passEnvironment',

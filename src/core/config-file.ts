@@ -104,6 +104,19 @@ export const configFileSchema = z.strictObject({
       exclude: z.array(z.string().min(1)).optional().describe('paths or folders that no model is ever shown'),
     })
     .optional(),
+  explore: z
+    .union([
+      z.enum(['off']),
+      z.literal(false),
+      z.strictObject({
+        maxRounds: z.int().min(1).max(500).optional().describe('calls to the model for one answer (default 25)'),
+        maxTokens: z.int().min(1).optional().describe('input and output of these calls together (default 1000000)'),
+      }),
+    ])
+    .optional()
+    .describe(
+      'How far drafter and reviewer may look at the repository with tools before they answer; off: not at all.',
+    ),
   tests: z
     .strictObject({
       command: z.string().min(1).optional().describe('how the tests are run (default: detected)'),

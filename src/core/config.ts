@@ -54,6 +54,8 @@ export interface Config {
   limits: NonNullable<ConfigFile['limits']>;
   prices: Record<string, PriceSetting>;
   context: { maxTokens: number; exclude: string[] };
+  /** Null: models are shown what they are shown, and have no tools. */
+  explore: { maxRounds: number; maxTokens: number } | null;
   tests: TestSettings;
   implement: ImplementSettings;
   passEnvironment: string[];
@@ -99,6 +101,8 @@ const DEFAULTS = {
   maxQuotaWaitMs: 3_600_000,
   maxCostPerItemUsd: 20,
   contextTokens: 24_000,
+  exploreRounds: 25,
+  exploreTokens: 1_000_000,
 };
 
 /** Flags over file over environment over defaults: the only place where that order is written. */
@@ -143,9 +147,18 @@ export function resolveConfig(
     limits: file.limits ?? {},
     prices: file.prices ?? {},
     context: { maxTokens: file.context?.maxTokens ?? DEFAULTS.contextTokens, exclude: file.context?.exclude ?? [] },
+    explore: exploreSettings(file.explore),
     tests: testSettings(file.tests ?? {}),
     implement: implementSettings(file.implement ?? {}),
     passEnvironment: file.passEnvironment ?? [],
+  };
+}
+
+function exploreSettings(explore: ConfigFile['explore']): Config['explore'] {
+  if (explore === 'off' || explore === false) return null;
+  return {
+    maxRounds: explore?.maxRounds ?? DEFAULTS.exploreRounds,
+    maxTokens: explore?.maxTokens ?? DEFAULTS.exploreTokens,
   };
 }
 

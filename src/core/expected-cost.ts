@@ -26,20 +26,22 @@ function tokens(inputTokens: number, outputTokens: number, cacheReadTokens = 0):
 }
 
 /**
- * A reviewed document. At most: a draft, then in each round two repairs, two reviews and two revisions; each further
- * attempt may pay for one more call.
+ * A reviewed document. At most: a draft, then in each round two repairs, two reviews and two revisions, each with so many
+ * calls as a model may make to look at the repository; each further attempt may pay for one more call.
  */
-export function documentDemand({ bounds, context }: Config, chars: number, contextTokens: number): Demand {
+export function documentDemand({ bounds, context, explore }: Config, chars: number, contextTokens: number): Demand {
   const subject = Math.ceil(chars / CHARS_PER_TOKEN);
-  const longest = tokens(subject + context.maxTokens + 2 * LONGEST_REPLY_TOKENS, LONGEST_REPLY_TOKENS);
+  const looked = explore === null ? 0 : LONGEST_PROMPT_TOKENS;
+  const longest = tokens(subject + context.maxTokens + looked + 2 * LONGEST_REPLY_TOKENS, LONGEST_REPLY_TOKENS);
+  const rounds = explore?.maxRounds ?? 1;
   return {
     usual: [
       { role: 'drafter', calls: 1.5, each: tokens(subject + contextTokens + 4_000, 5_000) },
       { role: 'reviewer', calls: 1.5, each: tokens(subject + contextTokens + 8_000, 2_000) },
     ],
     most: [
-      { role: 'drafter', calls: 1 + bounds.maxRounds * 4 + bounds.maxRetries, each: longest },
-      { role: 'reviewer', calls: bounds.maxRounds * 2, each: longest },
+      { role: 'drafter', calls: (1 + bounds.maxRounds * 4) * rounds + bounds.maxRetries, each: longest },
+      { role: 'reviewer', calls: bounds.maxRounds * 2 * rounds, each: longest },
     ],
   };
 }
@@ -48,7 +50,7 @@ export function documentDemand({ bounds, context }: Config, chars: number, conte
  * A tested branch. At most: tests, code and each revision are written in so many rounds, each of so many calls of the
  * agent; then the reviews.
  */
-export function implementDemand({ bounds, implement }: Config, chars: number, contextTokens: number): Demand {
+export function implementDemand({ bounds, implement, explore }: Config, chars: number, contextTokens: number): Demand {
   const subject = Math.ceil(chars / CHARS_PER_TOKEN);
   const { maxRounds, maxRetries } = bounds;
   const longest = tokens(LONGEST_PROMPT_TOKENS, LONGEST_REPLY_TOKENS);
@@ -65,7 +67,7 @@ export function implementDemand({ bounds, implement }: Config, chars: number, co
         calls: (1 + maxRounds) * maxRounds * implement.maxAgentRounds + maxRetries,
         each: longest,
       },
-      { role: 'reviewer', calls: maxRounds * 2, each: longest },
+      { role: 'reviewer', calls: maxRounds * 2 * (explore?.maxRounds ?? 1), each: longest },
     ],
   };
 }

@@ -11,6 +11,8 @@ export interface LedgerFinding {
   area: string;
   /** In the reviewer's latest words. */
   text: string;
+  /** A suggestion, whatever its tier. */
+  isUnproven: boolean;
   state: FindingState;
   raisedInRound: number;
   /** The round whose review last changed or confirmed the state. */
@@ -59,7 +61,10 @@ export function recordReview(
   const findings = ledger.findings.map((entry): LedgerFinding => {
     const again = repeated.get(entry.id);
     const state = nextState(entry, verdict, again !== undefined, rulings.get(entry.id));
-    const latest = again === undefined ? entry : { ...entry, tier: again.tier, text: latestText(entry, again) };
+    const latest =
+      again === undefined
+        ? entry
+        : { ...entry, tier: again.tier, text: latestText(entry, again), isUnproven: again.isUnproven === true };
     if (isSettled(entry) && isSettled({ state })) return entry;
     const stayedOpen = !isSettled(entry) && state === 'open';
     return {
@@ -127,9 +132,9 @@ export function raise(ledger: Ledger, finding: Finding, round: number): Ledger {
   return { findings: [...ledger.findings, fresh(finding, ledger.findings.length, round)] };
 }
 
-function fresh({ tier, area, text }: Finding, index: number, round: number): LedgerFinding {
+function fresh({ tier, area, text, isUnproven = false }: Finding, index: number, round: number): LedgerFinding {
   const rounds = { raisedInRound: round, updatedInRound: round, unchangedReviews: 0 };
-  return { id: `F${index + 1}`, tier, area, text, state: 'open', ...rounds, reason: '', dispute: '' };
+  return { id: `F${index + 1}`, tier, area, text, isUnproven, state: 'open', ...rounds, reason: '', dispute: '' };
 }
 
 function withState(ledger: Ledger, id: string, change: Partial<LedgerFinding>): Ledger {
@@ -153,14 +158,16 @@ export function disputesIn(reply: string): { id: string; reason: string }[] {
 
 /** The ledger for prompts and for people. */
 export function formatLedger(ledger: Ledger): string {
-  const rows = ledger.findings.map(({ id, tier, area, state, reason, dispute: held, raisedInRound, text }) => [
-    id,
-    String(tier),
-    area,
-    reason !== '' ? `${state} (${reason})` : held !== '' ? `${state} (disputed before: ${held})` : state,
-    String(raisedInRound),
-    text,
-  ]);
+  const rows = ledger.findings.map(
+    ({ id, tier, isUnproven, area, state, reason, dispute: held, raisedInRound, text }) => [
+      id,
+      isUnproven ? `3 (raised as ${tier}, without evidence)` : String(tier),
+      area,
+      reason !== '' ? `${state} (${reason})` : held !== '' ? `${state} (disputed before: ${held})` : state,
+      String(raisedInRound),
+      text,
+    ],
+  );
   return table(['Id', 'Tier', 'Area', 'State', 'Raised in round', 'Finding'], rows);
 }
 
@@ -183,9 +190,10 @@ function answer(finding: LedgerFinding): string {
     : `${outcome(finding)}; the drafter disputed it: ${held}`;
 }
 
-function outcome({ tier, state, updatedInRound, reason }: LedgerFinding): string {
+function outcome({ tier, isUnproven, state, updatedInRound, reason }: LedgerFinding): string {
   switch (state) {
     case 'open':
+      if (isUnproven) return 'Suggestion, logged: it names no evidence';
       return tier === 3 ? 'Suggestion, logged' : 'Open: approved with it, for the implementer to settle';
     case 'fixed':
       return tier === 3

@@ -30,6 +30,8 @@ export interface VendorQuestion {
   /** With this mark on what the vendor should cache, where it wants one. */
   promptWith: (cacheMark: VendorMarks | undefined) => VendorPrompt;
   tools: readonly VendorTool[];
+  /** False: the tools are there only because earlier turns called them. */
+  mayCall: boolean;
   stepId: string;
   signal: AbortSignal;
   /** On every sign of life. */
@@ -104,7 +106,7 @@ function forgetBlankBaseUrls(): void {
 async function readAnswer(
   provider: string,
   call: VendorCall,
-  { promptWith, tools, signal }: VendorQuestion,
+  { promptWith, tools, mayCall, signal }: VendorQuestion,
   onChars: (more: number) => void,
   failed: (error: unknown) => AgentosError,
 ): Promise<Answer> {
@@ -112,6 +114,7 @@ async function readAnswer(
     ...call.options,
     prompt: promptWith(call.cacheMark),
     ...(tools.length === 0 ? {} : { tools: [...tools] }),
+    ...(tools.length === 0 || mayCall ? {} : { toolChoice: { type: 'none' } }),
     abortSignal: signal,
     includeRawChunks: true,
   });
@@ -160,7 +163,7 @@ async function readAnswer(
       }
       case 'finish': {
         const end = endOf(provider, part);
-        if (end === 'tool-calls' && tools.length === 0) throw badEnd(provider, part);
+        if (end === 'tool-calls' && !mayCall) throw badEnd(provider, part);
         return { parts, cut: end === 'length', answered, ...meter(part.usage) };
       }
       default:

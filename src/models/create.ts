@@ -39,24 +39,30 @@ export function createVendorProvider(access: VendorAccess): Provider {
   return {
     spec,
     isModel: true,
+    takesTools: true,
     async complete(request) {
       const { askVendor, textOfAnswer, truncated } = await import('./ask-vendor.ts');
-      const { stepId, signal, onProgress } = request;
+      const { stepId, signal, onProgress, conversation } = request;
+      const tools = conversation?.tools ?? [];
+      const mayCall = tools.length > 0 && conversation?.mayCall === true;
       const answer = await askVendor(access, {
-        promptWith: (mark) => promptOf(request, mark),
-        tools: [],
+        promptWith: (mark) => [...promptOf(request, mark), ...(conversation?.turnsWith(mark) ?? [])],
+        tools,
+        mayCall,
         stepId,
         signal,
         onProgress: (outputChars) => onProgress?.({ outputChars }),
       });
       if (answer.cut) throw truncated(provider, answer);
       const text = textOfAnswer(answer);
-      if (text.trim() === '') throw new AgentosError({ code: 'reply-empty', provider }, { retry: 'transient' });
+      const isCall = mayCall && answer.parts.some(({ type }) => type === 'tool-call');
+      if (text.trim() === '' && !isCall)
+        throw new AgentosError({ code: 'reply-empty', provider }, { retry: 'transient' });
       const { answered, usage, metered } = answer;
       const substituted = answered !== null && !sameModel(asked, answered);
       if (request.role === 'reviewer' && substituted)
         throw new AgentosError({ code: 'model-downgraded', asked, answered });
-      return { text, asked, answered, substituted, usage, metered };
+      return { text, ...(isCall ? { parts: answer.parts } : {}), asked, answered, substituted, usage, metered };
     },
   };
 }

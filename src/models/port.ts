@@ -1,5 +1,7 @@
 import type { Role } from '../core/config.ts';
 import type { Usage } from '../core/money.ts';
+import type { Answer } from './ask-vendor.ts';
+import type { VendorMarks, VendorPrompt, VendorTool } from './vendors.ts';
 
 /** One piece of the prompt. `repeats` marks pieces that stay the same over the rounds of one item: vendors can cache them. */
 export interface PromptPart {
@@ -7,11 +9,22 @@ export interface PromptPart {
   repeats?: boolean;
 }
 
+/** What a call of a conversation with tools has beside its opening. */
+export interface ModelRound {
+  tools: readonly VendorTool[];
+  /** False: they are named because of the turns that called them, and may not be called any more. */
+  mayCall: boolean;
+  /** What was said since the opening, with this mark on what the vendor should cache. */
+  turnsWith: (cacheMark: VendorMarks | undefined) => VendorPrompt;
+}
+
 export interface ModelRequest {
   role: Role;
   system: string;
   /** Repeating parts come first. */
   parts: PromptPart[];
+  /** For a provider that takes tools. */
+  conversation?: ModelRound;
   /** Stable over restarts: the same question of the same item has the same id, so that a paid answer can be found again. */
   stepId: string;
   signal: AbortSignal;
@@ -25,7 +38,10 @@ export interface ModelRequest {
 }
 
 export interface ModelReply {
+  /** May be empty where tools are called. */
   text: string;
+  /** The whole answer, where it calls tools. */
+  parts?: Answer['parts'];
   /** The model as asked for and as the vendor says it answered; null where it doesn't say. */
   asked: string;
   answered: string | null;
@@ -48,6 +64,8 @@ export interface Provider {
   readonly spec: string;
   /** False for the recorded tour: its documents say so. */
   readonly isModel: boolean;
+  /** It can be asked in a conversation with tools. */
+  readonly takesTools?: boolean;
   complete(request: ModelRequest): Promise<ModelReply>;
 }
 

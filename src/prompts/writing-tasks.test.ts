@@ -52,6 +52,7 @@ const REVIEWING = {
   title: 'Sample change',
   lld: LLD_42,
   evidence: [GREEN],
+  code: '',
   diff: 'diff --git a/x b/x\n+++ b/x\n@@ -0,0 +1 @@\n+now\n',
   changes: null,
   ledger: emptyLedger,
@@ -115,6 +116,9 @@ test('a reviewer sees the LLD first, then the change and the evidence, and no le
   expect(text).toContain('review round 1');
   expect(text).not.toContain('<findings-ledger>');
   expect(text).not.toContain('<changes-since-last-round>');
+  expect(text).not.toContain('<changed-files>');
+  const [, , files] = codeReviewParts(prompts, { ...REVIEWING, code: '## src/a.ts' });
+  expect(files?.text).toBe('<changed-files>\n## src/a.ts\n</changed-files>');
 });
 
 test('from the second round on a reviewer sees the ledger and what changed', () => {

@@ -132,6 +132,8 @@ export interface CodeReviewTask {
   lld: string;
   evidence: readonly GateEvidence[];
   diff: string;
+  /** The changed files whole, and who uses them; empty where there is nothing beside the diff. */
+  code: string;
   /** Since the last round, as a diff; null in the first. */
   changes: string | null;
   ledger: Ledger;
@@ -142,8 +144,9 @@ export interface CodeReviewTask {
 }
 
 export function codeReviewParts(prompts: Prompts, material: CodeReviewTask): TaskPart[] {
-  const { id, title, lld, evidence, diff, changes, ledger, round, maxRounds, again } = material;
+  const { id, title, lld, evidence, diff, code, changes, ledger, round, maxRounds, again } = material;
   const parts = [tagged('change', boundedDiff(diff, MOST_DIFF_CHARS)), tagged('gates', evidenceText(evidence))];
+  if (code !== '') parts.splice(1, 0, tagged('changed-files', code));
   if (round > 1) parts.push(tagged('findings-ledger', formatLedger(ledger)));
   if (changes !== null) {
     const shown = changes === '' ? 'None: the change is the same as in the last round.' : changes;

@@ -3,7 +3,7 @@ import { codeOf } from '../core/errors.ts';
 import { isAgent, parseModelSpec, vendorOf } from '../core/model-spec.ts';
 import type { Usage } from '../core/money.ts';
 import type { Journal } from '../journal/port.ts';
-import type { Provider } from '../models/port.ts';
+import type { ModelReply, Provider } from '../models/port.ts';
 import { isRead, type TestSuite } from '../testing/port.ts';
 import { answerAttributes, askedAttributes, finishOf, questionContent, replyContent } from './gen-ai.ts';
 import { traced, wantsContent } from './tracer.ts';
@@ -31,10 +31,10 @@ export function tracedProvider(provider: Provider, costOf: (spec: string, usage:
   const operation = byAgent ? 'invoke_agent' : 'chat';
   const model = byAgent || !('model' in spec) ? spec.provider : spec.model;
   // Only a reply that its vendor calls finished is a reply.
-  const finish = vendorOf(spec) === null ? null : 'stop';
+  const finishOfReply = ({ parts }: ModelReply): string | null =>
+    vendorOf(spec) === null ? null : parts === undefined ? 'stop' : 'tool_call';
   return {
-    spec: provider.spec,
-    isModel: provider.isModel,
+    ...provider,
     complete: (request) =>
       traced(
         `${operation} ${model}`,
@@ -53,6 +53,7 @@ export function tracedProvider(provider: Provider, costOf: (spec: string, usage:
             );
           try {
             const reply = await provider.complete(request);
+            const finish = finishOfReply(reply);
             const ofModel = provider.isModel && reply.metered ? costOf(provider.spec, reply.usage) : null;
             const costUsd = reply.costUsd ?? ofModel;
             // What an agent used is with its calls, which are below it.

@@ -1,3 +1,4 @@
+import type { Explore } from '../agent/port.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Config } from '../core/config.ts';
 import { type VendorName, withoutSecrets } from '../core/keys.ts';
@@ -126,6 +127,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
         journal,
         prompts: await loadPrompts(paths.prompts),
         provider,
+        explore: explorer(config, createGit(paths.repository, env), mask),
         costOf,
         maxRounds,
         clock: systemClock,
@@ -162,8 +164,28 @@ function masked(provider: Provider, mask: (text: string) => string): Provider {
     ...provider,
     async complete(request) {
       const reply = await provider.complete(request);
-      return { ...reply, text: mask(reply.text), answered: reply.answered === null ? null : mask(reply.answered) };
+      const parts = reply.parts?.map((part) =>
+        part.type === 'tool-call' ? { ...part, input: mask(part.input) } : { ...part, text: mask(part.text) },
+      );
+      return {
+        ...reply,
+        ...(parts === undefined ? {} : { parts }),
+        text: mask(reply.text),
+        answered: reply.answered === null ? null : mask(reply.answered),
+      };
     },
+  };
+}
+
+/** Loaded when a model is first asked. */
+function explorer({ explore, context }: ItemInput['config'], git: Git, mask: (text: string) => string): Explore | null {
+  if (explore === null) return null;
+  let loaded: Promise<Explore> | null = null;
+  return async (question) => {
+    loaded ??= import('../agent/explore.ts').then(({ createExplore }) =>
+      createExplore({ ...explore, git, exclude: context.exclude, mask }),
+    );
+    return (await loaded)(question);
   };
 }
 

@@ -1,5 +1,6 @@
 import { unusableReview } from '../documents/review/reader.ts';
 import { codeReviewParts, findingFailures } from '../prompts/writing-tasks.ts';
+import { changedCode } from './changed-code.ts';
 import type { AskPerson } from './decide.ts';
 import type { Gates } from './gates.ts';
 import type { ImplementContext } from './implement-item.ts';
@@ -39,6 +40,7 @@ export async function reviewCode(
             lld: lld.text,
             evidence: gates.evidence(),
             diff,
+            code: await changedCode(context, tree),
             changes: reviewed === null ? null : await worktree.diff(reviewed, tree),
             ledger,
             round,

@@ -16,6 +16,7 @@ import type { ItemContext } from './item.ts';
 import type { Lineage } from './lineage.ts';
 import {
   type CheckedText,
+  type DocumentPhase,
   type LoopOptions,
   type ReviewAgain,
   type ReviewInput,
@@ -115,6 +116,7 @@ export function createDocumentQuestions(
         system: prompts.fill(names.reviewer),
         parts: partsOf(shown, parts),
         at,
+        withholds: true,
         unusable: unusableReview,
       });
     },
@@ -152,6 +154,7 @@ export interface DocumentReview extends LoopOptions {
   form: DocumentForm;
   questions: Omit<DocumentQuestions, 'draft'>;
   check: (draft: string) => CheckResult;
+  weigh?: DocumentPhase['weigh'];
   /** Gets one draft and one verdict of each round. */
   lineage: Pick<Lineage, 'add'>;
 }
@@ -171,6 +174,7 @@ export function reviewDocument(firstDraft: string, review: DocumentReview): Prom
           return checked;
         },
         openQuestions,
+        weigh: review.weigh,
         settle: (draft, said) => withGuards(foldResolvedQuestions(draft, said.openQuestions), said),
         approve: (draft, decision) => {
           const answer = describeDecision(decision);

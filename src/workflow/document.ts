@@ -4,6 +4,7 @@ import type { WorkflowName } from '../core/paths.ts';
 import { decisionRows } from '../documents/decision.ts';
 import { formatReviewLog } from '../documents/ledger.ts';
 import type { BaseTree } from '../documents/lld/checks.ts';
+import { type CitedTree, weighEvidence } from '../documents/review/evidence.ts';
 import { filledTemplate } from '../documents/template-text.ts';
 import { removeStaleTemporaryFiles } from '../process/files.ts';
 import type { Issue } from '../source/port.ts';
@@ -14,7 +15,7 @@ import type { ItemContext, ItemResult } from './item.ts';
 import { createLineage, type Lineage, nextVersionNumber, versionName } from './lineage.ts';
 
 /** The repository at the commit that the item began with. */
-export interface DesignBase extends BaseTree {
+export interface DesignBase extends BaseTree, CitedTree {
   commit: string;
   paths: readonly string[];
 }
@@ -92,6 +93,10 @@ export async function approvedDocument<More>(
     form: subject.form,
     questions,
     check: (draft) => work.check(draft, base),
+    // Only a reviewer that can look at the code is held to what it cites.
+    ...(item.explore !== null && reviewer.takesTools === true
+      ? { weigh: (review, draft) => weighEvidence(review, base, [draft, begunWith.raw]) }
+      : {}),
     lineage,
     emit: item.emit,
     maxRounds: item.maxRounds,

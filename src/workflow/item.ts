@@ -1,14 +1,16 @@
+import type { Explore, ExploringCall, ExploringReply } from '../agent/port.ts';
 import type { Clock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import { sha256 } from '../core/hash.ts';
 import type { ItemId } from '../core/ids.ts';
+import { boundedLines } from '../core/lines.ts';
 import { addUsage, type Usage } from '../core/money.ts';
 import type { Paths, WorkflowName } from '../core/paths.ts';
 import type { Spending } from '../documents/implementation/report.ts';
 import type { ReadingWorktree, ReadState } from '../git/worktree/reading.ts';
 import type { Journal, StepContext } from '../journal/port.ts';
-import type { PromptPart, Provider } from '../models/port.ts';
+import type { ModelReply, ModelRequest, PromptPart, Provider } from '../models/port.ts';
 import type { Prompts } from '../prompts/prompts.ts';
 import type { CheckoutGuard } from './checkout-guard.ts';
 
@@ -34,6 +36,8 @@ export interface ItemParts {
   journal: Journal;
   prompts: Prompts;
   provider: (role: AskedRole) => Provider;
+  /** Lets models look at the repository before they answer; null: they are asked once. */
+  explore: Explore | null;
   /** The price of what was used, or null when it is not known. */
   costOf: (spec: string, usage: Usage) => number | null;
   maxRounds: number;
@@ -54,7 +58,10 @@ export interface ItemParts {
 export interface ItemContext extends ItemParts {
   /** A journal step that also emits started and finished events. */
   step: <T extends object>(step: ItemStep, run: (context: StepContext) => Promise<T>) => Promise<Stepped<T>>;
-  /** A paid call as one durable step: the stored answer if there is one, else one call, stored before anyone sees it. */
+  /**
+   * A paid call as one durable step: the stored answer if there is one, else one call, stored before anyone sees it. A model
+   * that calls tools is asked again with their results, as `draft.2`, `draft.3`, …, until it calls none.
+   */
   ask: (call: ModelCall) => Promise<string>;
   spending: SpendingLog;
 }
@@ -81,6 +88,8 @@ export interface ModelCall {
   at: ReadState;
   /** Says why a reply is no answer at all (a banner, a refusal), or null. Such a reply is a failure and is not stored. */
   unusable: (text: string) => string | null;
+  /** What it judges, the parts that don't repeat, is withheld from a model while it looks at the repository with tools. */
+  withholds?: boolean;
 }
 
 interface Used {
@@ -89,9 +98,7 @@ interface Used {
   costUsd: number | null;
 }
 
-interface StoredAnswer extends Used {
-  text: string;
-}
+interface StoredAnswer extends Used, Pick<ModelReply, 'text' | 'parts'> {}
 
 /** What an item has cost over all its attempts and runs: stored answers were paid for too. */
 export interface SpendingLog {
@@ -100,7 +107,7 @@ export interface SpendingLog {
 }
 
 export function createItem(parts: ItemParts): ItemContext {
-  const { journal, clock, signal, emit } = parts;
+  const { journal, clock, signal, emit, explore, mask } = parts;
   const spending = createSpendingLog();
 
   const step = async <T extends object>(
@@ -124,15 +131,29 @@ export function createItem(parts: ItemParts): ItemContext {
     spending,
     async ask(call) {
       const provider = parts.provider(call.role);
-      const prompt = [call.system, ...call.parts.map((part) => part.text)];
-      const { value } = await parts.checkout.checked(() =>
-        step<StoredAnswer>(
-          { name: call.step, inputs: { model: provider.spec, prompt }, model: provider.spec },
-          ({ id }) => complete(parts, call, id),
-        ),
-      );
-      spending.add(call.role, provider.spec, value);
-      return value.text;
+      const { spec: model } = provider;
+      const { role, system, at, withholds = false } = call;
+      const ask = async (asked: ExploringCall): Promise<ExploringReply> => {
+        // The first question is the same with and without tools, and so is the step that stores its answer.
+        const opening = asked.round === 1 ? call : asked;
+        const prompt = [opening.system, ...opening.parts.map((part) => part.text)];
+        const { tools, mayCall, turnsWith } = asked.conversation ?? {};
+        const said = asked.round === 1 ? {} : { tools, mayCall, turns: turnsWith?.(undefined) };
+        const name = asked.round === 1 ? call.step : `${call.step}.${asked.round}`;
+        const { value, replayed } = await parts.checkout.checked(() =>
+          step<StoredAnswer>({ name, inputs: { model, prompt, ...said }, model }, ({ id }) =>
+            complete(parts, call, { ...asked, name, stepId: id }),
+          ),
+        );
+        spending.add(role, model, value);
+        return { ...value, replayed };
+      };
+      if (explore === null || provider.takesTools !== true) {
+        const reply = await ask({ round: 1, system, parts: call.parts, conversation: null, mayEnd: true });
+        return reply.text;
+      }
+      const onLine = boundedLines((line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) }));
+      return await explore({ ...at, withholds, spec: model, system, parts: call.parts, ask, signal, onLine });
     },
   };
 }
@@ -143,20 +164,17 @@ function stepCost(value: object): number | null {
   return typeof value.costUsd === 'number' ? value.costUsd : null;
 }
 
-async function complete(parts: ItemParts, call: ModelCall, stepId: string): Promise<StoredAnswer> {
+async function complete(
+  parts: ItemParts,
+  { role, at, unusable }: ModelCall,
+  { name: step, stepId, system, parts: shown, conversation, mayEnd }: ExploringCall & { name: string; stepId: string },
+): Promise<StoredAnswer> {
   const { costOf, emit, onProgress, signal, clock, checkout, reading } = parts;
-  const { step, role, system, at } = call;
   const provider = parts.provider(role);
   const startedAt = clock.now();
-  const reply = await provider.complete({
-    role,
-    system,
-    parts: call.parts,
-    stepId,
-    signal,
-    onProgress,
-    inFolder: (work) => checkout.before(() => reading.use(at, work)),
-  });
+  const inFolder: ModelRequest['inFolder'] = (work) => checkout.before(() => reading.use(at, work));
+  const request = { role, system, parts: shown, stepId, signal, onProgress, inFolder };
+  const reply = await provider.complete(conversation === null ? request : { ...request, conversation });
   const { text, asked, answered, usage, metered } = reply;
   const ofModel = provider.isModel ? costOf(provider.spec, usage) : 0;
   const costUsd = reply.costUsd === undefined ? ofModel : reply.costUsd;
@@ -166,7 +184,7 @@ async function complete(parts: ItemParts, call: ModelCall, stepId: string): Prom
     role,
     asked,
     answered,
-    promptHash: sha256([system, ...call.parts.map((part) => part.text)].join('\n\n')),
+    promptHash: sha256([system, ...shown.map((part) => part.text)].join('\n\n')),
     replyHash: sha256(text),
     usage,
     metered,
@@ -176,11 +194,11 @@ async function complete(parts: ItemParts, call: ModelCall, stepId: string): Prom
   if (reply.substituted) {
     emit({ type: 'model-substituted', role, asked, answered: answered ?? 'an unnamed model' });
   }
-  const detail = call.unusable(text);
+  const detail = mayEnd && reply.parts === undefined ? unusable(text) : null;
   if (detail !== null) {
     throw new AgentosError({ code: 'provider-bad-reply', provider: provider.spec, detail }, { retry: 'transient' });
   }
-  return { text, costUsd, usage, metered };
+  return { text, ...(reply.parts === undefined ? {} : { parts: reply.parts }), costUsd, usage, metered };
 }
 
 function createSpendingLog(): SpendingLog {

@@ -1,5 +1,6 @@
 import { type Decision, recordDecision } from '../documents/decision.ts';
 import { emptyLedger, type Ledger, openFindings, recordReview, stuck } from '../documents/ledger.ts';
+import type { Weighed } from '../documents/review/evidence.ts';
 import { isTrustworthy, type Review, readReview } from '../documents/review/reader.ts';
 import type { AskPerson, OpenPoint } from './decide.ts';
 import type { ItemContext } from './item.ts';
@@ -21,6 +22,8 @@ export interface DocumentPhase {
   /** Checks a draft, and has its errors repaired. */
   check(draft: string, round: number): Promise<CheckedText>;
   openQuestions(draft: string): string[];
+  /** Marks findings that prove nothing. Absent for a reviewer that can't look at the code. */
+  weigh?: ((review: Review, draft: string) => Promise<Weighed>) | undefined;
   /** The draft with what a review settles. Called for each reply, also for one that has to be asked for again. */
   settle(draft: string, review: Review): string;
   /** The draft as a person approved it: its open questions are answered by that. */
@@ -141,25 +144,37 @@ interface ReadReview {
   ledger: Ledger;
   /** Why it can't be acted on. */
   objections: string[];
+  /** Findings that cite what is not there. */
+  wrong: string[];
 }
 
 /** One review. A reply that can't be read or contradicts itself is asked for once more; the second one counts as it is. */
 async function readableReview(input: ReviewInput, subject: ReviewSubject, { emit }: LoopOptions): Promise<ReadReview> {
   const { round } = input;
-  const read = (reply: string, text: string): ReadReview => {
-    const result = judge(reply, { ...input, text }, input.previous !== input.text, subject.document);
+  const read = async (reply: string, text: string): Promise<ReadReview> => {
+    const stated = readReview(reply);
+    const weighed = (await subject.document?.weigh?.(stated, text)) ?? { review: stated, wrong: [] };
+    const draftChanged = input.previous !== input.text;
+    const result = { ...weighed, reply, ...judge(weighed.review, { ...input, text }, draftChanged, subject.document) };
     const { verdict, findings } = result.review;
     const count = (tier: number): number => findings.filter((finding) => finding.tier === tier).length;
     const tiers: [number, number, number] = [count(1), count(2), count(3)];
-    emit({ type: 'review-read', round, verdict, tiers, problems: result.objections });
+    emit({ type: 'review-read', round, verdict, tiers, problems: [...result.objections, ...result.wrong] });
+    for (const { text: unproven } of findings.filter(({ isUnproven }) => isUnproven)) {
+      emit({ type: 'notice', text: `without evidence, so a suggestion: ${unproven.split('\n')[0]}` });
+    }
     return result;
   };
-  let result = read(await subject.review(input), input.text);
-  if (result.objections.length > 0) {
-    const { reply: earlier, objections: problems } = result;
-    emit({ type: 'set-aside', what: 'verdict', round, text: earlier });
+  let result = await read(await subject.review(input), input.text);
+  const problems = [...result.objections, ...result.wrong];
+  if (problems.length > 0) {
+    const { reply: earlier } = result;
     // What the first reply answered stays answered, even if the second doesn't repeat it.
-    result = read(await subject.review(input, { earlier, problems }), result.text);
+    const again = await read(await subject.review(input, { earlier, problems }), result.text);
+    // A review that only cited something wrong is better than none.
+    const isBetter = again.objections.length === 0 || result.objections.length > 0;
+    emit({ type: 'set-aside', what: 'verdict', round, text: isBetter ? earlier : again.reply });
+    if (isBetter) result = again;
   }
   await subject.onReview(result.reply, round);
   return result;
@@ -167,24 +182,23 @@ async function readableReview(input: ReviewInput, subject: ReviewSubject, { emit
 
 /** An approval is contradicted by an open question in the text itself, and by a blocking finding that is still open. */
 function judge(
-  reply: string,
+  review: Review,
   { round, ledger: earlier, text: before }: ReviewInput,
   draftChanged: boolean,
   document: DocumentPhase | undefined,
-): ReadReview {
-  const review = readReview(reply);
+): Pick<ReadReview, 'text' | 'ledger' | 'objections'> {
   const ledger = recordReview(earlier, review, { round, draftChanged });
   const objections = isTrustworthy(review) ? [] : review.problems.map((problem) => problem.message);
   const text = document?.settle(before, review) ?? before;
   if (review.verdict === 'APPROVED') {
     const questions = document?.openQuestions(text) ?? [];
-    const blocking = openFindings(ledger).filter((finding) => finding.tier === 1);
+    const blocking = openFindings(ledger).filter((finding) => finding.tier === 1 && !finding.isUnproven);
     objections.push(
       ...questions.map((question) => `APPROVED, but without an answer to the open question "${question}"`),
       ...blocking.map(({ id, text: finding }) => `APPROVED, but ${id} is still open: ${finding.split('\n')[0]}`),
     );
   }
-  return { review, reply, text, ledger: objections.length === 0 ? ledger : earlier, objections };
+  return { text, ledger: objections.length === 0 ? ledger : earlier, objections };
 }
 
 /** How a review ends the rounds; null: revise, and there is a round left to review the revision. */

@@ -22,14 +22,22 @@ async function scene(script: (call: Call) => Answer): Promise<{
   };
 }
 
-test('a plain model writes tests and code with the built-in tools, paid through the gateway', async () => {
-  const { vendor, repository, options } = await scene(modelWithTools);
+test('a plain model writes tests and code with the built-in tools, and its reviewer looks at the branch, paid through the gateway', async () => {
+  const { vendor, repository, options } = await scene((call) =>
+    call.tools.includes('find_symbol') && call.toolResults.length === 0
+      ? { toolCalls: [{ name: 'find_symbol', input: { name: 'item42' } }] }
+      : modelWithTools(call),
+  );
   const ended = await agentos(['implement', '42', '--json', ...MODELS_WITH_TOOLS], options);
   expect(ended.code, ended.stderr).toBe(0);
   const branch = 'agentos/42-add-a-number';
   expect(`${repository.git('show', `${branch}:src/item-42.js`)}\n`).toBe(CODE);
-  // Four rounds for the tests, four for the code, one review.
-  expect(vendor.calls).toHaveLength(9);
+  // Four rounds for the tests, four for the code, two for the review, which has the change before its eyes all the time.
+  expect(vendor.calls).toHaveLength(10);
+  const [looked, reviewed] = vendor.calls.slice(-2);
+  expect(looked?.text).toContain('<change>');
+  expect(reviewed?.text).toContain('<change>');
+  expect(reviewed?.toolResults[0]?.text).toContain('src/item-42.js:1: export function item42(value) {');
   const summary = JSON.parse(ended.stdout.trim().split('\n').at(-1) ?? '');
   expect(summary.items[0].costUsd).toBeGreaterThan(0);
   expect(repository.git('show', `${branch}:docs/reports/42.md`)).toContain('anthropic:claude-opus-5');

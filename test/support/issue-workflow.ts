@@ -93,7 +93,7 @@ export async function runIssueAt(
     item,
     {
       headCommit: () => Promise.resolve('0123456789'),
-      open: (commit) => Promise.resolve({ commit, paths: [], kindOf: () => null }),
+      open: (commit) => Promise.resolve({ commit, paths: [], kindOf: () => null, read: async () => Buffer.from('') }),
       contextFor: () => Promise.resolve('src/main.js'),
     },
     {

@@ -16,6 +16,7 @@ export function testItem(parts: Partial<ItemParts> & Pick<ItemParts, 'journal'>)
     provider: (role) => {
       throw new Error(`this test has no ${role}`);
     },
+    explore: null,
     costOf: () => 0,
     maxRounds: 3,
     clock: systemClock,

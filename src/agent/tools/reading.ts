@@ -1,7 +1,33 @@
 import { z } from 'zod';
 import { NotDone, type Tool } from '../tool.ts';
-import { readText, searchLines, worktreeFiles } from '../worktree-files.ts';
-import { locate, type Worktree } from '../worktree-path.ts';
+import type { Place } from '../worktree-path.ts';
+
+/** What the tools read: the files of a worktree, or those of a commit. Secrets are in neither. */
+export interface ReadableFiles {
+  /** In a stable order. */
+  list(): Promise<string[]>;
+  /** Where a path of the model's leads; not done where it may not go there. */
+  locate(asked: string): Promise<Pick<Place, 'path' | 'kind'>>;
+  /** Byte-order mark and line ends as they are; not done where it is no text that may be shown. */
+  read(asked: string): Promise<{ path: string; text: string }>;
+  /** The lines that match, by path and number. */
+  search(search: LineSearch): Promise<FoundLines>;
+}
+
+export interface LineSearch {
+  text: string;
+  /** POSIX extended; otherwise the text is meant literally. */
+  isRegex: boolean;
+  ignoreCase: boolean;
+  /** A file or a folder that was located. */
+  path: string;
+}
+
+export interface FoundLines {
+  lines: { path: string; line: number; text: string }[];
+  /** There is more. */
+  cut: boolean;
+}
 
 const MOST_CHARS = 24_000;
 
@@ -10,7 +36,7 @@ const listSchema = z.object({
   path: z.string().optional().describe('A folder; without it, the whole repository.'),
 });
 
-export const list = (worktree: Worktree): Tool<typeof listSchema> => ({
+export const list = (files: ReadableFiles): Tool<typeof listSchema> => ({
   name: 'list',
   description:
     'Lists the files below a folder. Where there are too many, deep folders are shown with a count of files.',
@@ -18,16 +44,16 @@ export const list = (worktree: Worktree): Tool<typeof listSchema> => ({
   changes: false,
   about: ({ path = '.' }) => path,
   async run({ path: asked = '.' }) {
-    const { path, kind } = await locate(worktree, asked, 'read');
+    const { path, kind } = await files.locate(asked);
     if (kind !== 'folder') throw new NotDone(kind === 'missing' ? `there is no ${path}` : `${path} is not a folder`);
-    const all = await worktreeFiles(worktree);
-    const files = path === '.' ? all : all.filter((file) => file.startsWith(`${path}/`));
-    if (files.length === 0) return { text: `No files below ${path}; ignored and installed ones are not listed.` };
+    const all = await files.list();
+    const below = path === '.' ? all : all.filter((file) => file.startsWith(`${path}/`));
+    if (below.length === 0) return { text: `No files below ${path}; ignored and installed ones are not listed.` };
     const top = path === '.' ? 0 : path.split('/').length;
-    let lines = files;
-    const deepest = files.reduce((most, file) => Math.max(most, file.split('/').length), 0);
+    let lines = below;
+    const deepest = below.reduce((most, file) => Math.max(most, file.split('/').length), 0);
     const fits = (): boolean => bounded(lines, MOST_LISTED).length === lines.length;
-    for (let depth = deepest - 1; !fits() && depth > top; depth--) lines = folded(files, depth);
+    for (let depth = deepest - 1; !fits() && depth > top; depth--) lines = folded(below, depth);
     const shown = bounded(lines, MOST_LISTED);
     const left = lines.length - shown.length;
     return { text: [...shown, ...(left > 0 ? [`… and ${left} more: search for a name instead`] : [])].join('\n') };
@@ -62,18 +88,18 @@ const readSchema = z.object({
   limit: z.number().int().min(1).optional().describe(`How many lines to show; at most ${MOST_READ}.`),
 });
 
-export const read = (worktree: Worktree): Tool<typeof readSchema> => ({
+export const read = (files: ReadableFiles): Tool<typeof readSchema> => ({
   name: 'read',
   description: 'Shows a file with line numbers. The number and the tab before each line are not part of the file.',
   schema: readSchema,
   changes: false,
   about: ({ path }) => path,
   async run({ path: asked, offset = 1, limit = MOST_READ }) {
-    const place = await locate(worktree, asked, 'read');
-    const lines = (await readText(place)).replace(/^\ufeff/, '').split(/\r?\n/);
+    const { path, text } = await files.read(asked);
+    const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
     if (lines.at(-1) === '') lines.pop();
-    if (lines.length === 0) return { text: `${place.path} is empty.` };
-    if (offset > lines.length) throw new NotDone(`${place.path} has only ${lines.length} lines`);
+    if (lines.length === 0) return { text: `${path} is empty.` };
+    if (offset > lines.length) throw new NotDone(`${path} has only ${lines.length} lines`);
     const shown = numbered(lines, offset, Math.min(limit, MOST_READ));
     const last = offset + shown.length - 1;
     const more =
@@ -104,7 +130,7 @@ const searchSchema = z.object({
   path: z.string().optional().describe('A file, or a folder to look below; without it, the whole repository.'),
 });
 
-export const search = (worktree: Worktree): Tool<typeof searchSchema> => ({
+export const search = (files: ReadableFiles): Tool<typeof searchSchema> => ({
   name: 'search',
   description: 'Finds lines in the files of the repository. Gives path, line number and line of each match.',
   schema: searchSchema,
@@ -112,16 +138,20 @@ export const search = (worktree: Worktree): Tool<typeof searchSchema> => ({
   about: ({ text, path }) => `${JSON.stringify(text)}${path === undefined ? '' : ` in ${path}`}`,
   async run({ text, regex: isRegex = false, ignoreCase = false, path: asked = '.' }) {
     if (text === '' || /[\n\0]/.test(text)) throw new NotDone('give a piece of a single line');
-    const place = await locate(worktree, asked, 'read');
-    if (place.kind !== 'folder') await readText(place);
-    const { lines, cut } = await searchLines(worktree, { text, isRegex, ignoreCase, path: place.path });
-    const matches = lines.map((match) => `${match.path}:${match.line}: ${match.text.slice(0, LONGEST_MATCH)}`);
-    const shown = bounded(matches, MOST_MATCHES);
-    const isMore = cut || shown.length < matches.length;
-    const notes = [
-      ...(shown.length === 0 ? ['No match; ignored and installed files are not searched.'] : []),
-      ...(isMore ? ['(there are more matches: look for something rarer, or name a path)'] : []),
-    ];
-    return { text: [...shown, ...notes].join('\n'), note: `(${shown.length}${isMore ? '+' : ''})` };
+    const { path, kind } = await files.locate(asked);
+    if (kind !== 'folder') await files.read(asked);
+    return found(await files.search({ text, isRegex, ignoreCase, path }));
   },
 });
+
+/** The lines with their places, as many as fit. */
+export function found({ lines, cut }: FoundLines): { text: string; note: string } {
+  const matches = lines.map((match) => `${match.path}:${match.line}: ${match.text.slice(0, LONGEST_MATCH)}`);
+  const shown = bounded(matches, MOST_MATCHES);
+  const isMore = cut || shown.length < matches.length;
+  const notes = [
+    ...(shown.length === 0 ? ['No match; ignored and installed files are not searched.'] : []),
+    ...(isMore ? ['(there are more matches: look for something rarer, or name a path)'] : []),
+  ];
+  return { text: [...shown, ...notes].join('\n'), note: `(${shown.length}${isMore ? '+' : ''})` };
+}

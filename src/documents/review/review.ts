@@ -8,6 +8,8 @@ export interface Finding {
   area: string;
   /** Readable text: emphasis is gone, code keeps its backticks, nested points follow on lines of their own. */
   text: string;
+  /** It names no evidence, or what it cites is not there: a suggestion, whatever its tier. */
+  isUnproven?: boolean;
 }
 
 export const GUARD_AREA = 'Guard';

@@ -1,0 +1,61 @@
+import type { Git } from '../git/git.ts';
+import { type BaseCommit, openCommit } from '../git/repository.ts';
+import { isSecret } from '../prompts/context/secrets.ts';
+import { NotDone } from './tool.ts';
+import type { LineSearch, ReadableFiles } from './tools/reading.ts';
+import { grepLines, isShown, refuseUnreadable, shownText } from './worktree-files.ts';
+import { namedPath, type Place } from './worktree-path.ts';
+
+const PRIVATE_KEYS: LineSearch = {
+  text: '-----BEGIN [A-Z ]*PRIVATE KEY-----',
+  isRegex: true,
+  ignoreCase: false,
+  path: '.',
+};
+
+/**
+ * The files of a commit or tree, from git's objects alone: what is uncommitted, ignored or only in the folder can't be read. Links are
+ * not followed: to git they are texts, and one that leads out of the repository would be no reason to look there.
+ */
+export function readableCommit(git: Git, commit: string, exclude: readonly string[]): ReadableFiles {
+  // Its list of files costs nothing where no tool is called.
+  let opened: Promise<BaseCommit> | null = null;
+  const open = (): Promise<BaseCommit> => {
+    opened ??= openCommit(git, commit);
+    return opened;
+  };
+  const folders = exclude.map((entry) => entry.replace(/\/+$/, ''));
+  const isExcluded = (path: string): boolean =>
+    folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
+  let keyFiles: Promise<ReadonlySet<string>> | null = null;
+
+  const locate = async (asked: string): Promise<Place> => {
+    const path = namedPath({ given: git.directory, root: git.directory }, asked, 'read');
+    if (isExcluded(path)) throw new NotDone(`${path} is excluded by the configuration and is not shown`);
+    return { path, absolute: path, kind: kindOf(await open(), path), secret: isSecret(path) };
+  };
+  return {
+    list: async () => (await open()).paths.filter((path) => isShown(path) && !isExcluded(path)).sort(),
+    locate,
+    async read(asked) {
+      const place = await locate(asked);
+      refuseUnreadable(place);
+      const { path } = place;
+      const base = await open();
+      return { path, text: await shownText(path, base.sizeOf(path) ?? 0, () => base.read(path)) };
+    },
+    async search(search) {
+      keyFiles ??= grepLines(git, PRIVATE_KEYS, { commit }).then(({ lines }) => new Set(lines.map(({ path }) => path)));
+      const hidden = await keyFiles;
+      const { lines, cut } = await grepLines(git, search, { commit });
+      return { lines: lines.filter(({ path }) => isShown(path) && !isExcluded(path) && !hidden.has(path)), cut };
+    },
+  };
+}
+
+function kindOf(base: BaseCommit, path: string): Place['kind'] {
+  const kind = path === '.' ? 'directory' : base.kindOf(path);
+  if (kind === null) return 'missing';
+  if (kind === 'directory') return 'folder';
+  return base.sizeOf(path) === null ? 'link' : 'file';
+}
