@@ -82,7 +82,7 @@ async function workers(program: SleepProgram): Promise<BenchRow[]> {
   const starts: number[] = [];
   for (let round = 0; round < 5; round++) starts.push((await program.run({ ...trivial, items: 1 })).firstStartMs);
   const { dispatchMs } = await program.run({ ...trivial, items: 200 });
-  const { busyWorkerBytes } = await program.run({ ...trivial, parallel: 3, items: 1_000, stopAfterMs: 2_000 });
+  const { busyWorkerBytes } = await program.run({ ...trivial, parallel: 3, items: 10_000, stopAfterMs: 2_000 });
   const { warmWorkerBytes } = await program.run({ ...trivial, items: 0, ownTask: true });
   return [
     below('a warm worker starts an item', median(starts), 10, inMs),

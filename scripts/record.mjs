@@ -59,7 +59,7 @@ async function frames() {
 }
 
 function writeSample(name, text) {
-  writeFileSync(join(root, 'docs', 'samples', name), text.replaceAll(`${repository}/`, ''));
+  writeFileSync(join(root, 'docs', 'samples', name), text);
 }
 
 try {
