@@ -36,7 +36,7 @@ function guess(text: string, command: Command): string | null {
   return suggestion(word, known);
 }
 
-/** Words that are near, else those that it begins: `impl` is far from `implement` by letters. Null: there is none. */
+/** The nearest names, else those that start with the word (`impl`); null if no name is like it. */
 export function suggestion(word: string, known: readonly string[]): string | null {
   const near = nearest(word, known);
   const meant = near.length > 0 || word.length < 3 ? near : known.filter((name) => name.startsWith(word)).slice(0, 3);

@@ -28,7 +28,7 @@ try {
  */
 function closedPipeEndsQuietly(): void {
   const isGone = (error: unknown): boolean => ['EPIPE', 'EIO'].includes(systemCode(error) ?? '');
-  // Nobody is left to tell when stderr fails.
+  // When stderr fails, there is nowhere to report it.
   process.stderr.on('error', () => undefined);
   let failed = false;
   process.stdout.on('error', (error) => {

@@ -8,7 +8,7 @@ function failure(problem: Problem): ErrorRecord {
 const KEY = failure({ code: 'provider-rejected-key', provider: 'anthropic', status: 401, detail: '' });
 const GIT = failure({ code: 'git-missing' });
 
-test('three failures in a row with the same cause halt, a success in between starts anew', () => {
+test('three failures in a row with the same cause halt, a success in between resets the count', () => {
   const rule = createHaltRule(null);
   expect([KEY, KEY, null, KEY, KEY].map((end) => rule.ended(end))).toEqual([null, null, null, null, null]);
   expect(rule.ended(KEY)).toEqual({ failures: 3, cause: 'provider-rejected-key' });

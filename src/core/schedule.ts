@@ -6,7 +6,7 @@ export interface Scheduled {
   id: string;
   /** The files and folders that it changes. */
   files: readonly string[];
-  /** Ids that it depends on; what is none of the items is ignored. */
+  /** Ids that it depends on; ids of other items are ignored. */
   after: readonly string[];
 }
 
@@ -148,7 +148,7 @@ function groupsOf(
 /** Something that comes after others. */
 export interface Dependent {
   id: string;
-  /** Ids of those that come first; what is none of the items, or the item itself, means nothing here. */
+  /** Ids of those that come first; ids of other items, and the item's own, are ignored. */
   after: readonly string[];
 }
 

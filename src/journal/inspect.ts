@@ -11,7 +11,7 @@ const magicLittleEndian = 0x377f0682;
 const magicBigEndian = 0x377f0683;
 
 /**
- * What a journal holds, or null where there is none that can be read. Writes nothing, neither beside the file nor elsewhere,
+ * What a journal holds; null if it is missing or can't be read. Writes nothing, neither beside the file nor elsewhere,
  * also when a killed process left its log behind or a live one has the journal open: the bytes are read and put together in
  * memory. Never throws.
  */

@@ -134,7 +134,7 @@ function settleTask(task: BatchOptions['task'] | undefined): ExportReference {
   return { module: moduleUrl(task.module), export: task.export ?? 'default' };
 }
 
-/** An export may have a name that is none for a folder. */
+/** An export may have a name that can't name a folder. */
 function nameOf(task: ExportReference): string {
   return isItemId(task.export) ? task.export : `task-${sha256(task.export).slice(0, 12)}`;
 }

@@ -83,7 +83,7 @@ describe('frames', () => {
     region.close();
   });
 
-  test('a resize draws anew even if the rows stay the same', () => {
+  test('a resize draws again even if the rows stay the same', () => {
     const { stream, region, start } = open();
     start();
     vi.advanceTimersByTime(500);

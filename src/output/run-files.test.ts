@@ -27,7 +27,7 @@ test.skipIf(!existsSync('/proc/self/fd'))('few files are open at a time, however
   for (let n = 0; n < 100; n++) expect(readFileSync(join(folder, 'logs', `${n}.log`), 'utf8')).toBe('one\ntwo\n');
 });
 
-test('a file that was deleted is written anew', async () => {
+test('a file that was deleted is written again', async () => {
   const folder = await testFolder();
   const path = join(folder, 'logs', '1.log');
   const files = createAppendFiles();

@@ -112,7 +112,7 @@ export function createAppendFiles(): AppendFiles {
   };
   const openedAt = (path: string): OpenFile => {
     const known = open.get(path);
-    // Somebody deleted it: what is written there now would be lost with it.
+    // The file was deleted: what is written to its handle would be lost.
     if (known !== undefined && fstatSync(known.handle).nlink === 0) close(path);
     const file = open.get(path) ?? openFile(path);
     open.delete(path);

@@ -103,7 +103,7 @@ test('all that was paid for an item since it was new is known, also for calls wh
   expect(past.paidUsd('7')).toBe(0);
 });
 
-test('what a finished item or one that was begun anew has cost counts no more', async () => {
+test('what a finished or restarted item has cost no longer counts', async () => {
   const call = { type: 'gateway-call', workflow: 'lld', item: '9', vendor: 'google', costUsd: 1, usage: null };
   const ended = await readPastCosts(await place([[call, finished('9', 'succeeded')]]), {});
   expect(ended.paidUsd('9')).toBe(0);

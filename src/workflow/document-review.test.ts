@@ -199,7 +199,7 @@ test('an approval of a draft that fails the checks is not taken', async () => {
   expect(outcome).toMatchObject({ verdict: 'DISCUSS', decisions: [] });
 });
 
-test('what a person asks for goes to the drafter as the review, beside what was open, and the rounds begin anew', async () => {
+test('what a person asks for goes to the drafter as the review, beside what was open, and the rounds start over', async () => {
   const said = decision('revise', 'Use integers.');
   const { outcome, inputs, reviseReviews } = await play([CLEAN, REVISED], [OBJECTS, APPROVES], 1, [said]);
   expect(reviseReviews).toEqual([said.document]);

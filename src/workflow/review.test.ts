@@ -182,7 +182,7 @@ test('an approval by a person withdraws what is open; the person has seen the di
   expect(outcome.ledger.findings[0]).toMatchObject({ state: 'withdrawn', reason: 'approved by Ada: Known.' });
 });
 
-test('what a person asks for goes to the writer as the review, beside what was open, and the rounds begin anew', async () => {
+test('what a person asks for goes to the writer as the review, beside what was open, and the rounds start over', async () => {
   const said = decision('revise', 'Use `using`.');
   const { outcome, inputs, reviseReviews } = await play(DIFFS, [REVIEWS[3] ?? '', APPROVED], 1, [said]);
   expect(reviseReviews).toEqual([said.document]);

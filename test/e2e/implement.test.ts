@@ -120,6 +120,8 @@ test('the command gets the whole task with the LLD on stdin, in the worktree, wi
   expect(calls.map(({ phase }) => phase)).toEqual(['tests', 'code']);
   for (const call of calls) {
     expect(call.task).toContain('A pure function, no state.');
+    // What it is shown of the repository.
+    expect(call.task).toContain('export const answer = 42;');
     expect(call.env['PWD']).toBe(join(repository.root, '.agentos', 'worktrees', 'implement-42'));
     expect(call.env['HOME']).toContain(join(repository.root, '.agentos'));
     expect(JSON.stringify(call.env)).not.toMatch(/sk-ant|ghp_/);

@@ -5,7 +5,7 @@ import { writeFileAtomic } from '../../process/files.ts';
 import { AGENT_RETRIES, type Agent, type EventReader, linesOf, shortLine, toolLine } from './agent.ts';
 
 const ARGUMENTS = ['--output-format', 'stream-json', '--approval-mode'];
-/** With nobody to ask, the default refuses every tool that needs a yes: those that write files or run commands. */
+/** Headless, the default mode refuses every tool that needs a person's yes: those that write files or run commands. */
 const APPROVAL = { write: 'yolo', read: 'default' };
 
 const SETTINGS = {

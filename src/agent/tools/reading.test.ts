@@ -57,7 +57,7 @@ describe('read', () => {
     });
   });
 
-  test('goes on where it is told to, and says how to go on', async () => {
+  test('starts at the line that is asked for, and says how to read on', async () => {
     const made = await toolWorktree({ 'a.ts': Array.from({ length: 50 }, (_, index) => `l${index + 1}`).join('\n') });
     const result = await made.run('read', { path: 'a.ts', offset: 11, limit: 2 });
     expect(result.text).toBe('    11\tl11\n    12\tl12\n(lines 11–12 of 50; read on with offset 13)');
@@ -119,7 +119,7 @@ describe('search', () => {
     expect(result.line).toBe('search "B" in src (4)');
   });
 
-  test('finds by regular expression; one that is none is a result for the model', async () => {
+  test('finds by regular expression; an invalid one is a result for the model', async () => {
     const made = await toolWorktree(SEARCHED);
     const found = await made.run('search', { text: '^export const \\w+', regex: true });
     expect(found.text).toBe('src/b.ts:1: export const b = 1;');

@@ -47,7 +47,7 @@ test.each([
       gitIn(bench.root, bench.env, 'worktree', 'prune', '--expire=now');
     },
   ],
-])('where %s, the files are made anew on the same branch', async (_, lose) => {
+])('where %s, the files are made again on the same branch', async (_, lose) => {
   const bench = await worktreeBench();
   const { worktree } = await bench.open();
   await writeFile(join(worktree.directory, 'work.txt'), 'work\n');
@@ -60,7 +60,7 @@ test.each([
   expect(again.worktree.branch).toBe('agentos/42-title');
 });
 
-test('what was thrown away by hand, branch and all, begins anew', async () => {
+test('what was thrown away by hand, branch and all, starts over', async () => {
   const bench = await worktreeBench();
   const { worktree } = await bench.open();
   const tree = await worktree.withFiles(await worktree.treeOf(bench.head), { 'x.txt': 'x\n' });

@@ -1,3 +1,4 @@
+import { importsOf } from './imports.ts';
 import { TermCounter } from './terms.ts';
 
 /** What is known of one version of a file, from its bytes alone. */
@@ -17,10 +18,6 @@ const GENERATED_CONTENT =
 const HEAD_BYTES = 12_000;
 const NOTE_BYTES = 600;
 const LONG_LINE = 500;
-const MOST_IMPORTS = 60;
-
-const IMPORT =
-  /^[ \t]*(?:(?:import|export)\b[^'"\n]*?(?:from\s*)?['"]([^'"\n]+)['"]|(?:const|let|var)\b.*?\brequire\(\s*['"]([^'"\n]+)['"]|\}\s*from\s*['"]([^'"\n]+)['"]|from\s+([\w.]+)\s+import\b|import\s+(?:static\s+)?([\w.]+)|(?:pub(?:\(\w+\))?\s+)?(?:use|mod)\s+([\w:]+)|require(?:_relative)?[ (]+['"]([^'"\n]+)['"]|#\s*include\s*["<]([^">\n]+)[">]|"([\w./-]+\/[\w./-]+)"$)/gm;
 
 const EMPTY: Pick<BlobFacts, 'terms' | 'counts' | 'imports'> = {
   terms: new Int32Array(0),
@@ -38,14 +35,4 @@ export function factsOf(bytes: Buffer): BlobFacts {
   const lines = head.split('\n').length;
   const isGenerated = GENERATED_CONTENT.test(head.slice(0, NOTE_BYTES)) || head.length / lines > LONG_LINE;
   return { kind: 'text', isGenerated, ...counter.count(bytes), imports: importsOf(head) };
-}
-
-function importsOf(head: string): string[] {
-  const found = new Set<string>();
-  for (const match of head.matchAll(IMPORT)) {
-    const name = match.slice(1).find((group) => group !== undefined);
-    if (name !== undefined) found.add(name);
-    if (found.size >= MOST_IMPORTS) break;
-  }
-  return [...found];
 }

@@ -4,7 +4,7 @@ import { mapOf } from './map.ts';
 import type { RankedFile } from './rank.ts';
 
 /** How the room is divided. What a part does not need is left to the code. */
-export const SHARES = {
+const SHARES = {
   conventions: 0.09,
   map: 0.04,
   outlines: 0.27,

@@ -21,7 +21,7 @@ export interface Block {
   share: number;
 }
 
-export const LINES = {
+const SETTINGS = {
   least: 8,
   most: 14,
   near: 0.2,
@@ -31,7 +31,6 @@ export const LINES = {
   head: 0.35,
   tail: 0.5,
 };
-type Settings = typeof LINES;
 
 /** Longer lines are cut: they are data or minified code. */
 const LONGEST_LINE = 240;
@@ -42,7 +41,6 @@ export function readLines(
   bytes: Buffer,
   values: ReadonlyMap<number, number>,
   kind: { isTest: boolean; isChangelog: boolean },
-  settings: Settings = LINES,
 ): ReadFile {
   const lines = bytes
     .toString('utf8')
@@ -62,21 +60,21 @@ export function readLines(
   found.forEach((terms, line) => {
     for (const term of terms ?? []) hits[line] = (hits[line] ?? 0) + (values.get(term) ?? 0);
   });
-  const cuts = cutsOf(lines, settings);
+  const cuts = cutsOf(lines);
   const raw = cuts.map(({ from, to }) => {
     const counts = new Map<number, number>();
     for (let at = from; at <= to; at++)
       for (const term of found[at] ?? []) counts.set(term, (counts.get(term) ?? 0) + 1);
     let sum = 0;
     for (const [term, count] of counts) sum += (values.get(term) ?? 0) * (count / (count + 1));
-    return sum + settings.scope * scopeHits(lines, hits, from);
+    return sum + SETTINGS.scope * scopeHits(lines, hits, from);
   });
-  const near = raw.map((value, at) => value + (settings.near * ((raw[at - 1] ?? 0) + (raw[at + 1] ?? 0))) / 2);
+  const near = raw.map((value, at) => value + (SETTINGS.near * ((raw[at - 1] ?? 0) + (raw[at + 1] ?? 0))) / 2);
   const most = Math.max(...near, 1e-9);
   const weights = near.map((value, at) => {
-    let weight = (value / most) ** settings.power + settings.floor;
-    if (at === 0) weight += kind.isChangelog ? 5 : settings.head;
-    if (at === near.length - 1 && kind.isTest) weight += settings.tail;
+    let weight = (value / most) ** SETTINGS.power + SETTINGS.floor;
+    if (at === 0) weight += kind.isChangelog ? 5 : SETTINGS.head;
+    if (at === near.length - 1 && kind.isTest) weight += SETTINGS.tail;
     return weight;
   });
   const sum = weights.reduce((total, weight) => total + weight, 0);
@@ -85,7 +83,8 @@ export function readLines(
 }
 
 /** Cut where a blank line or an unindented one lets a reader start, when there is enough of it. */
-function cutsOf(lines: readonly string[], { least, most }: Settings): { from: number; to: number }[] {
+function cutsOf(lines: readonly string[]): { from: number; to: number }[] {
+  const { least, most } = SETTINGS;
   const cuts: { from: number; to: number }[] = [];
   let from = 0;
   for (let at = 0; at < lines.length; at++) {

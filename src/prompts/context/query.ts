@@ -3,8 +3,6 @@ import { termsOf } from './terms.ts';
 /** What an issue asks for, as weighted terms. */
 export interface Query {
   weights: ReadonlyMap<number, number>;
-  /** The words that people know the terms by, for the reasons. */
-  words: ReadonlyMap<number, string>;
 }
 
 const TITLE_WEIGHT = 2;
@@ -36,14 +34,12 @@ export function queryOf(title: string, body: string): Query {
   const heading = clean(title);
   const rest = clean(body);
   const weights = new Map<number, number>();
-  const words = new Map<number, string>();
   const add = (text: string, weight: number): void => {
     const found = new Map<number, number>();
     for (const [word] of text.matchAll(/[\p{L}\p{N}_$]+/gu)) {
       for (const term of termsOf(word)) {
         if (STOP_WORDS.has(term)) continue;
         found.set(term, (found.get(term) ?? 0) + 1);
-        if (!words.has(term)) words.set(term, word);
       }
     }
     for (const [term, count] of found) weights.set(term, (weights.get(term) ?? 0) + weight * (1 + Math.log(count)));
@@ -54,7 +50,7 @@ export function queryOf(title: string, body: string): Query {
   const quoted = [...all.matchAll(/`([^`\n]+)`|"([^"\n]{2,80})"|(?<!\w)'([^'\n]{2,80})'/g)];
   add(quoted.map(([, a, b, c]) => a ?? b ?? c).join('\n'), QUOTED_WEIGHT);
   add((all.match(TROUBLE) ?? []).join('\n'), TROUBLE_WEIGHT);
-  return { weights, words };
+  return { weights };
 }
 
 /** Tracked files that a text names: by path, by the end of a path, or by a file name that only one of them has. */

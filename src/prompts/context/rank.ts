@@ -1,6 +1,7 @@
 import type { BlobFacts } from './blob-facts.ts';
 import { isGeneratedPath, isTestPath, subjectOf } from './file-kind.ts';
 import type { PastCommit } from './history.ts';
+import { importResolver } from './imports.ts';
 import type { Query } from './query.ts';
 import { termsOf } from './terms.ts';
 
@@ -16,7 +17,7 @@ export interface RankedFile {
 }
 
 /** How much each sign counts; every one of them is between 0 and 1 over the files of a repository. */
-export const WEIGHTS = {
+const WEIGHTS = {
   content: 1,
   path: 0.7,
   messages: 0.9,
@@ -33,7 +34,6 @@ export const WEIGHTS = {
   b: 0.5,
   nearest: 40,
 };
-type Weights = typeof WEIGHTS;
 
 /** A sign per file, scaled so that the strongest is 1. */
 type Sign = Float64Array;
@@ -41,7 +41,6 @@ type Sign = Float64Array;
 export function rankFiles(
   files: readonly IndexedFile[],
   { query, named, history }: { query: Query; named: readonly string[]; history: readonly PastCommit[] },
-  weights: Weights = WEIGHTS,
 ): RankedFile[] {
   const places = new Map(files.map(({ path }, place) => [path, place]));
   const past = history.map(({ message, paths }) => ({
@@ -49,29 +48,29 @@ export function rankFiles(
     places: paths.flatMap((path) => places.get(path) ?? []),
   }));
   const signs = {
-    content: contentSign(files, query, weights),
+    content: contentSign(files, query),
     path: pathSign(files, query),
-    messages: messagesSign(files.length, past, query, weights),
-    frequency: frequencySign(files.length, past, weights),
+    messages: messagesSign(files.length, past, query),
+    frequency: frequencySign(files.length, past),
   };
   const isNamed = new Set(named);
   const penalty = files.map(
     ({ path, facts }) =>
-      (facts.isGenerated || isGeneratedPath(path) ? weights.generated : 1) * (isTestPath(path) ? weights.test : 1),
+      (facts.isGenerated || isGeneratedPath(path) ? WEIGHTS.generated : 1) * (isTestPath(path) ? WEIGHTS.test : 1),
   );
   const first = files.map(
     ({ path }, place) =>
       (penalty[place] ?? 1) *
-      (weights.content * (signs.content[place] ?? 0) +
-        weights.path * (signs.path[place] ?? 0) +
-        weights.messages * (signs.messages[place] ?? 0) +
-        weights.frequency * (signs.frequency[place] ?? 0) +
-        (isNamed.has(path) ? weights.named : 0)),
+      (WEIGHTS.content * (signs.content[place] ?? 0) +
+        WEIGHTS.path * (signs.path[place] ?? 0) +
+        WEIGHTS.messages * (signs.messages[place] ?? 0) +
+        WEIGHTS.frequency * (signs.frequency[place] ?? 0) +
+        (isNamed.has(path) ? WEIGHTS.named : 0)),
   );
   const seeds = first
     .map((score, place) => ({ place, score }))
     .sort((a, b) => b.score - a.score || a.place - b.place)
-    .slice(0, weights.seeds);
+    .slice(0, WEIGHTS.seeds);
   const near = {
     together: togetherSign(files.length, past, seeds),
     imports: importsSign(files, seeds),
@@ -80,14 +79,14 @@ export function rankFiles(
   return files
     .map(({ path }, place) => {
       const parts = {
-        named: isNamed.has(path) ? weights.named : 0,
-        content: weights.content * (signs.content[place] ?? 0),
-        path: weights.path * (signs.path[place] ?? 0),
-        messages: weights.messages * (signs.messages[place] ?? 0),
-        frequency: weights.frequency * (signs.frequency[place] ?? 0),
-        together: weights.together * (near.together[place] ?? 0),
-        imports: weights.imports * (near.imports[place] ?? 0),
-        subject: weights.subject * (near.subject[place] ?? 0),
+        named: isNamed.has(path) ? WEIGHTS.named : 0,
+        content: WEIGHTS.content * (signs.content[place] ?? 0),
+        path: WEIGHTS.path * (signs.path[place] ?? 0),
+        messages: WEIGHTS.messages * (signs.messages[place] ?? 0),
+        frequency: WEIGHTS.frequency * (signs.frequency[place] ?? 0),
+        together: WEIGHTS.together * (near.together[place] ?? 0),
+        imports: WEIGHTS.imports * (near.imports[place] ?? 0),
+        subject: WEIGHTS.subject * (near.subject[place] ?? 0),
       };
       const sum = Object.values(parts).reduce((total, value) => total + value, 0);
       return { path, score: sum * (penalty[place] ?? 1), why: reasonOf(parts) };
@@ -134,7 +133,8 @@ export function termValues(files: readonly IndexedFile[], query: Query): Readonl
   );
 }
 
-function contentSign(files: readonly IndexedFile[], query: Query, { k1, b }: Weights): Sign {
+function contentSign(files: readonly IndexedFile[], query: Query): Sign {
+  const { k1, b } = WEIGHTS;
   const terms = [...query.weights.keys()];
   const number = new Map(terms.map((term, at) => [term, at]));
   const bits = new Uint8Array(1 << 16);
@@ -196,7 +196,7 @@ interface PastChange {
 }
 
 /** Files that commits with a message like the issue changed. */
-function messagesSign(size: number, past: readonly PastChange[], query: Query, { nearest }: Weights): Sign {
+function messagesSign(size: number, past: readonly PastChange[], query: Query): Sign {
   const own = past.map(({ message }) => new Set(termsOf(message).filter((term) => query.weights.has(term))));
   const documents = new Map<number, number>();
   for (const terms of own) for (const term of terms) documents.set(term, (documents.get(term) ?? 0) + 1);
@@ -205,7 +205,7 @@ function messagesSign(size: number, past: readonly PastChange[], query: Query, {
     for (const term of terms) sum += (query.weights.get(term) ?? 0) * idf(documents.get(term) ?? 0, past.length);
     return { at, score: sum / (1 + at / 4000) };
   });
-  const best = scores.sort((a, b) => b.score - a.score || a.at - b.at).slice(0, nearest);
+  const best = scores.sort((a, b) => b.score - a.score || a.at - b.at).slice(0, WEIGHTS.nearest);
   const most = best[0]?.score ?? 0;
   const sign = new Float64Array(size);
   for (const { at, score } of best) {
@@ -217,10 +217,11 @@ function messagesSign(size: number, past: readonly PastChange[], query: Query, {
   return scaled(sign);
 }
 
-function frequencySign(size: number, past: readonly PastChange[], { decay }: Weights): Sign {
+function frequencySign(size: number, past: readonly PastChange[]): Sign {
   const sign = new Float64Array(size);
   past.forEach(({ places }, age) => {
-    for (const place of places) sign[place] = (sign[place] ?? 0) + Math.exp(-age / decay) / Math.sqrt(places.length);
+    for (const place of places)
+      sign[place] = (sign[place] ?? 0) + Math.exp(-age / WEIGHTS.decay) / Math.sqrt(places.length);
   });
   return scaled(sign.map(Math.sqrt));
 }
@@ -264,43 +265,6 @@ function importsSign(files: readonly IndexedFile[], seeds: readonly Seed[]): Sig
     }
   });
   return scaled(sign);
-}
-
-/** The place of the file that an import means: the one whose path ends most like it. Packages of others mean none. */
-export function importResolver(paths: readonly string[]): (from: string, name: string) => number | null {
-  const bySubject = new Map<string, number[]>();
-  paths.forEach((path, place) => {
-    const stem = path.replace(/(?<=[^/])\.\w+$/, '').replace(/\/(index|mod|__init__|lib)$/, '');
-    const key = stem.slice(stem.lastIndexOf('/') + 1);
-    const same = bySubject.get(key);
-    if (same === undefined) bySubject.set(key, [place]);
-    else same.push(place);
-  });
-  return (from, name) => {
-    const segments = name
-      .replace(/\.(ts|js|tsx|jsx|mjs|cjs|h|hpp|rb|py)$/, '')
-      .split(/[/.]|::/)
-      .filter((part) => part !== '' && part !== '*');
-    for (const key of [segments.at(-1), segments.at(-2)]) {
-      const candidates = key === undefined ? undefined : bySubject.get(key);
-      if (candidates === undefined || candidates.length > 50) continue;
-      let best = candidates[0] ?? null;
-      let most = -1;
-      for (const place of candidates) {
-        const path = paths[place] ?? '';
-        const shared = segments.filter((segment) => path.includes(segment)).length * 100 + sharedPrefix(path, from);
-        if (shared > most) [best, most] = [place, shared];
-      }
-      return best;
-    }
-    return null;
-  };
-}
-
-function sharedPrefix(a: string, b: string): number {
-  let at = 0;
-  while (at < a.length && a[at] === b[at]) at += 1;
-  return at;
 }
 
 /** A module's tests, its header, its documentation: files with the same name. */

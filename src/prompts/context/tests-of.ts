@@ -1,6 +1,7 @@
 import { isTestPath, subjectOf } from './file-kind.ts';
 import type { PastCommit } from './history.ts';
-import { type IndexedFile, importResolver } from './rank.ts';
+import { importResolver } from './imports.ts';
+import type { IndexedFile } from './rank.ts';
 
 const MOST_TESTS = 20;
 /** So often together, a test and a file belong to each other. */
