@@ -168,14 +168,12 @@ test('missing keys are named all at once, each with its variables and the flag f
   const google = { provider: 'google', variables: ['GEMINI_API_KEY', 'GEMINI_API_KEYS'], roles: ['reviewer'] };
   const openai = { provider: 'openai', variables: ['OPENAI_API_KEY'], roles: ['drafter', 'implementer'] };
   const both = wordingOf({ code: 'key-missing', missing: [openai, google] });
-  expect(both.message).toBe(
-    'The drafter and implementer need a key for openai, the reviewer needs a key for google, and there is none.',
-  );
+  expect(both.message).toBe('There is no key for openai (drafter and implementer) or google (reviewer).');
   expect(both.hint).toBe(
     'Set OPENAI_API_KEY, and GEMINI_API_KEY or GEMINI_API_KEYS, or choose another model with --drafter, --implementer, --reviewer.',
   );
   const { message, hint } = wordingOf({ code: 'key-missing', missing: [google] });
-  expect(message).toBe('The reviewer needs a key for google, and there is none.');
+  expect(message).toBe('There is no key for google (reviewer).');
   expect(hint).toBe('Set GEMINI_API_KEY or GEMINI_API_KEYS, or choose another model with --reviewer.');
 });
 

@@ -43,16 +43,14 @@ const PROBLEMS = {
     'Write provider:model, e.g. anthropic:claude-opus-5.',
   ],
   'key-missing': ({ missing }: { missing: MissingKey[] }) => {
-    const needs = missing.map(({ provider, roles }) => {
-      return `${roles.join(' and ')} ${roles.length > 1 ? 'need' : 'needs'} a key for ${provider}`;
-    });
+    const needs = missing.map(({ provider, roles }) => `${provider} (${roles.join(' and ')})`);
     const variables = missing.map(
       ({ provider, variables: names }) =>
         names.join(' or ') || `a variable that agentos.yaml names under keys.${provider}`,
     );
     const flags = missing.flatMap(({ roles }) => roles.map((role) => `--${role}`));
     return [
-      `The ${needs.join(', the ')}, and there is none.`,
+      `There is no key for ${needs.join(' or ')}.`,
       `Set ${variables.join(', and ')}, or choose another model with ${flags.join(', ')}.`,
     ];
   },

@@ -21,11 +21,11 @@ test('missing keys are told all at once by their variables, --offline is not sug
   const both = await agentos(['run', '1'], optionsOf(repository));
   expectRefusal(
     both,
-    'The drafter and implementer need a key for anthropic, the reviewer needs a key for google, and there is none.',
+    'There is no key for anthropic (drafter and implementer) or google (reviewer).',
     /^(?!.*--offline).*ANTHROPIC_API_KEY .*GEMINI_API_KEY .*--drafter, --implementer, --reviewer/,
   );
   const reviewer = await agentos(['lld', '--all'], optionsOf(repository, { ANTHROPIC_API_KEY: 'sk-ant-0123456789' }));
-  expectRefusal(reviewer, 'The reviewer needs a key for google', /^(?!.*--offline).*GEMINI_API_KEY .*--reviewer/);
+  expectRefusal(reviewer, 'There is no key for google (reviewer)', /^(?!.*--offline).*GEMINI_API_KEY .*--reviewer/);
   const server = await agentos(['lld', '1', '--drafter', 'openai-compatible:x'], optionsOf(repository));
   expectRefusal(server, 'needs the address of its server', 'endpoints.openai-compatible');
   expect(await treeOf(dirname(repository.root))).toEqual(before);

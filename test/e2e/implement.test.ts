@@ -468,6 +468,6 @@ test('no LLD, a wrong flag and a missing key: one line, exit 2, nothing written'
   expect(wrong.code).toBe(2);
   const key = await agentos(['implement', '42', '--implementer', 'claude-code', '--reviewer', 'command:true'], options);
   expect(key.code).toBe(2);
-  expect(key.stderr).toContain('The implementer needs a key for anthropic');
+  expect(key.stderr).toContain('There is no key for anthropic (implementer)');
   expect(existsSync(join(repository.root, '.agentos'))).toBe(false);
 });

@@ -153,7 +153,7 @@ test('what can’t be done is said in one line with what to do, exit 2, and noth
   const { GEMINI_API_KEY: _, ...env } = options.env;
   const noKey = await agentos(['issue', '--all', ...MODELS], { ...options, env });
   expect(noKey.code).toBe(2);
-  expect(noKey.stderr).toContain('The reviewer needs a key for google');
+  expect(noKey.stderr).toContain('There is no key for google (reviewer)');
   const nowhere = await testRepository({ 1: '# One\n' });
   const noFolder = await agentos(['issue', '--all', ...MODELS], { ...options, cwd: nowhere.root });
   expect(noFolder.code).toBe(2);

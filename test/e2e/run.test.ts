@@ -353,7 +353,7 @@ test('what can’t be done is said before anything starts: exit 2', async () => 
   expect(wrong.stderr).toContain('Allowed choices are lld, implement');
   const key = await agentos(['run', '42', ...models.flags, '--implementer', 'anthropic:claude-opus-5'], options);
   expect(key.code).toBe(2);
-  expect(key.stderr).toContain('The implementer needs a key for anthropic');
+  expect(key.stderr).toContain('There is no key for anthropic (implementer)');
   expect(await models.calls()).toEqual([]);
   expect(existsSync(join(repository.root, '.agentos'))).toBe(false);
 });
