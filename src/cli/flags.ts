@@ -13,7 +13,7 @@ interface ConfigFlag {
   write?: (value: number) => string;
 }
 
-const WHO = 'provider:model, command:…, claude-code, codex or gemini-cli';
+const WHO = 'provider:model, command:…, acp:…, claude-code, codex, gemini-cli or opencode';
 
 export const ROLE_FLAGS: readonly ConfigFlag[] = [
   {

@@ -42,6 +42,15 @@ const price = z.strictObject({
   cacheWrite: z.number().nonnegative().optional().describe('USD per million tokens written to the prompt cache'),
 });
 
+const agentSettings = z.strictObject({
+  login: z
+    .enum(['gateway', 'agent'])
+    .optional()
+    .describe(
+      'gateway: with a key of yours, metered (default); agent: with its own login, one call at a time, not metered',
+    ),
+});
+
 export const configFileSchema = z.strictObject({
   models: z
     .strictObject({
@@ -50,7 +59,17 @@ export const configFileSchema = z.strictObject({
       implementer: modelSpec.optional().describe('writes tests and code'),
     })
     .optional()
-    .describe('Who does what: provider:model, command:…, or claude-code, codex, gemini-cli with an optional :model.'),
+    .describe('Who does what: provider:model, command:…, acp:…, or claude-code, codex, gemini-cli, opencode with an optional :model.'),
+  agents: z
+    .strictObject({
+      'claude-code': agentSettings.optional(),
+      codex: agentSettings.optional(),
+      'gemini-cli': agentSettings.optional(),
+      opencode: agentSettings.optional(),
+      acp: agentSettings.optional(),
+    })
+    .optional()
+    .describe('How the installed agents are used.'),
   bounds: z
     .strictObject({
       maxRounds: z.int().min(1).max(20).optional().describe('review rounds before a person is asked (default 3)'),

@@ -1,6 +1,7 @@
 import type { ConfigFile } from './config-file.ts';
 import { parseDuration } from './duration.ts';
 import { ENDPOINT_VARIABLES, readKeys, VENDORS, type VendorKey, type VendorName } from './keys.ts';
+import type { AgentName } from './model-spec.ts';
 import type { PriceSetting } from './money.ts';
 
 /** How much of the LLD's template a design fills. */
@@ -59,6 +60,8 @@ export interface Config {
   tests: TestSettings;
   implement: ImplementSettings;
   passEnvironment: string[];
+  /** Agents that use their own login instead of a key. */
+  ownLogins: AgentName[];
 }
 
 /** What the configuration says of the tests; the rest is detected. */
@@ -151,6 +154,9 @@ export function resolveConfig(
     tests: testSettings(file.tests ?? {}),
     implement: implementSettings(file.implement ?? {}),
     passEnvironment: file.passEnvironment ?? [],
+    ownLogins: Object.entries(file.agents ?? {}).flatMap(([name, settings]) =>
+      settings?.login === 'agent' ? [name as AgentName] : [],
+    ),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Config, Role } from './config.ts';
-import { type AgentName, isAgent, parseModelSpec, vendorOf } from './model-spec.ts';
+import { type AgentName, isAgent, keyVendorOf, parseModelSpec, vendorOf } from './model-spec.ts';
 import { costUsd, dearestPrice, NO_USAGE, type Price, priceOf, type Usage } from './money.ts';
 
 /** Calls of one role for one item, all alike. */
@@ -73,16 +73,17 @@ export function implementDemand({ bounds, implement, explore }: Config, chars: n
 }
 
 /** What an agent asks for when it is not told a model; it changes with the agent's versions. */
-const AGENTS_CHOICE: Record<AgentName, string> = {
+const AGENTS_CHOICE: Partial<Record<AgentName, string>> = {
   'claude-code': 'anthropic:claude-sonnet-5-5',
   codex: 'openai:gpt-6.1-sol',
   'gemini-cli': 'google:gemini-3.1-pro-preview',
+  opencode: 'anthropic:claude-sonnet-5-5',
 };
 
-/** free: costs nothing; unmetered: a command, which may cost what it likes; metered: passes the gateway. */
-export function meteringOf(role: Role, { models }: Config): 'free' | 'unmetered' | 'metered' {
+/** free: costs nothing; unmetered: may cost what it likes, and we never know; metered: passes the gateway. */
+export function meteringOf(role: Role, { models, ownLogins }: Config): 'free' | 'unmetered' | 'metered' {
   const spec = parseModelSpec(models[role]);
-  if (spec.provider === 'command') return 'unmetered';
+  if (spec.provider === 'command' || (isAgent(spec) && keyVendorOf(spec, ownLogins) === null)) return 'unmetered';
   return spec.provider === 'offline' ? 'free' : 'metered';
 }
 
@@ -93,7 +94,7 @@ export function usualCostUsd({ role, calls, each }: Calls, config: Config): numb
   const name = !isAgent(spec)
     ? spec.text
     : spec.model === null
-      ? AGENTS_CHOICE[spec.provider]
+      ? (AGENTS_CHOICE[spec.provider] ?? spec.text)
       : `${vendorOf(spec)}:${spec.model}`;
   const price = priceOf(name, config.prices);
   return price === null ? null : calls * costUsd(each, price);

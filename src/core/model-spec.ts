@@ -9,16 +9,21 @@ export interface AgentSpec {
   provider: AgentName;
   /** Null: the agent's own default. */
   model: string | null;
+  /** Whose API it speaks, and therefore whose keys it needs; null: not known. */
+  vendor: VendorName | null;
+  /** How it is started; null: as the program that it is named after. */
+  command: string | null;
   text: string;
 }
 
-export type AgentName = 'claude-code' | 'codex' | 'gemini-cli';
+export type AgentName = 'claude-code' | 'codex' | 'gemini-cli' | 'opencode' | 'acp';
 
-/** Whose API an agent speaks, and therefore whose keys it needs. */
-const AGENT_VENDORS: Record<AgentName, VendorName> = {
+/** Of an agent whose model names no vendor. */
+const AGENT_VENDORS: Record<Exclude<AgentName, 'acp'>, VendorName> = {
   'claude-code': 'anthropic',
   codex: 'openai',
   'gemini-cli': 'google',
+  opencode: 'anthropic',
 };
 
 export interface VendorSpec {
@@ -38,9 +43,9 @@ export interface OfflineSpec {
   text: 'offline';
 }
 
-const AGENT_NAMES = Object.keys(AGENT_VENDORS) as AgentName[];
+const AGENT_NAMES = Object.keys(AGENT_VENDORS) as (keyof typeof AGENT_VENDORS)[];
 
-const POSSIBLE = `possible are anthropic:<model>, google:<model>, openai:<model>, openai-compatible:<model>, ${AGENT_NAMES.join(', ')}, command:<shell command> and offline`;
+const POSSIBLE = `possible are anthropic:<model>, google:<model>, openai:<model>, openai-compatible:<model>, ${AGENT_NAMES.join(', ')}, acp:<shell command>, command:<shell command> and offline`;
 
 /** Names that people use for a vendor, and model families that tell which vendor was meant. */
 const MEANT: readonly (readonly [pattern: RegExp, vendor: VendorName])[] = [
@@ -50,13 +55,18 @@ const MEANT: readonly (readonly [pattern: RegExp, vendor: VendorName])[] = [
 ];
 
 export function isAgent(spec: ModelSpec): spec is AgentSpec {
-  return spec.provider in AGENT_VENDORS;
+  return spec.provider === 'acp' || spec.provider in AGENT_VENDORS;
 }
 
 /** The vendor whose keys a model needs; null: none. */
 export function vendorOf(spec: ModelSpec): VendorName | null {
-  if (isAgent(spec)) return AGENT_VENDORS[spec.provider];
+  if (isAgent(spec)) return spec.vendor;
   return spec.provider === 'offline' || spec.provider === 'command' ? null : spec.provider;
+}
+
+/** As `vendorOf`, but null for an agent that uses a login of its own. */
+export function keyVendorOf(spec: ModelSpec, ownLogins: readonly AgentName[]): VendorName | null {
+  return isAgent(spec) && ownLogins.includes(spec.provider) ? null : vendorOf(spec);
 }
 
 export function parseModelSpec(text: string): ModelSpec {
@@ -72,19 +82,37 @@ export function parseModelSpec(text: string): ModelSpec {
     if (rest !== null) throw invalid('offline takes no model: write just offline');
     return { provider: 'offline', text: 'offline' };
   }
-  if (provider === 'command') {
-    if (!rest) throw invalid('the shell command is missing: write command:<shell command>');
+  if (provider === 'command' || provider === 'acp') {
+    if (!rest) throw invalid(`the shell command is missing: write ${provider}:<shell command>`);
     if (rest.includes('\0')) throw invalid('the shell command holds a NUL character');
-    return { provider: 'command', command: rest, text: `command:${rest}` };
+    const text = `${provider}:${rest}`;
+    if (provider === 'command') return { provider, command: rest, text };
+    return { provider, model: null, vendor: null, command: rest, text };
   }
   const agent = AGENT_NAMES.find((name) => name === provider);
-  if (agent !== undefined && rest === null) return { provider: agent, model: null, text: agent };
+  if (agent !== undefined && rest === null) return agentSpec(agent, null, agent);
   const vendor = VENDORS.find((name) => name === provider);
   const known = agent ?? vendor;
   if (known === undefined) throw invalid(`${guess(trimmed, provider, rest)}${POSSIBLE}`);
   if (!rest) throw invalid(`the model is missing: write ${agent ? `${agent} or ` : ''}${known}:<model>`);
   if (/\s|\p{Cc}/u.test(rest)) throw invalid('the name of a model has no spaces in it');
-  return { provider: known, model: rest, text: `${known}:${rest}` };
+  if (agent === 'opencode') return opencodeSpec(rest, invalid);
+  const canonical = `${known}:${rest}`;
+  if (agent !== undefined) return agentSpec(agent, rest, canonical);
+  return { provider: known as VendorName, model: rest, text: canonical };
+}
+
+function agentSpec(provider: keyof typeof AGENT_VENDORS, model: string | null, text: string): AgentSpec {
+  return { provider, model, vendor: AGENT_VENDORS[provider], command: null, text };
+}
+
+/** It speaks to several vendors: the model says to which, as opencode itself writes it. */
+function opencodeSpec(name: string, invalid: (reason: string) => AgentosError): AgentSpec {
+  const vendor = VENDORS.find((each) => name.startsWith(`${each}/`));
+  const model = vendor === undefined ? '' : name.slice(vendor.length + 1);
+  if (vendor === undefined || vendor === 'openai-compatible' || model === '')
+    throw invalid('write opencode:anthropic/<model>, opencode:openai/<model> or opencode:google/<model>');
+  return { provider: 'opencode', model, vendor, command: null, text: `opencode:${name}` };
 }
 
 function guess(text: string, provider: string, rest: string | null): string {
@@ -93,7 +121,7 @@ function guess(text: string, provider: string, rest: string | null): string {
   if (slash !== undefined) return suggest(`${slash}:${text.slice(slash.length + 1)}`);
   const family = MEANT.find(([pattern]) => pattern.test(provider));
   if (family !== undefined) return suggest(`${family[1]}:${rest ?? text}`);
-  const near = nearest(provider, [...VENDORS, ...AGENT_NAMES, 'command', 'offline'])[0];
+  const near = nearest(provider, [...VENDORS, ...AGENT_NAMES, 'acp', 'command', 'offline'])[0];
   if (near === undefined) return `${provider} is not known; `;
   return suggest(rest === null ? near : `${near}:${rest}`);
 }

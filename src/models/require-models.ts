@@ -1,7 +1,7 @@
 import type { Config, Role } from '../core/config.ts';
 import { AgentosError, type MissingKey } from '../core/errors.ts';
 import { keyVariables } from '../core/keys.ts';
-import { isAgent, parseModelSpec, vendorOf } from '../core/model-spec.ts';
+import { isAgent, keyVendorOf, parseModelSpec } from '../core/model-spec.ts';
 import { dearestPrice, priceOf } from '../core/money.ts';
 import { proxyVariables } from '../core/proxy.ts';
 import { vendorBaseUrl } from './base-url.ts';
@@ -14,7 +14,7 @@ export function requireModels(config: Config, roles: readonly Role[]): string[] 
   const missing = new Map<string, MissingKey>();
   for (const role of roles) {
     const spec = parseModelSpec(config.models[role]);
-    const vendor = vendorOf(spec);
+    const vendor = keyVendorOf(spec, config.ownLogins);
     if (vendor === null) continue;
     const { text } = spec;
     if (vendor === 'openai-compatible' && config.endpoints[vendor] === undefined) {
@@ -50,7 +50,7 @@ export function requireModels(config: Config, roles: readonly Role[]): string[] 
 export function requireSettings(config: Config, env: Environment, roles: readonly Role[]): void {
   for (const role of roles) {
     const spec = parseModelSpec(config.models[role]);
-    const vendor = vendorOf(spec);
+    const vendor = keyVendorOf(spec, config.ownLogins);
     if (vendor === null) continue;
     proxyVariables(env);
     if (config.endpoints[vendor] !== undefined) vendorBaseUrl(vendor, config.endpoints[vendor]);

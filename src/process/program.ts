@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, constants, stat } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../core/clock.ts';
 import { LONGEST_MS } from '../core/duration.ts';
@@ -16,8 +17,8 @@ export interface ProgramOptions {
   cwd: string;
   /** All that it sees of the environment. */
   env: Readonly<Record<string, string>>;
-  /** Its standard input; without it, there is none. */
-  input?: string;
+  /** Its standard input, whole or bit by bit; without it, there is none. */
+  input?: string | Readable;
   /** Each line as it comes. */
   onLine?: (line: string, stream: 'stdout' | 'stderr') => void;
   /** On every sign of life. */
@@ -70,7 +71,8 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   if (child.pid !== undefined) onGroup?.(child.pid, false);
   // A program that doesn't read its input closes the pipe.
   child.stdin?.on('error', () => undefined);
-  child.stdin?.end(input ?? '');
+  if (typeof input === 'object' && child.stdin !== null) input.pipe(child.stdin);
+  else child.stdin?.end(input ?? '');
 
   const kept: Buffer[] = [];
   let bytes = 0;

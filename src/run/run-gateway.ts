@@ -2,7 +2,7 @@ import { systemClock } from '../core/clock.ts';
 import type { Config, Role } from '../core/config.ts';
 import type { ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
 import { VENDORS, type VendorKey, type VendorName } from '../core/keys.ts';
-import { parseModelSpec, vendorOf } from '../core/model-spec.ts';
+import { keyVendorOf, parseModelSpec } from '../core/model-spec.ts';
 import { Secret } from '../core/secret.ts';
 import { type GatewayEvent, noteCall, type TraceRequest } from '../gateway/exchange.ts';
 import type { Gateway } from '../gateway/server.ts';
@@ -157,8 +157,11 @@ function remembered(file: KeysFile | null): ReadonlyMap<string, LearnedLimits> {
 }
 
 function vendorsOf(config: Config, roles: readonly Role[]): VendorName[] {
-  const used = new Set(roles.map((role) => vendorOf(parseModelSpec(config.models[role]))));
-  return VENDORS.filter((vendor) => used.has(vendor));
+  const specs = roles.map((role) => parseModelSpec(config.models[role]));
+  const used = new Set(specs.map((spec) => keyVendorOf(spec, config.ownLogins)));
+  // What it speaks is not known: it may use whatever there is a key for.
+  const any = specs.some((spec) => spec.provider === 'acp' && !config.ownLogins.includes('acp'));
+  return VENDORS.filter((vendor) => used.has(vendor) || (any && config.keys.some((key) => key.vendor === vendor)));
 }
 
 /** A compatible server on this machine often asks for no key; the pool needs one to lease all the same. */

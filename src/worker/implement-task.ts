@@ -16,6 +16,7 @@ import { detectTests } from '../testing/detect.ts';
 import { noSuite } from '../testing/suite.ts';
 import { runImplement } from '../workflow/implement.ts';
 import { itemTask } from './adapters.ts';
+import { ownLogin } from './item-programs.ts';
 
 export const implementTask = itemTask('implement', async (adapters, context) => {
   const { input, paths, git, env, mask, token, limits, costOf } = adapters;
@@ -47,6 +48,7 @@ export const implementTask = itemTask('implement', async (adapters, context) => 
     caches: paths.caches,
     maxRounds: config.implement.maxAgentRounds,
     costOf,
+    ownLogin: ownLogin(config.ownLogins, paths),
     onGroup: context.group,
     mask,
     offline: offlineWriter,

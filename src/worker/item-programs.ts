@@ -1,7 +1,8 @@
-import { dirname, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
+import type { OwnLogin } from '../agent/create.ts';
 import { parseItemId } from '../core/ids.ts';
 import { boundedLines, listed } from '../core/lines.ts';
-import type { AgentSpec } from '../core/model-spec.ts';
+import type { AgentName, AgentSpec } from '../core/model-spec.ts';
 import type { Paths, WorkflowName } from '../core/paths.ts';
 import type { Secret } from '../core/secret.ts';
 import { lookOutside } from '../git/checkout-watch.ts';
@@ -32,6 +33,21 @@ interface ProgramParts {
 interface ItemPrograms extends Pick<ItemParts, 'checkout' | 'reading'> {
   agent: (spec: AgentSpec) => Provider;
   close(): Promise<void>;
+}
+
+/** Where an agent keeps its login: in the home of the person, or where the person moved it. */
+const LOGIN_VARIABLES = [
+  ...['HOME', 'USERPROFILE', 'XDG_CONFIG_HOME', 'XDG_CACHE_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME'],
+  ...['CLAUDE_CONFIG_DIR', 'CODEX_HOME', 'GEMINI_CLI_HOME', 'OPENCODE_CONFIG_DIR', 'DBUS_SESSION_BUS_ADDRESS'],
+];
+
+export function ownLogin(agents: readonly AgentName[], paths: Paths): OwnLogin {
+  return {
+    agents,
+    // A variable that the person has not set must not be ours.
+    env: Object.fromEntries(LOGIN_VARIABLES.map((name) => [name, process.env[name]])),
+    lockOf: (agent) => join(paths.locks, `login-${agent}.lock`),
+  };
 }
 
 /** What an item needs for models that are programs. Most have none: all of it is loaded and made when it is first used. */
@@ -79,6 +95,7 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
           endpointOf: (vendor) => input.endpoints[vendor],
           home,
           caches,
+          ownLogin: ownLogin(input.config.ownLogins, paths),
           envIn: (directory) => itemEnvironment({ ...own, worktree: directory }),
           onGroup: context.group,
           mask,

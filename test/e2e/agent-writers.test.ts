@@ -23,7 +23,7 @@ import { failureOf, startWriting, type Writing } from '../support/writing.ts';
 for (const agent of AGENTS_UNDER_TEST) {
   const missing = whyAgentMissing(agent);
   if (missing !== null) process.stderr.write(`${agent.spec} is not tested as a writer: ${missing}\n`);
-  describe.skipIf(missing !== null)(`the real ${agent.spec} as a writer`, { timeout: 120_000 }, () => {
+  describe.skipIf(missing !== null)(`the real ${agent.program} as a writer (${agent.spec})`, { timeout: 120_000 }, () => {
     suite(agent);
   });
 }
@@ -68,7 +68,7 @@ async function start(
 function suite(agent: AgentUnderTest): void {
   test('writes the files, runs commands, and is metered by the gateway', async () => {
     const holders: number[] = [];
-    const act = agentScript(agent.spec, () => ({
+    const act = agentScript(agent, () => ({
       files: { 'src/new.txt': 'new\n', 'old.txt': 'changed\n' },
       commands: ['cat src/new.txt > copied.txt; pwd'],
       words: 'It is written.',
@@ -92,7 +92,7 @@ function suite(agent: AgentUnderTest): void {
     ]);
     expect(await readFile(join(running.repository, 'old.txt'), 'utf8')).toBe('old\n');
 
-    expect(reply).toMatchObject({ text: 'It is written.', answered: agent.model, metered: true });
+    expect(reply).toMatchObject({ text: 'It is written.', answered: agent.asks, metered: true });
     const calls = await opened.calls(opened.vendor.calls.length);
     const sum = (of: (call: (typeof calls)[number]) => number | null | undefined): number =>
       calls.reduce((total, call) => total + (of(call) ?? 0), 0);
@@ -143,7 +143,7 @@ function suite(agent: AgentUnderTest): void {
     const commands = [
       `setsid sh -c 'touch started; while :; do sleep 0.1; done' ${mark} > /dev/null 2>&1 & while ! [ -e started ]; do sleep 0.05; done`,
     ];
-    const script = agentScript(agent.spec, () => ({ files: {}, commands, words: 'Left.' }));
+    const script = agentScript(agent, () => ({ files: {}, commands, words: 'Left.' }));
     const opened = await openGateway({ vendor: { script } });
     const { reply, worktree } = await start(agent, opened);
     await reply;

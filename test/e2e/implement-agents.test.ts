@@ -36,14 +36,15 @@ function deedOf({ text }: { text: string }): Deed {
 for (const agent of AGENTS_UNDER_TEST) {
   const missing = whyAgentMissing(agent);
   if (missing !== null) process.stderr.write(`${agent.spec} is not tested as an implementer: ${missing}\n`);
-  describe.skipIf(missing !== null)(`agentos implement with the real ${agent.spec}`, { timeout: 180_000 }, () => {
+  describe.skipIf(missing !== null)(`agentos implement with the real ${agent.program} as ${agent.spec}`, { timeout: 180_000 }, () => {
     suite(agent);
   });
 }
 
-function suite({ spec, model }: AgentUnderTest): void {
+function suite(agent: AgentUnderTest): void {
+  const { spec, model } = agent;
   test('turns an approved LLD into a tested branch, paid through the gateway', async () => {
-    const vendor = await startVendor({ script: agentScript(spec, deedOf) });
+    const vendor = await startVendor({ script: agentScript(agent, deedOf) });
     onTestFinished(() => vendor.close());
     const repository = await designedRepository(['42']);
     const reviewer = await reviewerSaying(repository, 'APPROVED');

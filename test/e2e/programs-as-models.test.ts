@@ -204,17 +204,18 @@ describe('an agent as drafter and reviewer', () => {
 for (const agent of AGENTS_UNDER_TEST) {
   const missing = whyAgentMissing(agent);
   if (missing !== null) process.stderr.write(`${agent.spec} is not tested as a drafter: ${missing}\n`);
-  describe.skipIf(missing !== null)(`agentos lld with the real ${agent.spec}`, { timeout: 180_000 }, () => {
+  describe.skipIf(missing !== null)(`agentos lld with the real ${agent.program} as ${agent.spec}`, { timeout: 180_000 }, () => {
     realAgent(agent);
   });
 }
 
-function realAgent({ spec, model }: AgentUnderTest): void {
+function realAgent(agent: AgentUnderTest): void {
+  const { spec, model } = agent;
   test('drafts and reviews what it has read, changes nothing, and is paid through the gateway', async () => {
     const repository = await testRepository({ 42: ISSUE });
     const seen = new Map<string, string>();
     const vendor = await vendorWith(
-      agentScript(spec, (call) => {
+      agentScript(agent, (call) => {
         const isReview = /You\s+review\s+low-level designs/.test(call.system + call.text);
         seen.set(isReview ? 'review' : 'draft', call.toolResults.map(({ text }) => text).join('\n'));
         return {

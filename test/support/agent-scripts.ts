@@ -7,15 +7,30 @@ type VendorCall = Parameters<Script>[0];
 
 /** A command-line agent as implementer, with a model whose price is known. */
 export interface AgentUnderTest {
-  spec: 'claude-code' | 'codex' | 'gemini-cli';
+  spec: 'claude-code' | 'codex' | 'gemini-cli' | 'opencode' | 'acp';
   program: AgentName;
+  /** Or the command, of an agent that is started by one. */
   model: string;
+  /** As the vendor is asked for it. */
+  asks: string;
 }
 
 export const AGENTS_UNDER_TEST: readonly AgentUnderTest[] = [
-  { spec: 'claude-code', program: 'claude', model: 'claude-sonnet-4-5' },
-  { spec: 'codex', program: 'codex', model: 'gpt-5' },
-  { spec: 'gemini-cli', program: 'gemini', model: 'gemini-2.5-pro' },
+  { spec: 'claude-code', program: 'claude', model: 'claude-sonnet-4-5', asks: 'claude-sonnet-4-5' },
+  { spec: 'codex', program: 'codex', model: 'gpt-5', asks: 'gpt-5' },
+  { spec: 'gemini-cli', program: 'gemini', model: 'gemini-2.5-pro', asks: 'gemini-2.5-pro' },
+  { spec: 'opencode', program: 'opencode', model: 'anthropic/claude-sonnet-4-5', asks: 'claude-sonnet-4-5' },
+  { spec: 'acp', program: 'gemini', model: 'gemini --acp --model gemini-2.5-pro', asks: 'gemini-2.5-pro' },
+  {
+    spec: 'acp',
+    program: 'opencode',
+    model: `OPENCODE_CONFIG_CONTENT='${JSON.stringify({
+      model: 'anthropic/claude-sonnet-4-5',
+      small_model: 'anthropic/claude-sonnet-4-5',
+      provider: { anthropic: { options: { baseURL: '{env:ANTHROPIC_BASE_URL}/v1' } } },
+    })}' opencode acp`,
+    asks: 'claude-sonnet-4-5',
+  },
 ];
 
 /** Why it can't be tested here; null: it can. */
@@ -49,8 +64,8 @@ interface Tools {
 }
 
 /** In each agent's own tools. */
-const TOOLS: Record<AgentUnderTest['spec'], Tools> = {
-  'claude-code': {
+const TOOLS: Record<AgentName, Tools> = {
+  claude: {
     read: (path) => ({ name: 'Read', input: { file_path: path } }),
     // It refuses to write over a file that it has not read.
     write: (path, content) => [
@@ -64,10 +79,19 @@ const TOOLS: Record<AgentUnderTest['spec'], Tools> = {
     write: (path, content) => [{ name: 'exec_command', input: { cmd: shellWrite(path, content) } }],
     run: (command) => ({ name: 'exec_command', input: { cmd: command } }),
   },
-  'gemini-cli': {
+  gemini: {
     read: (path) => ({ name: 'read_file', input: { file_path: path } }),
     write: (path, content) => [{ name: 'write_file', input: { file_path: path, content } }],
     run: (command) => ({ name: 'run_shell_command', input: { command, description: 'Runs a command' } }),
+  },
+  opencode: {
+    read: (path) => ({ name: 'read', input: { filePath: path } }),
+    // It refuses to write over a file that it has not read.
+    write: (path, content) => [
+      { name: 'read', input: { filePath: path } },
+      { name: 'write', input: { filePath: path, content } },
+    ],
+    run: (command) => ({ name: 'bash', input: { command, description: 'Runs a command' } }),
   },
 };
 
@@ -80,11 +104,13 @@ function shellWrite(path: string, content: string): string {
  * The vendor's side of an agent's session: one tool call in each answer, the next when its result came back, and last the
  * words. `deedOf` reads the task out of the call, which holds the whole conversation.
  */
-export function agentScript(spec: AgentUnderTest['spec'], deedOf: (call: VendorCall) => Deed): Script {
+export function agentScript({ program }: AgentUnderTest, deedOf: (call: VendorCall) => Deed): Script {
   return (call) => {
-    if (spec === 'gemini-cli' && isSideCall(call)) return { text: SIDE_ANSWER };
+    if (program === 'gemini' && isSideCall(call)) return { text: SIDE_ANSWER };
+    // The title of a session.
+    if (program === 'opencode' && call.tools.length === 0) return { text: 'A title' };
     const { reads = [], files, commands = [], words } = deedOf(call);
-    const { read, write, run } = TOOLS[spec];
+    const { read, write, run } = TOOLS[program];
     const steps = [
       ...reads.map(read),
       ...Object.entries(files).flatMap(([path, content]) => write(path, content)),

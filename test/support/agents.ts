@@ -6,12 +6,13 @@ import { join } from 'node:path';
 import type { Gateway } from '../../src/gateway/server.ts';
 import type { Ended } from './program.ts';
 
-export type AgentName = 'claude' | 'codex' | 'gemini';
+export type AgentName = 'claude' | 'codex' | 'gemini' | 'opencode';
 
 const PACKAGES: Record<AgentName, string> = {
   claude: '@anthropic-ai/claude-code@2.1.325',
   codex: '@openai/codex@0.166.0',
   gemini: '@google/gemini-cli@0.61.0',
+  opencode: 'opencode-ai@1.18.33',
 };
 
 /**
@@ -62,7 +63,7 @@ export async function startAgent(name: AgentName, start: AgentStart): Promise<Ru
   const work = join(start.place, 'work');
   const temporary = join(start.place, 'tmp');
   for (const each of [home, work, temporary]) await mkdir(each, { recursive: true });
-  const { args, env } = await SETTINGS[name]({ ...start, home });
+  const { args, env } = await SETTINGS[name as keyof typeof SETTINGS]({ ...start, home });
   const child = spawn(binary(start.folder, name), args, {
     cwd: work,
     env: { PATH: process.env['PATH'] ?? '', HOME: home, TMPDIR: temporary, LANG: 'C.UTF-8', ...env },
@@ -91,7 +92,7 @@ export async function startAgent(name: AgentName, start: AgentStart): Promise<Ru
 
 type Settings = (start: AgentStart & { home: string }) => Promise<{ args: string[]; env: Record<string, string> }>;
 
-const SETTINGS: Record<AgentName, Settings> = {
+const SETTINGS: Record<Exclude<AgentName, 'opencode'>, Settings> = {
   claude: async ({ gateway, token, prompt }) => ({
     args: ['-p', prompt, '--model', 'claude-sonnet-4-5'],
     env: {

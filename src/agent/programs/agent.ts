@@ -1,3 +1,4 @@
+import type { VendorName } from '../../core/keys.ts';
 import type { AgentName } from '../../core/model-spec.ts';
 import { type Fields, textOf } from '../../models/json-fields.ts';
 import type { ProgramEnd } from '../../process/program.ts';
@@ -6,7 +7,10 @@ import type { ProgramEnd } from '../../process/program.ts';
 export interface AgentTask {
   /** read: it has no tool that changes a file, as far as the agent can be told so. */
   may: 'read' | 'write';
+  /** How it is started, where that is not its name. */
+  command: string | null;
   model: string | null;
+  vendor: VendorName | null;
   system: string;
   task: string;
   worktree: string;
@@ -15,8 +19,10 @@ export interface AgentTask {
   /** Of package managers and compilers, shared by the items. */
   caches?: string | undefined;
   env: Readonly<Record<string, string>>;
-  /** Of the gateway, for the vendor whose API the agent speaks; without the version. */
-  endpoint: string;
+  /** Of the gateway, for the vendor whose API the agent speaks; without the version. Null: it uses its own login. */
+  endpoint: string | null;
+  /** The gateway's, for an agent of which it is not known what it speaks. */
+  endpointOf: (vendor: VendorName) => string | undefined;
   token: string;
   ceilingMs: number;
   /** Runs the agent's program beforehand, to see what works here. */
@@ -27,9 +33,18 @@ export interface AgentStart {
   args: string[];
   /** In addition to the environment that it is given. */
   env: Record<string, string>;
-  input: string;
+  /** A dialogue keeps the standard input open until it is over. */
+  input: string | Dialogue;
   /** For the log. */
   notes?: string[];
+}
+
+/** What is said to an agent depends on what it says. */
+export interface Dialogue {
+  /** Gets all that it says, in place of the agent's own reader. */
+  reader: EventReader;
+  /** Settles when all is said; the program is ended then. */
+  hold(send: (line: string) => void): Promise<void>;
 }
 
 /** How it ended by its own account; null: it did not say. */
@@ -72,7 +87,7 @@ export function linesOf(text: string): string[] {
 }
 
 /** Of all that a tool is given, what tells a person the most; in the order of preference. */
-const TELLING = ['file_path', 'path', 'absolute_path', 'notebook_path', 'command', 'cmd', 'pattern', 'query', 'url'];
+const TELLING = ['file_path', 'filePath', 'path', 'absolute_path', 'notebook_path', 'command', 'cmd', 'pattern', 'query', 'url'];
 
 /** `Write src/a.ts`, `Bash npm test`. */
 export function toolLine(name: string, input: Fields): string {

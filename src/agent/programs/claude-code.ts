@@ -38,11 +38,15 @@ export const claudeCode: Agent = {
       ...(system === '' ? [] : ['--append-system-prompt', system]),
     ],
     env: {
-      ANTHROPIC_BASE_URL: endpoint,
-      ANTHROPIC_API_KEY: token,
-      // A token beside the key would win over it.
-      ANTHROPIC_AUTH_TOKEN: '',
-      CLAUDE_CONFIG_DIR: join(home, '.claude'),
+      ...(endpoint === null
+        ? {}
+        : {
+            ANTHROPIC_BASE_URL: endpoint,
+            ANTHROPIC_API_KEY: token,
+            // A token beside the key would win over it.
+            ANTHROPIC_AUTH_TOKEN: '',
+            CLAUDE_CONFIG_DIR: join(home, '.claude'),
+          }),
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       DISABLE_AUTOUPDATER: '1',
       // Nothing would look at what still runs after the answer.

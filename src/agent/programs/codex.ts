@@ -18,15 +18,18 @@ export const codex: Agent = {
   install: 'npm install -g @openai/codex',
   permanentExits: new Set([2]),
   async prepare(task) {
-    const codexHome = join(task.home, '.codex');
-    await writeFileAtomic(join(codexHome, 'config.toml'), settings(task));
-    const env = { CODEX_HOME: codexHome, [TOKEN_VARIABLE]: task.token };
+    const { home, endpoint } = task;
+    const codexHome = join(home, '.codex');
+    if (endpoint !== null) await writeFileAtomic(join(codexHome, 'config.toml'), settings(task, endpoint));
+    const env = endpoint === null ? {} : { CODEX_HOME: codexHome, [TOKEN_VARIABLE]: task.token };
+    // Its own settings are the person's; these would stop at a question.
+    const own = endpoint === null ? ['-c', 'approval_policy="never"'] : [];
     const hasSandbox = (await task.tryOut(['sandbox', '--', 'true'], env)).exitCode === 0;
     const model = task.model === null ? [] : ['-m', task.model];
     const within = task.may === 'write' ? 'workspace-write' : 'read-only';
     const mode = hasSandbox ? within : 'danger-full-access';
     return {
-      args: [...ARGUMENTS, '--sandbox', mode, '-C', task.worktree, ...model, '-'],
+      args: [...ARGUMENTS, ...own, '--sandbox', mode, '-C', task.worktree, ...model, '-'],
       env,
       input: promptText([{ text: task.system }, { text: task.task }]),
       notes: hasSandbox ? [] : ['Codex has no sandbox here (the kernel refuses it): its commands run without one.'],
@@ -38,7 +41,7 @@ export const codex: Agent = {
 /** The sandbox lets commands write to the worktree; builds and tests need their caches too, wherever these are. */
 const CACHES = [...Object.keys(CACHE_FOLDERS), 'CARGO_TARGET_DIR'];
 
-function settings({ home, caches, env, endpoint }: AgentTask): string {
+function settings({ home, caches, env }: AgentTask, endpoint: string): string {
   const elsewhere = CACHES.map((name) => env[name] ?? '').filter((path) => isAbsolute(path) && existsSync(path));
   const writable = [...new Set([home, ...(caches === undefined ? [] : [caches]), ...elsewhere])];
   return [

@@ -30,14 +30,19 @@ export const geminiCli: Agent = {
   permanentExits: PERMANENT_EXITS,
   async prepare({ may, model, system, task, home, endpoint, token }) {
     const folder = join(home, '.gemini');
-    await writeFileAtomic(join(folder, 'settings.json'), `${JSON.stringify(SETTINGS, null, 2)}\n`);
+    if (endpoint !== null)
+      await writeFileAtomic(join(folder, 'settings.json'), `${JSON.stringify(SETTINGS, null, 2)}\n`);
     return {
       args: [...ARGUMENTS, APPROVAL[may], ...(model === null ? [] : ['--model', model])],
       env: {
-        GOOGLE_GEMINI_BASE_URL: endpoint,
-        GEMINI_API_KEY: token,
-        // It would win over the other one.
-        GOOGLE_API_KEY: '',
+        ...(endpoint === null
+          ? {}
+          : {
+              GOOGLE_GEMINI_BASE_URL: endpoint,
+              GEMINI_API_KEY: token,
+              // It would win over the other one.
+              GOOGLE_API_KEY: '',
+            }),
         GEMINI_CLI_TRUST_WORKSPACE: 'true',
       },
       input: promptText([{ text: system }, { text: task }]),

@@ -1,18 +1,24 @@
+import { dirname } from 'node:path';
+import { PassThrough, type Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LONGEST_MS } from '../../core/duration.ts';
 import { AgentosError } from '../../core/errors.ts';
 import { parseJson } from '../../core/json.ts';
 import { MASK } from '../../core/mask.ts';
-import { type AgentSpec, vendorOf } from '../../core/model-spec.ts';
+import { VENDORS } from '../../core/keys.ts';
+import type { AgentSpec } from '../../core/model-spec.ts';
+import { NO_USAGE } from '../../core/money.ts';
 import { withinBounds } from '../../models/call-bounds.ts';
 import { detailOf } from '../../models/detail.ts';
 import { fieldsOf } from '../../models/json-fields.ts';
 import { type Provider, promptText } from '../../models/port.ts';
 import { makeFolder } from '../../process/files.ts';
+import { tryLock } from '../../process/lock.ts';
 import { findProgram, type ProgramEnd } from '../../process/program.ts';
 import { runTaggedProgram } from '../../process/remains.ts';
 import type { WriterDependencies } from '../create.ts';
 import type { WriteReply, WriteRequest, Writer } from '../port.ts';
-import type { Agent, AgentStart, AgentTask, EventReader } from './agent.ts';
+import type { Agent, AgentStart, AgentTask, Dialogue, EventReader } from './agent.ts';
 import { AGENTS } from './agents.ts';
 import { createAccountReader, newRefusal, usedBetween, watchGateway } from './gateway-account.ts';
 
@@ -79,7 +85,8 @@ async function callAgent(
   const { home, caches, env, onGroup, idleTimeoutMs, ceilingMs } = options;
   const agent = AGENTS[spec.provider];
   const token = options.token.reveal();
-  const endpoint = endpointFor(spec, options);
+  const login = options.ownLogin?.agents.includes(spec.provider) ? options.ownLogin : null;
+  const endpoint = login === null ? endpointFor(spec, options) : null;
   const file = await findProgram(agent.program, env['PATH']);
   if (file === null) throw missing(agent);
   const alive = (): void => {
@@ -88,14 +95,15 @@ async function callAgent(
   };
   const mask = (text: string): string => options.mask(token === '' ? text : text.replaceAll(token, MASK));
   const run = (
-    { args, env: added, input }: AgentStart,
+    { args, env: added }: AgentStart,
+    input: string | Readable,
     onLine: (line: string, stream: 'stdout' | 'stderr') => void,
     { signal, timeoutMs }: { signal: AbortSignal; timeoutMs: number },
   ): Promise<ProgramEnd> =>
     runTaggedProgram({
       command: [file, ...args],
       cwd: request.worktree,
-      env: { ...env, HOME: home, ...added },
+      env: login === null ? { ...env, HOME: home, ...added } : { ...definedIn({ ...env, ...login.env }), ...added },
       input,
       onLine,
       onProgress: alive,
@@ -109,7 +117,9 @@ async function callAgent(
   await makeFolder(home);
   const start = await agent.prepare({
     may: request.may,
+    command: spec.command,
     model: spec.model,
+    vendor: spec.vendor,
     system: request.system,
     task: request.task,
     worktree: request.worktree,
@@ -117,20 +127,36 @@ async function callAgent(
     caches,
     env,
     endpoint,
+    endpointOf: login === null ? options.endpointOf : () => undefined,
     token,
     ceilingMs,
     tryOut: (args, added) =>
-      run({ args: [...args], env: { ...added }, input: '' }, () => undefined, {
+      run({ args: [...args], env: { ...added }, input: '' }, '', () => undefined, {
         signal: call.signal,
         timeoutMs: TRY_OUT_MS,
       }),
   });
   for (const note of start.notes ?? []) request.onLine(note);
 
+  const { input } = start;
+  const reader = typeof input === 'string' ? agent.createReader() : input.reader;
+  const listener = createListener(reader, (line) => request.onLine(mask(line)), request);
+  const work = (signal: AbortSignal): Promise<ProgramEnd> =>
+    typeof input === 'string'
+      ? run(start, input, listener.onLine, { signal, timeoutMs: LONGEST_MS })
+      : holdDialogue(input, signal, (stdin, until) =>
+          run(start, stdin, listener.onLine, { signal: until, timeoutMs: LONGEST_MS }),
+        );
+  const isDone = (end: ProgramEnd): boolean => end.exitCode === 0 && reader.verdict?.is === 'done';
+  const text = (): string => mask(reader.lastWords.trim());
+  if (endpoint === null) {
+    const release = login === null ? null : await oneAtATime(login.lockOf(spec.provider), call.signal, alive);
+    const end = await work(call.signal).finally(() => release?.());
+    if (!isDone(end)) throw failed(agent, end, reader, listener, mask);
+    return { text: text(), answered: null, metered: false, usage: NO_USAGE, costUsd: null };
+  }
   const account = createAccountReader(endpoint, token);
   const before = await account.settled(call.signal);
-  const reader = agent.createReader();
-  const listener = createListener(reader, (line) => request.onLine(mask(line)), request);
   const hopeless = new AbortController();
   const stopWatching = watchGateway({
     idleTimeoutMs,
@@ -140,13 +166,48 @@ async function callAgent(
     onHopeless: (error) => hopeless.abort(error),
   });
   const signal = AbortSignal.any([call.signal, hopeless.signal]);
-  const end = await run(start, listener.onLine, { signal, timeoutMs: LONGEST_MS }).finally(stopWatching);
+  const end = await work(signal).finally(stopWatching);
   const after = await account.settled(call.signal);
-  if (end.exitCode !== 0 || reader.verdict?.is !== 'done') {
-    throw newRefusal(before, after) ?? failed(agent, end, reader, listener, mask);
-  }
+  if (!isDone(end)) throw newRefusal(before, after) ?? failed(agent, end, reader, listener, mask);
+  const metered = after.calls > before.calls || spec.vendor !== null;
   const answered = after.calls > before.calls ? after.answered : null;
-  return { text: mask(reader.lastWords.trim()), answered, metered: true, ...usedBetween(before, after) };
+  return { text: text(), answered, metered, ...usedBetween(before, after) };
+}
+
+function definedIn(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+}
+
+/** Its exit says nothing once all is said: then it is ended. */
+async function holdDialogue(
+  dialogue: Dialogue,
+  signal: AbortSignal,
+  run: (stdin: Readable, until: AbortSignal) => Promise<ProgramEnd>,
+): Promise<ProgramEnd> {
+  const stdin = new PassThrough();
+  const over = new AbortController();
+  const held = dialogue.hold((line) => void stdin.write(`${line}\n`)).then(() => over.abort(over));
+  try {
+    const end = await run(stdin, AbortSignal.any([signal, over.signal]));
+    return end.exitCode === 0 ? { ...end, exitCode: null } : end;
+  } catch (error) {
+    if (error !== over) throw error;
+    await held;
+    return { exitCode: 0, signal: null, timedOut: false, missing: false, stdout: '', tail: '', durationMs: 0 };
+  }
+}
+
+const LOOK_EVERY_MS = 200;
+
+/** An account's login is for one call at a time: the others wait, however long that takes. */
+async function oneAtATime(path: string, signal: AbortSignal, alive: () => void): Promise<() => void> {
+  await makeFolder(dirname(path));
+  for (;;) {
+    const lock = tryLock(path) ?? tryLock(path);
+    if (lock !== null) return () => lock.release();
+    alive();
+    await sleep(LOOK_EVERY_MS, undefined, { signal });
+  }
 }
 
 interface Listener {
@@ -211,12 +272,14 @@ function missing({ name, program, install }: Agent): AgentosError {
   return new AgentosError({ code: 'agent-missing', agent: name, program, install });
 }
 
-function endpointFor(spec: AgentSpec, { endpointOf }: AgentWriterOptions): string {
-  const vendor = vendorOf(spec);
-  const endpoint = vendor === null ? undefined : endpointOf(vendor);
+/** Null: no vendor has a key, and none is known to be needed. */
+function endpointFor({ vendor, text }: AgentSpec, { endpointOf }: AgentWriterOptions): string | null {
+  const endpoints = (vendor === null ? VENDORS : [vendor]).map(endpointOf);
+  const endpoint = endpoints.find((each) => each !== undefined);
   if (endpoint !== undefined) return endpoint;
+  if (vendor === null) return null;
   throw new AgentosError({
     code: 'internal',
-    detail: `the gateway has no endpoint for ${spec.text}`,
+    detail: `the gateway has no endpoint for ${text}`,
   });
 }

@@ -6,7 +6,7 @@ import { AgentosError, type Problem, systemCode, toErrorRecord } from '../../cor
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
 import { VENDORS, withoutSecrets } from '../../core/keys.ts';
-import { parseModelSpec, vendorOf } from '../../core/model-spec.ts';
+import { keyVendorOf, parseModelSpec } from '../../core/model-spec.ts';
 import { proxyVariables } from '../../core/proxy.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { createGit } from '../../git/git.ts';
@@ -184,7 +184,7 @@ function models({ config, childEnv }: Project): Promise<Row[]> {
     const missing = role === 'implementer' ? null : await missingAgent(text, childEnv['PATH']);
     if (missing !== null) throw new AgentosError(missing);
     requireModels(config, [role]);
-    const vendor = vendorOf(parseModelSpec(text));
+    const vendor = keyVendorOf(parseModelSpec(text), config.ownLogins);
     const keys = config.keys.filter((key) => key.vendor === vendor).map((key) => key.id);
     if (keys.length > 0) return `${text}, ${keys.length} key(s): ${keys.join(', ')}`;
     return vendor === null ? text : `${text}, without a key`;

@@ -1,0 +1,157 @@
+import { resolve } from 'node:path';
+import type { PromptResponse, RequestPermissionRequest, Stream } from '@agentclientprotocol/sdk';
+import { isInside } from '../../core/paths.ts';
+import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
+import { promptText } from '../../models/port.ts';
+import { type Agent, type AgentTask, type Dialogue, type EventReader, linesOf, toolLine } from './agent.ts';
+
+/** Any agent that speaks the Agent Client Protocol, version 1, over its standard streams. A session for each call. */
+export const acp: Agent = {
+  name: 'acp',
+  program: 'sh',
+  install: 'install a shell',
+  permanentExits: new Set([126, 127]),
+  prepare: async (task) => ({
+    args: ['-c', task.command ?? ''],
+    env: throughGateway(task),
+    input: createDialogue(task),
+  }),
+  createReader: () => ({ verdict: null, lastWords: '', read: () => [] }),
+};
+
+/** What most agents read; one that doesn't talks to its vendor by itself, and is not metered. */
+function throughGateway({ endpointOf, token }: AgentTask): Record<string, string> {
+  const anthropic = endpointOf('anthropic');
+  const openai = endpointOf('openai');
+  const google = endpointOf('google');
+  return {
+    ...(anthropic === undefined ? {} : { ANTHROPIC_BASE_URL: anthropic, ANTHROPIC_API_KEY: token }),
+    ...(openai === undefined ? {} : { OPENAI_BASE_URL: `${openai}/v1`, OPENAI_API_KEY: token }),
+    ...(google === undefined ? {} : { GOOGLE_GEMINI_BASE_URL: google, GEMINI_API_KEY: token }),
+  };
+}
+
+const AUTH_REQUIRED = -32_000;
+
+function createDialogue(task: AgentTask): Dialogue {
+  const reader = createAcpReader();
+  let incoming: ReadableStreamDefaultController<object> | null = null;
+  const readable = new ReadableStream<object>({
+    start(controller) {
+      incoming = controller;
+    },
+  });
+  const hold = async (send: (line: string) => void): Promise<void> => {
+    const { client, methods, PROTOCOL_VERSION, RequestError } = await import('@agentclientprotocol/sdk');
+    const writable = new WritableStream<object>({ write: (message) => send(JSON.stringify(message)) });
+    const app = client({ name: 'agentos' })
+      .onRequest(methods.client.session.requestPermission, ({ params }) => answerTo(params, task))
+      .onNotification(methods.client.session.update, () => undefined);
+    const prompt = promptText([{ text: task.system }, { text: task.task }]);
+    await app.connectWith({ readable, writable } as Stream, async (agent) => {
+      const { authMethods } = await agent.request(methods.agent.initialize, {
+        protocolVersion: PROTOCOL_VERSION,
+        clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+      });
+      const open = () => agent.request(methods.agent.session.new, { cwd: task.worktree, mcpServers: [] });
+      const { sessionId } = await open().catch(async (error: unknown) => {
+        const method = authMethods?.find(({ id }) => /api.?key/i.test(id));
+        if (!(error instanceof RequestError) || error.code !== AUTH_REQUIRED || method === undefined) throw error;
+        await agent.request(methods.agent.authenticate, { methodId: method.id });
+        return open();
+      });
+      const said = { sessionId, prompt: [{ type: 'text' as const, text: prompt }] };
+      const { stopReason } = await agent.request(methods.agent.session.prompt, said) as PromptResponse;
+      reader.verdict = stopReason === 'end_turn' ? { is: 'done' } : { is: 'failed', why: `it stopped: ${stopReason}` };
+    });
+  };
+  return {
+    reader: {
+      get verdict() {
+        return reader.verdict;
+      },
+      get lastWords() {
+        return reader.lastWords;
+      },
+      read(event) {
+        incoming?.enqueue(event);
+        return reader.read(event);
+      },
+    },
+    hold: (send) =>
+      hold(send).catch((error: unknown) => {
+        reader.verdict = { is: 'failed', why: error instanceof Error ? error.message : String(error) };
+      }),
+  };
+}
+
+/** Reading is always allowed, the rest to one that may write; never beyond the worktree. */
+const READS: ReadonlySet<unknown> = new Set(['read', 'search', 'think']);
+
+type Permission = Pick<RequestPermissionRequest, 'toolCall' | 'options'>;
+
+export function answerTo({ toolCall, options }: Permission, { may, worktree }: Pick<AgentTask, 'may' | 'worktree'>) {
+  const paths = [...(toolCall.locations ?? []), ...(toolCall.content ?? []), fieldsOf(toolCall.rawInput)]
+    .flatMap((place) => PATH_FIELDS.map((field) => textOf(fieldsOf(place)[field])))
+    .filter((path) => path !== undefined && path !== '');
+  const isWithin = paths.every((path) => isInside(worktree, resolve(worktree, path ?? '')));
+  const isAllowed = isWithin && (may === 'write' || READS.has(toolCall.kind));
+  const wanted = isAllowed ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always'];
+  const option = wanted.map((kind) => options.find((each) => each.kind === kind)).find(Boolean);
+  if (option === undefined) return { outcome: { outcome: 'cancelled' as const } };
+  return { outcome: { outcome: 'selected' as const, optionId: option.optionId } };
+}
+
+const PATH_FIELDS = ['path', 'file_path', 'filePath', 'absolute_path', 'filepath', 'cwd'];
+
+/*
+ * {"method":"session/update","params":{"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"…"}}}}
+ * {"method":"session/update","params":{"update":{"sessionUpdate":"tool_call","toolCallId":"1","title":"Write a.ts",…}}}
+ * {"method":"session/update","params":{"update":{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"failed",…}}}
+ * {"method":"session/request_permission","params":{"toolCall":{"toolCallId":"1","title":"Write a.ts",…}}}
+ */
+export function createAcpReader(): EventReader {
+  let unlogged = '';
+  const logged = (upTo: number): string[] => {
+    const lines = linesOf(unlogged.slice(0, upTo));
+    unlogged = unlogged.slice(upTo);
+    return lines;
+  };
+  const rest = (): string[] => logged(unlogged.length);
+  /** What is known of a call comes bit by bit, and is logged when it has ended. */
+  const calls = new Map<unknown, Fields>();
+  const called = (update: Fields): string[] => {
+    const call = { ...calls.get(update['toolCallId']), ...update };
+    calls.set(update['toolCallId'], call);
+    reader.lastWords = '';
+    const { title, status, locations } = call;
+    if (status !== 'completed' && status !== 'failed') return rest();
+    const input = { path: listOf(locations).map((place) => textOf(place['path']))[0], ...fieldsOf(call['rawInput']) };
+    const line = toolLine(textOf(title) ?? 'a tool', input);
+    return [...rest(), status === 'failed' ? `failed: ${line}` : line];
+  };
+  const reader: EventReader = {
+    verdict: null,
+    lastWords: '',
+    read(event) {
+      const params = fieldsOf(event['params']);
+      if (event['method'] === 'session/request_permission') return called(fieldsOf(params['toolCall']));
+      if (event['method'] !== 'session/update') return rest();
+      const update = fieldsOf(params['update']);
+      switch (update['sessionUpdate']) {
+        case 'agent_message_chunk': {
+          const text = textOf(fieldsOf(update['content'])['text']) ?? '';
+          reader.lastWords += text;
+          unlogged += text;
+          return logged(unlogged.lastIndexOf('\n') + 1);
+        }
+        case 'tool_call':
+        case 'tool_call_update':
+          return called(update);
+        default:
+          return [];
+      }
+    },
+  };
+  return reader;
+}
