@@ -100,6 +100,7 @@ test('the schema for editors knows every section and refuses others', () => {
   expect(schema).toMatchObject({ type: 'object', additionalProperties: false });
   expect(Object.keys(schema['properties'] as object)).toEqual([
     'models',
+    'agents',
     'bounds',
     'keys',
     'limits',

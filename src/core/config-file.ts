@@ -59,7 +59,9 @@ export const configFileSchema = z.strictObject({
       implementer: modelSpec.optional().describe('writes tests and code'),
     })
     .optional()
-    .describe('Who does what: provider:model, command:…, acp:…, or claude-code, codex, gemini-cli, opencode with an optional :model.'),
+    .describe(
+      'Who does what: provider:model, command:…, acp:…, or claude-code, codex, gemini-cli, opencode with an optional :model.',
+    ),
   agents: z
     .strictObject({
       'claude-code': agentSettings.optional(),

@@ -13,6 +13,10 @@ function reasonOf(text: string): string {
   throw new Error(`${text} was accepted`);
 }
 
+function agent(provider: string, vendor: string, model: string | null): object {
+  return { provider, vendor, model, command: null, text: model === null ? provider : `${provider}:${model}` };
+}
+
 describe('parseModelSpec', () => {
   it.each([
     [
@@ -33,9 +37,15 @@ describe('parseModelSpec', () => {
       { provider: 'command', command: './model --x "a: b"', text: 'command:./model --x "a: b"' },
     ],
     ['offline', { provider: 'offline', text: 'offline' }],
-    ['claude-code', { provider: 'claude-code', model: null, text: 'claude-code' }],
-    ['codex: gpt-5', { provider: 'codex', model: 'gpt-5', text: 'codex:gpt-5' }],
-    ['gemini-cli:gemini-3-pro', { provider: 'gemini-cli', model: 'gemini-3-pro', text: 'gemini-cli:gemini-3-pro' }],
+    ['claude-code', agent('claude-code', 'anthropic', null)],
+    ['codex: gpt-5', agent('codex', 'openai', 'gpt-5')],
+    ['gemini-cli:gemini-3-pro', agent('gemini-cli', 'google', 'gemini-3-pro')],
+    ['opencode', agent('opencode', 'anthropic', null)],
+    ['opencode:openai/gpt-5', { ...agent('opencode', 'openai', 'gpt-5'), text: 'opencode:openai/gpt-5' }],
+    [
+      'acp: gemini --acp',
+      { provider: 'acp', vendor: null, model: null, command: 'gemini --acp', text: 'acp:gemini --acp' },
+    ],
     ['command:./claude-code', { provider: 'command', command: './claude-code', text: 'command:./claude-code' }],
   ])('reads %s', (text, spec) => {
     expect(parseModelSpec(text)).toEqual(spec);
@@ -50,7 +60,10 @@ describe('parseModelSpec', () => {
     ['offline:x', 'offline takes no model'],
     ['codex:', 'the model is missing: write codex or codex:<model>'],
     ['codex:gpt 5', 'the name of a model has no spaces in it'],
-    ['opencode', 'opencode is not known; possible are anthropic:<model>'],
+    ['opencde', 'did you mean opencode?'],
+    ['opencode:gpt-5', 'write opencode:anthropic/<model>'],
+    ['opencode:openai/', 'write opencode:anthropic/<model>'],
+    ['acp:', 'acp:<shell command>'],
     ['codx', 'did you mean codex?'],
     ['antropic:claude-opus-4-5', 'did you mean anthropic:claude-opus-4-5?'],
     ['anthropic/claude-opus-4-5', 'did you mean anthropic:claude-opus-4-5?'],

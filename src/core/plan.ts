@@ -28,6 +28,8 @@ export interface PlannedCost {
   costCeilingUsd: number | null;
   /** The limit that keeps it there; null: so few calls can't cost more. */
   costCeilingBy: '--max-cost' | '--max-cost-per-item' | null;
+  /** Models whose cost nobody knows: commands, and agents with their own login. */
+  unmetered: string[];
 }
 
 export interface PlannedItem {

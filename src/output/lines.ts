@@ -106,7 +106,7 @@ export function linesOf(event: AgentosEvent): Line[] {
         event.costUsd === null
           ? event.metered
             ? ', price unknown'
-            : ''
+            : ', not metered'
           : event.costUsd > 0
             ? `, $${event.costUsd.toFixed(4)}`
             : '';

@@ -26,13 +26,12 @@ export function printPlan(terminal: Terminal, plan: Plan): void {
   terminal.line('Nothing was started, written or asked.');
 }
 
-function costLine({ models, estimateUsd, pastItems, costCeilingUsd, costCeilingBy }: Plan): string {
+function costLine({ unmetered, estimateUsd, pastItems, costCeilingUsd, costCeilingBy }: Plan): string {
   if (costCeilingUsd === 0) return 'It costs nothing.';
-  const hasCommand = Object.values(models).some((model) => model.startsWith('command:'));
-  const uncounted = hasCommand ? ' What commands cost is not counted.' : '';
+  const uncounted = unmetered.length === 0 ? '' : ` Not metered: ${printable(unmetered.join(', '))}.`;
   const missing = 'a price is missing (prices in agentos.yaml)';
   if (estimateUsd === null && costCeilingUsd === null)
-    return `The cost is unknown${hasCommand ? '.' : `: ${missing}.`}${uncounted}`;
+    return `The cost is unknown${unmetered.length > 0 ? '.' : `: ${missing}.`}${uncounted}`;
   const by = costCeilingBy === null ? '' : ` (${costCeilingBy})`;
   const most = costCeilingUsd === null ? `at most unknown: ${missing}` : `at most $${costCeilingUsd.toFixed(2)}${by}`;
   if (estimateUsd === null) return `The probable cost is unknown, ${most}.${uncounted}`;

@@ -172,12 +172,15 @@ const BYTES_PER_TOKEN = 4;
 /** The estimate takes reading, so it is made only where it is shown. */
 async function plannedCost(project: Project, items: readonly PricedItem[], isEstimated: boolean): Promise<PlannedCost> {
   const { config } = project;
-  const metering = new Set(rolesOf(items.flatMap(({ ahead }) => ahead)).map((role) => meteringOf(role, config)));
-  if (!metering.has('metered')) {
-    const usd = metering.has('unmetered') ? null : 0;
-    return { costCeilingUsd: usd, costCeilingBy: null, estimateUsd: isEstimated ? usd : null, pastItems: 0 };
+  const roles = rolesOf(items.flatMap(({ ahead }) => ahead));
+  const ofKind = (kind: ReturnType<typeof meteringOf>): Role[] =>
+    roles.filter((role) => meteringOf(role, config) === kind);
+  const unmetered = [...new Set(ofKind('unmetered').map((role) => config.models[role]))];
+  if (ofKind('metered').length === 0) {
+    const usd = unmetered.length > 0 ? null : 0;
+    return { costCeilingUsd: usd, costCeilingBy: null, unmetered, estimateUsd: isEstimated ? usd : null, pastItems: 0 };
   }
-  const ceiling = costCeiling(config, items);
+  const ceiling = { ...costCeiling(config, items), unmetered };
   if (!isEstimated) return { ...ceiling, estimateUsd: null, pastItems: 0 };
   const { estimateUsd, pastItems } = await costEstimate(project, items);
   const mostUsd = ceiling.costCeilingUsd ?? Number.POSITIVE_INFINITY;

@@ -37,9 +37,9 @@ interface ItemPrograms extends Pick<ItemParts, 'checkout' | 'reading'> {
 
 /** Where an agent keeps its login: in the home of the person, or where the person moved it. */
 const LOGIN_VARIABLES = [
-  ...['HOME', 'USERPROFILE', 'XDG_CONFIG_HOME', 'XDG_CACHE_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME'],
-  ...['CLAUDE_CONFIG_DIR', 'CODEX_HOME', 'GEMINI_CLI_HOME', 'OPENCODE_CONFIG_DIR', 'DBUS_SESSION_BUS_ADDRESS'],
-];
+  'HOME USERPROFILE XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME',
+  'CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME OPENCODE_CONFIG_DIR DBUS_SESSION_BUS_ADDRESS',
+].flatMap((names) => names.split(' '));
 
 export function ownLogin(agents: readonly AgentName[], paths: Paths): OwnLogin {
   return {

@@ -23,9 +23,13 @@ import { failureOf, startWriting, type Writing } from '../support/writing.ts';
 for (const agent of AGENTS_UNDER_TEST) {
   const missing = whyAgentMissing(agent);
   if (missing !== null) process.stderr.write(`${agent.spec} is not tested as a writer: ${missing}\n`);
-  describe.skipIf(missing !== null)(`the real ${agent.program} as a writer (${agent.spec})`, { timeout: 120_000 }, () => {
-    suite(agent);
-  });
+  describe.skipIf(missing !== null)(
+    `the real ${agent.program} as a writer (${agent.spec})`,
+    { timeout: 120_000 },
+    () => {
+      suite(agent);
+    },
+  );
 }
 
 interface Started extends Writing {

@@ -36,9 +36,13 @@ function deedOf({ text }: { text: string }): Deed {
 for (const agent of AGENTS_UNDER_TEST) {
   const missing = whyAgentMissing(agent);
   if (missing !== null) process.stderr.write(`${agent.spec} is not tested as an implementer: ${missing}\n`);
-  describe.skipIf(missing !== null)(`agentos implement with the real ${agent.program} as ${agent.spec}`, { timeout: 180_000 }, () => {
-    suite(agent);
-  });
+  describe.skipIf(missing !== null)(
+    `agentos implement with the real ${agent.program} as ${agent.spec}`,
+    { timeout: 180_000 },
+    () => {
+      suite(agent);
+    },
+  );
 }
 
 function suite(agent: AgentUnderTest): void {

@@ -11,7 +11,8 @@ import {
 } from '../support/agent-scripts.ts';
 import { designedRepository, implementer } from '../support/implement.ts';
 import { ISSUE, lldFor, review, taskOf, vendorEnv } from '../support/models.ts';
-import { agentos, startAgentos } from '../support/program.ts';
+import { processesWith } from '../support/processes.ts';
+import { agentos, PROJECT, startAgentos } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { startVendor, type Vendor, type VendorOptions } from '../support/vendor/index.ts';
 
@@ -201,12 +202,118 @@ describe('an agent as drafter and reviewer', () => {
   });
 });
 
+/** What an agent wrote down, a JSON line each. */
+async function noted(file: string): Promise<Record<string, unknown>[]> {
+  return (await readFile(file, 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+describe('an agent that speaks ACP', () => {
+  const ACP_AGENT = join(PROJECT, 'test', 'support', 'acp-agent.mjs');
+  const decisions = (notes: Record<string, unknown>[]): unknown[] =>
+    notes.filter((entry) => 'allowed' in entry).map((entry) => [entry['kind'], entry['path'], entry['allowed']]);
+
+  test('drafts and reviews in a session of its own: reading is allowed, writing and what is outside are not', async () => {
+    const repository = await testRepository({ 42: ISSUE });
+    const notes = await notesOf(repository);
+    const agent = (role: string, reply: string): string =>
+      `acp:node '${ACP_AGENT}' '${notes.folder}/${role}' '${notes.folder}/${reply}'`;
+    const args = ['lld', '42', '--drafter', agent('drafter', 'lld.md'), '--reviewer', agent('reviewer', 'review.md')];
+    const env = { HOME: repository.home, ANTHROPIC_API_KEY: 'sk-must-not-be-seen' };
+    const plan = await agentos([...args, '--dry-run'], { cwd: repository.root, env });
+    expect(plan.stdout).toContain('Not metered: acp:node');
+    const ended = await agentos(args, { cwd: repository.root, env });
+    expect(ended.code, ended.stdout + ended.stderr).toBe(0);
+    expect(ended.stdout).toMatch(/\[LLD-42\] read src\/main\.js/);
+    expect(ended.stdout).toMatch(/draft: answered in .*, not metered/);
+    expect(ended.stdout).not.toContain('Acceptance');
+    const drafter = await noted(join(notes.folder, 'drafter'));
+    expect(drafter[0]).toMatchObject({ mcpServers: [], env: { ANTHROPIC_API_KEY: expect.not.stringMatching(/^sk-/) } });
+    expect(drafter[1]?.['prompt']).toContain('Add a number');
+    const refused = [
+      ['read', '/src/main.js', true],
+      ['edit', '/made.txt', false],
+      ['edit', '/../stray.txt', false],
+    ];
+    expect([decisions(drafter), decisions(await noted(join(notes.folder, 'reviewer')))]).toEqual([refused, refused]);
+    await expectNoWorktree(repository);
+  });
+
+  test('as implementer may write in its worktree only, and is ended with its call', async () => {
+    const repository = await designedRepository(['42']);
+    const notes = await notesOf(repository);
+    const agent = `acp:node '${ACP_AGENT}' '${notes.folder}/calls' '${notes.folder}/review.md'`;
+    const ended = await agentos(
+      ['implement', '42', '--implementer', agent, '--reviewer', 'command:cat', '--max-rounds', '1'],
+      {
+        cwd: repository.root,
+        env: { HOME: repository.home },
+      },
+    );
+    // It wrote no test.
+    expect(ended.code, ended.stdout + ended.stderr).toBe(1);
+    expect(decisions(await noted(join(notes.folder, 'calls'))).slice(0, 3)).toEqual([
+      ['read', '/src/main.js', true],
+      ['edit', '/made.txt', true],
+      ['edit', '/../stray.txt', false],
+    ]);
+    expect(processesWith(join(notes.folder, 'calls'))).toEqual([]);
+  });
+});
+
+/** In the agent's place: says what it sees of the environment, and that it is alone. */
+const LOGGED_IN = `#!/usr/bin/env node
+const fs = require('node:fs');
+const prompt = fs.readFileSync(0, 'utf8');
+const { HOME, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, CLAUDE_CONFIG_DIR, NOTES } = process.env;
+const login = fs.readFileSync(HOME + '/.claude/login', 'utf8');
+const say = (entry) => fs.appendFileSync(NOTES + '/calls', JSON.stringify(entry) + '\\n');
+say({ is: 'began', login, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, CLAUDE_CONFIG_DIR });
+setTimeout(() => {
+  say({ is: 'ended' });
+  const isReview = /review\\s+low-level designs/i.test(process.argv.join(' ') + prompt);
+  const result = fs.readFileSync(NOTES + (isReview ? '/review.md' : '/lld.md'), 'utf8');
+  console.log(JSON.stringify({ type: 'result', subtype: 'success', is_error: false, result }));
+}, 100);
+`;
+
+test('an agent with its own login sees the home of the person and no key, one call at a time', async () => {
+  const repository = await testRepository({ 42: ISSUE, 43: ISSUE });
+  const notes = await notesOf(repository);
+  const bin = join(repository.home, '..', 'bin');
+  await mkdir(bin);
+  await mkdir(join(repository.home, '.claude'));
+  await writeFile(join(repository.home, '.claude', 'login'), 'a login');
+  await writeFile(join(bin, 'claude'), LOGGED_IN);
+  await chmod(join(bin, 'claude'), 0o755);
+  await repository.write('agentos.yaml', 'passEnvironment: [NOTES]\nagents:\n  claude-code:\n    login: agent\n');
+  const env = {
+    HOME: repository.home,
+    NOTES: notes.folder,
+    ANTHROPIC_API_KEY: 'sk-must-not-be-seen',
+    PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`,
+  };
+  const args = ['lld', '42', '43', '--parallel', '2', '--drafter', 'claude-code', '--reviewer', 'claude-code'];
+  const ended = await agentos(args, { cwd: repository.root, env });
+  const calls = await noted(join(notes.folder, 'calls'));
+  expect(calls.length, ended.stdout + ended.stderr).toBeGreaterThanOrEqual(8);
+  expect(calls.map(({ is }) => is)).toEqual(calls.map((_, index) => (index % 2 === 0 ? 'began' : 'ended')));
+  expect(calls[0]).toEqual({ is: 'began', login: 'a login' });
+  expect(ended.stdout).toMatch(/answered in .*, not metered/);
+});
+
 for (const agent of AGENTS_UNDER_TEST) {
   const missing = whyAgentMissing(agent);
   if (missing !== null) process.stderr.write(`${agent.spec} is not tested as a drafter: ${missing}\n`);
-  describe.skipIf(missing !== null)(`agentos lld with the real ${agent.program} as ${agent.spec}`, { timeout: 180_000 }, () => {
-    realAgent(agent);
-  });
+  describe.skipIf(missing !== null)(
+    `agentos lld with the real ${agent.program} as ${agent.spec}`,
+    { timeout: 180_000 },
+    () => {
+      realAgent(agent);
+    },
+  );
 }
 
 function realAgent(agent: AgentUnderTest): void {

@@ -61,7 +61,7 @@ function createDialogue(task: AgentTask): Dialogue {
         return open();
       });
       const said = { sessionId, prompt: [{ type: 'text' as const, text: prompt }] };
-      const { stopReason } = await agent.request(methods.agent.session.prompt, said) as PromptResponse;
+      const { stopReason } = (await agent.request(methods.agent.session.prompt, said)) as PromptResponse;
       reader.verdict = stopReason === 'end_turn' ? { is: 'done' } : { is: 'failed', why: `it stopped: ${stopReason}` };
     });
   };

@@ -87,7 +87,18 @@ export function linesOf(text: string): string[] {
 }
 
 /** Of all that a tool is given, what tells a person the most; in the order of preference. */
-const TELLING = ['file_path', 'filePath', 'path', 'absolute_path', 'notebook_path', 'command', 'cmd', 'pattern', 'query', 'url'];
+const TELLING = [
+  'file_path',
+  'filePath',
+  'path',
+  'absolute_path',
+  'notebook_path',
+  'command',
+  'cmd',
+  'pattern',
+  'query',
+  'url',
+];
 
 /** `Write src/a.ts`, `Bash npm test`. */
 export function toolLine(name: string, input: Fields): string {

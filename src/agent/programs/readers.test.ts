@@ -4,6 +4,7 @@ import type { EventReader } from './agent.ts';
 import { createClaudeReader } from './claude-code.ts';
 import { createCodexReader } from './codex.ts';
 import { createGeminiReader } from './gemini-cli.ts';
+import { createOpencodeReader } from './opencode.ts';
 
 /** What the real programs wrote against a loopback vendor. */
 function recorded(name: string): string[] {
@@ -107,10 +108,31 @@ describe('Gemini CLI’s events', () => {
   });
 });
 
+describe('opencode’s events', () => {
+  test('become what it says and does, and its last words', () => {
+    const reader = createOpencodeReader();
+    expect(follow(reader, recorded('opencode-done'))).toEqual([
+      'On with it.',
+      'write /worktree/new.txt',
+      'Next.',
+      'bash ls',
+      'Done, all of it.',
+    ]);
+    expect(reader).toMatchObject({ verdict: { is: 'done' }, lastWords: 'Done, all of it.' });
+  });
+
+  test('tell why it gave up', () => {
+    const reader = createOpencodeReader();
+    reader.read({ type: 'error', error: { name: 'UnknownError', data: { message: 'no quota' } } });
+    expect(reader.verdict).toEqual({ is: 'failed', why: 'no quota' });
+  });
+});
+
 describe.each([
   ['Claude Code', createClaudeReader, 'claude-code-done'],
   ['Codex', createCodexReader, 'codex-done'],
   ['Gemini CLI', createGeminiReader, 'gemini-cli-done'],
+  ['opencode', createOpencodeReader, 'opencode-done'],
 ])('%s', (_name, create, recording) => {
   test('has not ended well before it says so', () => {
     const reader = create();

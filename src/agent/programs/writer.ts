@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LONGEST_MS } from '../../core/duration.ts';
 import { AgentosError } from '../../core/errors.ts';
 import { parseJson } from '../../core/json.ts';
-import { MASK } from '../../core/mask.ts';
 import { VENDORS } from '../../core/keys.ts';
+import { MASK } from '../../core/mask.ts';
 import type { AgentSpec } from '../../core/model-spec.ts';
 import { NO_USAGE } from '../../core/money.ts';
 import { withinBounds } from '../../models/call-bounds.ts';
@@ -149,11 +149,18 @@ async function callAgent(
         );
   const isDone = (end: ProgramEnd): boolean => end.exitCode === 0 && reader.verdict?.is === 'done';
   const text = (): string => mask(reader.lastWords.trim());
+  const unmetered = (): WriteReply => ({
+    text: text(),
+    answered: null,
+    metered: false,
+    usage: NO_USAGE,
+    costUsd: null,
+  });
   if (endpoint === null) {
     const release = login === null ? null : await oneAtATime(login.lockOf(spec.provider), call.signal, alive);
     const end = await work(call.signal).finally(() => release?.());
     if (!isDone(end)) throw failed(agent, end, reader, listener, mask);
-    return { text: text(), answered: null, metered: false, usage: NO_USAGE, costUsd: null };
+    return unmetered();
   }
   const account = createAccountReader(endpoint, token);
   const before = await account.settled(call.signal);
@@ -169,13 +176,16 @@ async function callAgent(
   const end = await work(signal).finally(stopWatching);
   const after = await account.settled(call.signal);
   if (!isDone(end)) throw newRefusal(before, after) ?? failed(agent, end, reader, listener, mask);
-  const metered = after.calls > before.calls || spec.vendor !== null;
+  // An agent of which it is not known what it speaks may have gone its own way.
+  if (after.calls === before.calls && spec.vendor === null) return unmetered();
   const answered = after.calls > before.calls ? after.answered : null;
-  return { text: text(), answered, metered, ...usedBetween(before, after) };
+  return { text: text(), answered, metered: true, ...usedBetween(before, after) };
 }
 
 function definedIn(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
 }
 
 /** Its exit says nothing once all is said: then it is ended. */
