@@ -37,8 +37,11 @@ export interface PlannedItem {
   /** The workflow that it starts or resumes. */
   workflow: WorkflowName;
   title: string;
-  /** done: there is nothing to do; dropped: there is to be nothing done; unreadable: it will fail with its error. */
-  state: 'new' | 'resumed' | 'done' | 'dropped' | 'unreadable' | 'not-ready';
+  /**
+   * done: what it makes is there; already-done: what it asks for was there before; dropped: there is to be nothing done;
+   * unreadable: it will fail with its error.
+   */
+  state: 'new' | 'resumed' | 'done' | 'already-done' | 'dropped' | 'unreadable' | 'not-ready';
   /** The step at which a resumed item continues; null for the others. */
   fromStep: string | null;
   reusedSteps: number;
@@ -51,6 +54,14 @@ export interface PlannedItem {
   exclusive: readonly string[];
   /** What the item would replace, and why. */
   replaces: Replaced | null;
+  /** Of one that is already done. */
+  solved: Solved | null;
+}
+
+/** What shows that an item was done before, and the record of it in the lineage. */
+export interface Solved {
+  reason: string;
+  outputs: string[];
 }
 
 /** A document that an item would replace, because what it was made for says something else now. */

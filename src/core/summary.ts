@@ -90,7 +90,7 @@ export function countsOf(items: readonly ItemSummary[]): Record<string, number> 
 }
 
 /** How far an item of the backlog has come. */
-export type Stage = 'issue' | 'lld' | 'branch' | 'merged' | 'dropped' | 'unreadable';
+export type Stage = 'issue' | 'lld' | 'branch' | 'merged' | 'already-done' | 'dropped' | 'unreadable';
 
 /** Where an item stands, and what it waits for. */
 export interface Standing {

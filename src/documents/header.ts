@@ -57,7 +57,7 @@ function firstLine(message: string): string {
 const TEXTS = [
   'title',
   'status',
-  /** Of a record that an item was dropped. */
+  /** Of a record that an item was dropped, or was already done. */
   'workflow',
   'brief',
   'briefHash',
@@ -69,7 +69,11 @@ const TEXTS = [
 ] as const;
 
 /** What the front matter of our documents can say. A field that is missing or of another type is null. */
-export type Header = Record<(typeof TEXTS)[number], string | null> & { labels: string[] };
+export type Header = Record<(typeof TEXTS)[number], string | null> & {
+  labels: string[];
+  /** Of a record that an item was already done: what shows it, with the id of the blob that it is in. */
+  evidence: Readonly<Record<string, string>>;
+};
 
 /** A document in its place: an LLD, an issue from a brief, a report, a record in the lineage. */
 export interface Headed {
@@ -82,7 +86,13 @@ export function readHeader(text: string): Headed {
   // By hand: a schema library would cost every start of the program more than all the rest of it.
   const [texts, labels] = [TEXTS.map((name) => [name, textOf(fields[name], name)]), fields['labels']];
   const known = Array.isArray(labels) ? labels.filter((label) => typeof label === 'string') : [];
-  return { header: { ...(Object.fromEntries(texts) as Omit<Header, 'labels'>), labels: known }, body };
+  const { evidence } = fields;
+  const cited = Object.entries(typeof evidence === 'object' ? (evidence ?? {}) : {}).map(([at, id]) => [
+    at,
+    String(id),
+  ]);
+  const lists = { labels: known, evidence: Object.fromEntries(cited) as Header['evidence'] };
+  return { header: { ...(Object.fromEntries(texts) as Omit<Header, keyof typeof lists>), ...lists }, body };
 }
 
 function textOf(value: unknown, name: string): string | null {

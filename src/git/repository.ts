@@ -58,6 +58,8 @@ export interface BaseCommit {
   kindOf(path: string): 'file' | 'directory' | null;
   /** Size in bytes, or null for what is not a plain file (a submodule, a symbolic link). */
   sizeOf(path: string): number | null;
+  /** Of its content: the id of the blob; null where there is no such file. */
+  idOf(path: string): string | null;
   read(path: string): Promise<Buffer>;
 }
 
@@ -91,11 +93,13 @@ export function commitFiles(
 export async function openCommit(git: Git, commit: string): Promise<BaseCommit> {
   const listing = (await git.run(['ls-tree', '-r', '-l', '-z', '--full-tree', commit])).toString('utf8');
   const sizes = new Map<string, number | null>();
+  const ids = new Map<string, string>();
   const directories = new Set<string>();
   for (const entry of listing.split('\0')) {
-    const match = /^(\d+) (\w+) [0-9a-f]+ +(\d+|-)\t(.+)$/s.exec(entry);
+    const match = /^(\d+) \w+ ([0-9a-f]+) +(\d+|-)\t(.+)$/s.exec(entry);
     if (!match) continue;
-    const [, mode, , size, path = ''] = match;
+    const [, mode, id = '', size, path = ''] = match;
+    ids.set(path, id);
     sizes.set(path, mode?.startsWith('100') ? Number(size) : null);
     for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) directories.add(path.slice(0, at));
   }
@@ -104,6 +108,7 @@ export async function openCommit(git: Git, commit: string): Promise<BaseCommit> 
     paths: [...sizes.keys()],
     kindOf: (path) => (sizes.has(path) ? 'file' : directories.has(path.replace(/\/+$/, '')) ? 'directory' : null),
     sizeOf: (path) => sizes.get(path) ?? null,
+    idOf: (path) => ids.get(path) ?? null,
     read: (path) => git.run(['cat-file', 'blob', `${commit}:${path}`]),
   };
 }

@@ -15,7 +15,8 @@ export function printPlan(terminal: Terminal, plan: Plan): void {
   const idWidth = rows.reduce((width, { item }) => Math.max(width, item.id.length), 0);
   const stateWidth = rows.reduce((width, { state }) => Math.max(width, state.length), 0);
   for (const { item, state } of rows) {
-    const what = item.error ? wordingOf(item.error.problem).message : printable(item.title);
+    const title = item.solved === null ? item.title : `${item.title} (${item.solved.reason})`;
+    const what = item.error ? wordingOf(item.error.problem).message : printable(title);
     terminal.line(`  ${item.id.padEnd(idWidth)}  ${paint(terminal, 'dim', state.padEnd(stateWidth))}  ${what}`);
   }
   for (const line of replacementLines(items)) terminal.line(printable(line));

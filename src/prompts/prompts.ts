@@ -4,6 +4,7 @@ import { AgentosError, systemCode } from '../core/errors.ts';
 import issueTemplate from '../documents/issue-template.md';
 import template from '../documents/lld-template.md';
 import { normaliseText } from '../documents/markdown.ts';
+import alreadyDone from './already-done.md';
 import codeReview from './code-review.md';
 import codeReviewer from './code-reviewer.md';
 import draft from './draft.md';
@@ -19,6 +20,7 @@ import issueRevise from './issue-revise.md';
 import repair from './repair.md';
 import review from './review.md';
 import reviewAgain from './review-again.md';
+import reviewAlreadyDone from './review-already-done.md';
 import reviewer from './reviewer.md';
 import revise from './revise.md';
 import writeAgain from './write-again.md';
@@ -38,12 +40,14 @@ const BUILT_IN = {
   'edit-format': [editFormat],
   review: [review, 'id', 'title', 'round', 'max-rounds'],
   'review-again': [reviewAgain, 'problems'],
+  'review-already-done': [reviewAlreadyDone, 'id', 'title', 'round', 'max-rounds'],
   'lld-template': [template],
   implementer: [implementer],
   'write-tests': [writeTests, 'id', 'title', 'scenarios', 'runner', 'command', 'test-files', 'added'],
   'write-code': [writeCode, 'id', 'title', 'runner', 'command', 'files'],
   'write-again': [writeAgain, 'failures'],
   guards: [guards, 'id', 'title', 'scenarios'],
+  'already-done': [alreadyDone, 'id', 'title', 'tests'],
   'code-reviewer': [codeReviewer],
   'code-review': [codeReview, 'id', 'title', 'round', 'max-rounds'],
   'issue-drafter': [issueDrafter],

@@ -180,6 +180,24 @@ export function guardsParts(prompts: Prompts, { id, title, lld, diff, scenarios 
   ];
 }
 
+export interface AlreadyDoneTask extends Pick<GuardsTask, 'id' | 'title' | 'lld' | 'diff'> {
+  /** What is shown of the repository. */
+  repository: string;
+  /** Titles of the tests, all of which pass. */
+  passing: readonly string[];
+}
+
+/** Asks whether all that a design requires is there before its code, or its tests prove nothing. */
+export function alreadyDoneParts(prompts: Prompts, material: AlreadyDoneTask): TaskPart[] {
+  const { id, title, lld, repository, diff, passing } = material;
+  return [
+    { text: tagged('lld', lld), repeats: true },
+    { text: tagged('repository', repository), repeats: true },
+    { text: tagged('tests', boundedDiff(diff, MOST_DIFF_CHARS)) },
+    { text: prompts.fill('already-done', { id, title, tests: passing.map((test) => `- ${test}`).join('\n') }) },
+  ];
+}
+
 function evidenceText(evidence: readonly GateEvidence[]): string {
   if (evidence.length === 0) return 'No gate was checked.';
   const details = evidence

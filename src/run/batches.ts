@@ -6,12 +6,13 @@ import type { ItemId } from '../core/ids.ts';
 import type { PipelineName } from '../core/paths.ts';
 import type { Replaced } from '../core/plan.ts';
 import type { Headed } from '../documents/header.ts';
+import { createGit } from '../git/git.ts';
 import { namesIn } from '../process/files.ts';
 import { createBriefSource, createDirectorySource, parseIssue } from '../source/directory.ts';
 import { readKnownIssues } from '../source/known-work.ts';
 import { type Issue, type IssueSource, isHashOf, shownIssue } from '../source/port.ts';
 import { isApprovedFor, isApprovedForAnother, readLldFile } from '../workflow/approved-lld.ts';
-import { droppedItems } from '../workflow/decide.ts';
+import { type Closed, closedItems } from '../workflow/closed.ts';
 import { issuesOf } from '../workflow/issue-file.ts';
 import { implementBatch } from './implement-batch.ts';
 import { type Batch, type CollectedItem, type Pipeline, pipelineOf, readSome } from './pipeline.ts';
@@ -37,8 +38,8 @@ export const lldBatch: Batch = {
   workflow: 'lld',
   task: { builtIn: 'lld' },
   roles: ['drafter', 'reviewer'],
-  /** An issue is done when an approved LLD answers what it says now, unless a person dropped it. */
-  async collect({ paths }, ids) {
+  /** An issue is done when an approved LLD answers what it says now, unless a person dropped it or it was already done. */
+  async collect({ paths, childEnv }, ids) {
     // Most have none yet: one look at the folder costs less than ten thousand failed attempts to open a file.
     const written = new Set(await namesIn(paths.llds));
     const lldOf = async ({ id }: Issue): Promise<Headed | null> =>
@@ -54,7 +55,7 @@ export const lldBatch: Batch = {
         const difference = await issueDifference(paths.lineage(issue.id), issue, lld.header.issueHash);
         return { path: relative(paths.repository, paths.lld(issue.id)), difference };
       },
-      dropped: await droppedItems(paths, 'lld'),
+      closed: await closedItems(paths, createGit(paths.repository, childEnv), 'lld'),
     });
   },
   demand: documentDemand,
@@ -62,7 +63,7 @@ export const lldBatch: Batch = {
     reason: 'approved already, for what the issue says now',
     outputs: async ({ paths }, { id }) => [paths.lld(id)],
   },
-  nothingToDo: 'every issue has an approved LLD for what it says now',
+  nothingToDo: 'every issue has an approved LLD for what it says now, or needs none',
 };
 
 export const issueBatch: Batch = {
@@ -73,11 +74,11 @@ export const issueBatch: Batch = {
    * A brief is done when an issue was written from what it says now, whatever a person made of that issue since; unless a
    * person dropped it.
    */
-  async collect({ paths }, ids) {
+  async collect({ paths, childEnv }, ids) {
     const issues = await readKnownIssues(paths.issues);
     return readBacklog(createBriefSource(paths.briefs), ids, {
       done: (brief) => issuesOf(brief.id, issues).some(({ header }) => isHashOf(header.briefHash, brief)),
-      dropped: await droppedItems(paths, 'issue'),
+      closed: await closedItems(paths, createGit(paths.repository, childEnv), 'issue'),
     });
   },
   demand: documentDemand,
@@ -103,7 +104,7 @@ interface ItemStates {
   /** Asked of those that are pending. */
   replaces?: (item: Issue) => Promise<Replaced | null>;
   /** Asked of those that are not done. */
-  dropped: (item: Issue) => Promise<boolean>;
+  closed: (item: Issue) => Promise<Closed | null>;
 }
 
 /** Exactly these ids (a missing one is an error, nothing is started), or every one that there is. */
@@ -120,10 +121,12 @@ async function readBacklog(
 async function backlogItem(id: ItemId, source: IssueSource, is: ItemStates): Promise<CollectedItem> {
   try {
     const item = await source.read(id);
-    const state = (await is.done(item)) ? 'done' : (await is.dropped(item)) ? 'dropped' : 'pending';
-    const replaces = state === 'pending' ? ((await is.replaces?.(item)) ?? null) : null;
-    const plain: CollectedItem = { id, title: item.title, state, error: null, chars: item.raw.length };
-    return replaces === null ? plain : { ...plain, replaces };
+    const plain = { id, title: item.title, error: null, chars: item.raw.length };
+    if (await is.done(item)) return { ...plain, state: 'done' };
+    const closed = await is.closed(item);
+    if (closed !== null) return { ...plain, ...closed };
+    const replaces = (await is.replaces?.(item)) ?? null;
+    return { ...plain, state: 'pending', ...(replaces === null ? {} : { replaces }) };
   } catch (error) {
     if (!UNREADABLE.has(codeOf(error))) throw error;
     return { id, title: id, state: 'unreadable', error: toErrorRecord(error), chars: 0 };

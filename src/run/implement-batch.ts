@@ -12,7 +12,7 @@ import { commitFiles } from '../git/repository.ts';
 import { namesIn } from '../process/files.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import { isHashOf } from '../source/port.ts';
-import { droppedItems } from '../workflow/decide.ts';
+import { closedItems } from '../workflow/closed.ts';
 import { implementationsOf } from '../workflow/implementations.ts';
 import { type Batch, type CollectedItem, readSome } from './pipeline.ts';
 import type { Project } from './project.ts';
@@ -60,14 +60,16 @@ async function refuseUnrecorded({ config, paths }: Project, items: readonly Coll
   const offline = [implementer, reviewer].filter((spec) => spec.trim() === 'offline').length;
   if (offline === 0 || items.length === 0) return;
   const { recordedCode } = await import('../offline/recorded-code.ts');
-  for (const { id } of items) {
+  for (const { id } of items.filter(({ solved }) => solved === undefined)) {
     const lld = await readFile(paths.lld(id), 'utf8');
     if (offline === 2 && recordedCode(lld) !== null) continue;
     throw new AgentosError({ code: 'offline-no-code', id, why: 'not-recorded', file: null });
   }
 }
 
-/** Exactly these ids (one without an LLD is an error, nothing is started), or every LLD there is. */
+/**
+ * Exactly these ids (one without an LLD is an error, nothing is started, unless its issue needs none), or every LLD there is.
+ */
 async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]> {
   const { paths, childEnv, designs } = project;
   const written = (await namesIn(paths.llds)).flatMap((name) => {
@@ -76,16 +78,29 @@ async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'
   });
   const known = new Set(written);
   const wanted = ids === 'all' ? written.sort(byNumber) : [...new Set(ids)];
-  const missing = wanted.find((id) => !known.has(id));
-  if (missing !== undefined) {
-    const path = relative(paths.repository, paths.lld(missing));
-    throw new AgentosError({ code: 'lld-missing', id: missing, path, near: nearest(missing, written) });
-  }
+  const git = createGit(paths.repository, childEnv);
   const source = createDirectorySource(paths.issues);
-  const implementations = await implementationsOf(createGit(paths.repository, childEnv), paths, wanted);
   const issues = new Set<string>(await source.ids().catch(() => []));
-  const isDropped = await droppedItems(paths, 'implement');
+  const closedIssue = await closedItems(paths, git, 'lld');
+  /** An issue that was done without a design. */
+  const withoutDesign = async (id: ItemId): Promise<CollectedItem | null> => {
+    const issue = issues.has(id) ? await source.read(id).catch(() => null) : null;
+    const closed = issue === null ? null : await closedIssue(issue);
+    if (issue === null || closed?.state !== 'already-done') return null;
+    return { id, title: issue.title, error: null, chars: issue.raw.length, ...closed };
+  };
+  const undesigned = new Map<string, CollectedItem>();
+  for (const id of wanted.filter((one) => !known.has(one))) {
+    const item = await withoutDesign(id);
+    const path = relative(paths.repository, paths.lld(id));
+    if (item === null) throw new AgentosError({ code: 'lld-missing', id, path, near: nearest(id, written) });
+    undesigned.set(id, item);
+  }
+  const implementations = await implementationsOf(git, paths, wanted);
+  const closedDesign = await closedItems(paths, git, 'implement');
   return readSome(wanted, async (id) => {
+    const item = undesigned.get(id);
+    if (item !== undefined) return item;
     const text = await readFile(paths.lld(id), 'utf8');
     const lld = readHeader(text);
     const plain = { id, chars: text.length, error: null, ...(await designs.factsOf(text)) };
@@ -99,10 +114,12 @@ async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'
     if (!isUntouched(lld)) return notReady('edited');
     const isDone = implementations.get(id)?.some(({ lldHash }) => lldHash === approved) ?? false;
     if (isDone) return { ...plain, state: 'done' };
-    if (await isDropped({ id, hash: approved, rawHash: approved })) return { ...plain, state: 'dropped' };
+    const closed = await closedDesign({ id, hash: approved, rawHash: approved });
+    if (closed !== null) return { ...plain, ...closed };
     // An approved LLD whose issue is gone stands on its own.
     const hasChanged = issues.has(id) && !isHashOf(issueHash, await source.read(id));
-    return hasChanged ? notReady('issue-changed') : { ...plain, state: 'pending' };
+    if (!hasChanged) return { ...plain, state: 'pending' };
+    return (await withoutDesign(id)) ?? notReady('issue-changed');
   });
 }
 

@@ -75,7 +75,7 @@ async function standingsOf(
   ]);
   let journals = 0;
   return items.map((item) => {
-    const { id, title, error, replaces } = item;
+    const { id, title, error, replaces, solved } = item;
     const history = histories.get(id);
     const found = (implementations?.get(id) ?? []).filter(({ lldHash }) => lldHash === llds.get(id));
     const state = stageOf(item, found, history);
@@ -89,7 +89,7 @@ async function standingsOf(
       title,
       state,
       waitsFor: wait.waitsFor,
-      reason: error === null ? (changed ?? wait.reason) : wordingOf(error.problem).message,
+      reason: error === null ? (solved?.reason ?? changed ?? wait.reason) : wordingOf(error.problem).message,
       costUsd: history?.costUsd ?? 0,
       runs: history?.runs ?? 0,
       branch: found.find(({ ref }) => ref !== 'HEAD')?.ref.replace(/^refs\/(?:heads|remotes\/[^/]+)\//, '') ?? null,
@@ -101,11 +101,13 @@ async function standingsOf(
 }
 
 function stageOf({ state }: CollectedItem, found: readonly Implementation[], history: ItemHistory | undefined): Stage {
-  if (state === 'dropped' || state === 'unreadable') return state;
+  if (state === 'dropped' || state === 'already-done' || state === 'unreadable') return state;
   if (found.some(({ ref }) => ref === 'HEAD')) return 'merged';
   if (found.length > 0) return 'branch';
-  // Of an implementation that is not to be done, only the run that took the decision tells without a look at the lineage.
-  if (history?.last.status === 'skipped' && history.last.reason?.startsWith('dropped by ')) return 'dropped';
+  // Of an implementation that is not to be done, only the run that found it out tells without a look at the lineage.
+  const skipped = history?.last.status === 'skipped' ? history.last.reason : null;
+  if (skipped?.startsWith('dropped by ')) return 'dropped';
+  if (skipped?.startsWith('already done at ')) return 'already-done';
   return state === 'done' ? 'lld' : 'issue';
 }
 

@@ -27,6 +27,7 @@ function planned(part: Partial<PlannedItem> = {}): PlannedItem {
     after: [],
     exclusive: [],
     replaces: null,
+    solved: null,
     ...part,
   };
 }

@@ -8,7 +8,7 @@ import type { ItemId } from '../core/ids.ts';
 import { type Item, type ItemEnd, itemOfKey, keyOf } from '../core/item.ts';
 import { fingerprintsOf } from '../core/mask.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';
-import type { PlannedItem, Replaced } from '../core/plan.ts';
+import type { PlannedItem, Replaced, Solved } from '../core/plan.ts';
 import { designFacts } from '../documents/lld/document.ts';
 import { requireModels } from '../models/require-models.ts';
 import type { ItemInput } from '../worker/adapters.ts';
@@ -20,9 +20,10 @@ import type { ItemAccess } from './run-gateway.ts';
 export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error'> {
   /**
    * not-ready: nothing can be done with it until a person does something; named, it fails with its error.
+   * already-done: what it asks for was there before; it has no further stage. Named, it is skipped.
    * dropped: a person decided that it is not to be done; named, it is skipped.
    */
-  state: 'pending' | 'done' | 'dropped' | 'unreadable' | 'not-ready';
+  state: 'pending' | 'done' | 'already-done' | 'dropped' | 'unreadable' | 'not-ready';
   /** How much text it brings, for the estimate of its cost. */
   chars: number;
   /** Files that it changes: two items that share one don't run at the same time. */
@@ -31,6 +32,8 @@ export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error
   after?: readonly string[];
   /** What is in its place and was made for another text. */
   replaces?: Replaced;
+  /** Of one that is already done. */
+  solved?: Solved;
 }
 
 const READ_AT_ONCE = 32;
@@ -111,10 +114,11 @@ export function isOpen({ state }: PlannedItem): boolean {
 
 /** The end of an item that needs no worker: it is done, or can't be worked on; null: it needs one. */
 export async function endedAlready(item: PlannedItem, project: Project, pipeline: Pipeline): Promise<ItemEnd | null> {
-  const { workflow, state, error } = item;
+  const { workflow, state, error, solved } = item;
   const plain = { attempts: 0, durationMs: 0, reason: null, error, outputs: [] };
   if (state === 'unreadable' || state === 'not-ready') return { ...plain, status: 'failed' };
   if (state === 'dropped') return { ...plain, status: 'skipped', reason: 'dropped by a person, for what it says now' };
+  if (solved !== null) return { ...plain, ...solved, status: 'skipped' };
   if (state !== 'done') return null;
   const { reason, outputs } = stageOf(pipeline, workflow).done;
   return { ...plain, status: 'skipped', reason, outputs: await outputs(project, item) };
@@ -131,6 +135,7 @@ export async function doneElsewhere(
 ): Promise<TaskResult | null> {
   const stage = stageOf(pipeline, workflow);
   const [found] = await stage.collect(project, [id]);
+  if (found?.solved !== undefined) return { ...found.solved, status: 'skipped' };
   if (found?.state !== 'done') return null;
   const status = stageAfter(pipeline, workflow) === undefined ? 'skipped' : 'succeeded';
   return { status, reason: stage.done.reason, outputs: await stage.done.outputs(project, found) };

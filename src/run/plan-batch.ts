@@ -29,7 +29,12 @@ interface Staged {
 }
 
 /** What `--all` passes over. */
-const LEFT_OUT: ReadonlySet<CollectedItem['state']> = new Set(['done', 'dropped', 'not-ready'] as const);
+const LEFT_OUT: ReadonlySet<CollectedItem['state']> = new Set([
+  'done',
+  'already-done',
+  'dropped',
+  'not-ready',
+] as const);
 
 /** Reads only, and writes nothing: what there is to do, in which order, and where each item resumes. */
 export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: PlanOptions): Promise<Plan> {
@@ -105,7 +110,7 @@ function planItem(
   workflow: WorkflowName,
   checkpoints: ReadonlySet<string>,
 ): PlannedItem {
-  const { id, title, error, files = [], after = [], replaces = null } = item;
+  const { id, title, error, files = [], after = [], replaces = null, solved = null } = item;
   const plain = {
     id,
     title,
@@ -115,6 +120,7 @@ function planItem(
     after,
     exclusive: files,
     replaces,
+    solved,
     fromStep: null,
     reusedSteps: 0,
   };
@@ -136,6 +142,10 @@ async function markDropped({ paths }: Project, items: PlannedItem[]): Promise<vo
       Object.assign(item, { state: 'dropped', fromStep: null, reusedSteps: 0 });
 }
 
+function isDoneItem({ state }: CollectedItem): boolean {
+  return state === 'done' || state === 'already-done';
+}
+
 /** Items that an item builds on and that are not built: it starts without them, with a note. */
 async function missingFoundations(
   project: Project,
@@ -145,11 +155,11 @@ async function missingFoundations(
 ): Promise<string[]> {
   const last = stages.at(-1) ?? stages[0];
   const planned = new Set<string>(open.map(({ id }) => id));
-  const done = new Set<string>(collected.filter(({ item }) => item.state === 'done').map(({ item }) => item.id));
+  const done = new Set<string>(collected.filter(({ item }) => isDoneItem(item)).map(({ item }) => item.id));
   const isDone = async (id: string): Promise<boolean> => {
     if (done.has(id)) return true;
     const found = isItemId(id) ? await last.collect(project, [id]).catch(() => []) : [];
-    return found[0]?.state === 'done';
+    return found[0] !== undefined && isDoneItem(found[0]);
   };
   const notes: string[] = [];
   for (const { id, after } of open) {

@@ -1,4 +1,5 @@
 import type { Explore } from '../agent/port.ts';
+import type { ReadableFiles } from '../agent/tools/reading.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Config } from '../core/config.ts';
 import { type VendorName, withoutSecrets } from '../core/keys.ts';
@@ -199,7 +200,8 @@ function offlineProvider(): Provider {
 }
 
 /** The repository as the workflows of documents see it; a commit is opened once. */
-export function documentRepository({ git, repositoryContext }: Adapters): DocumentRepository {
+export function documentRepository({ git, input, mask, repositoryContext }: Adapters): DocumentRepository {
+  let shown: { commit: string; files: Pick<ReadableFiles, 'read'> } | null = null;
   const commits = new Map<string, Promise<BaseCommit>>();
   const open = (commit: string): Promise<BaseCommit> => {
     const opened = commits.get(commit) ?? openCommit(git, commit);
@@ -209,6 +211,17 @@ export function documentRepository({ git, repositoryContext }: Adapters): Docume
   return {
     headCommit: () => headCommit(git),
     open,
+    async shownText(commit, path) {
+      if (shown?.commit !== commit) {
+        const { readableCommit } = await import('../agent/commit-files.ts');
+        shown = { commit, files: readableCommit(git, commit, input.config.context.exclude) };
+      }
+      // What is refused here is refused to a model's tools in the same words.
+      return shown.files.read(path).then(
+        ({ text }) => mask(text),
+        () => null,
+      );
+    },
     contextFor: async (commit, asked) => (await repositoryContext(commit, asked)).text,
   };
 }

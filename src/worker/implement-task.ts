@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createWriter } from '../agent/create.ts';
@@ -79,7 +80,7 @@ export const implementTask = itemTask('implement', async (adapters, context) => 
     },
   });
   // What agents and package managers left in it is of no use without the worktree.
-  if (result.status === 'succeeded') await removeFolder(home).catch(() => undefined);
+  if (!existsSync(directory)) await removeFolder(home).catch(() => undefined);
   return result;
 });
 

@@ -6,10 +6,12 @@ import { testItem } from '../../test/support/test-item.ts';
 import { testJournal } from '../../test/support/test-journal.ts';
 import type { ItemEvent } from '../core/events.ts';
 import { parseItemId } from '../core/ids.ts';
-import { type Paths, pathsOf } from '../core/paths.ts';
+import { type Paths, pathsOf, type WorkflowName } from '../core/paths.ts';
 import { type Decision, type DecisionKind, decisionOf } from '../documents/decision.ts';
 import { readFrontMatter } from '../documents/header.ts';
-import { createDecider, type Decider, droppedItems, type OpenPoint } from './decide.ts';
+import { createGit } from '../git/git.ts';
+import { closedItems } from './closed.ts';
+import { createDecider, type Decider, type OpenPoint } from './decide.ts';
 import { createLineage } from './lineage.ts';
 
 const ID = parseItemId('42');
@@ -138,8 +140,9 @@ test('where the workflow numbers its versions, the decision takes the next numbe
 
 test('a dropped item is dropped for its text, however often that is recorded, and until something later is said', async () => {
   const at = await place();
-  const isDropped = async (hash: string): Promise<boolean> =>
-    (await droppedItems(at.paths, 'implement'))({ id: ID, hash, rawHash: '' });
+  const closed = async (workflow: WorkflowName, hash: string) =>
+    (await closedItems(at.paths, createGit(at.paths.repository, {}), workflow))({ id: ID, hash, rawHash: '' });
+  const isDropped = async (hash: string): Promise<boolean> => (await closed('implement', hash))?.state === 'dropped';
   expect(await isDropped(ITEM.hash)).toBe(false);
   await at.run(({ ask }) => ask(POINT));
   at.settle('decision-1', decision('drop'));
@@ -160,7 +163,7 @@ test('a dropped item is dropped for its text, however often that is recorded, an
   expect(await isDropped(ITEM.hash)).toBe(true);
   expect(await isDropped('b'.repeat(64))).toBe(false);
   // The design is another matter, and so is what was said of it since.
-  expect(await (await droppedItems(at.paths, 'lld'))({ id: ID, hash: ITEM.hash, rawHash: '' })).toBe(false);
+  expect(await closed('lld', ITEM.hash)).toBeNull();
   await writeFile(join(at.paths.lineage(ID), '010-final.md'), '---\nstatus: approved\n---\n\n# LLD\n');
   expect(await isDropped(ITEM.hash)).toBe(true);
 });
@@ -171,8 +174,10 @@ test('a design that was approved after it was dropped is not dropped any more', 
   const record = (hash: string): string => `---\nworkflow: lld\nstatus: dropped\nissueHash: ${hash}\n---\n\n# 42\n`;
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, '003-final.md'), record('one'));
-  const isDropped = async (hash: string): Promise<boolean> =>
-    (await droppedItems(at.paths, 'lld'))({ id: ID, hash: '', rawHash: hash });
+  const isDropped = async (hash: string): Promise<boolean> => {
+    const closed = await closedItems(at.paths, createGit(at.paths.repository, {}), 'lld');
+    return (await closed({ id: ID, hash: '', rawHash: hash }))?.state === 'dropped';
+  };
   expect(await isDropped('one')).toBe(true);
   await writeFile(join(folder, '1000-final.md'), '---\nstatus: approved\n---\n\n# LLD\n');
   expect(await isDropped('one')).toBe(false);

@@ -1,10 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { basename, join, relative, sep } from 'node:path';
+import { relative, sep } from 'node:path';
 import { sha256 } from '../core/hash.ts';
-import type { Paths, WorkflowName } from '../core/paths.ts';
 import { type Decision, describeDecision } from '../documents/decision.ts';
-import { readHeader, writeFrontMatter } from '../documents/header.ts';
-import { type Issue, isHashOf } from '../source/port.ts';
+import { droppedRecord } from './closed.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 import { createLineage, type Lineage, nextVersionNumber } from './lineage.ts';
 
@@ -116,59 +113,5 @@ export function createDecider(item: ItemContext, { folder, lineage, canRevise }:
       await versions?.add('final', droppedRecord(item, decision));
       return { status: 'skipped', reason: describeDecision(decision), outputs: [folder] };
     },
-  };
-}
-
-/** The field that names what was dropped: the same item with another text is pending again. */
-const HASH_FIELD = { issue: 'briefHash', lld: 'issueHash', implement: 'lldHash' } as const;
-
-/** What the lineage keeps of an item that a person dropped. */
-function droppedRecord({ workflow, id, title, hash }: ItemContext, decision: Decision): string {
-  const { by, at, reason } = decision;
-  const body = `# ${id} - ${title.replace(/\s+/g, ' ').trim()}\n\nThis item was ${describeDecision(decision)}.\n`;
-  return writeFrontMatter(body, {
-    issue: /^[1-9]\d{0,14}$/.test(id) ? Number(id) : id,
-    workflow,
-    status: 'dropped',
-    by,
-    at,
-    ...(reason === null ? {} : { reason }),
-    [HASH_FIELD[workflow]]: hash,
-  });
-}
-
-/** Whether the last word on this text in a folder of the lineage is that it is not to be done. */
-async function isDropped(folder: string, workflow: WorkflowName, isOf: (stored: unknown) => boolean): Promise<boolean> {
-  const finals = (await readdir(folder).catch(() => []))
-    .flatMap((name) => (/^\d{3,}-final\.md$/.test(name) ? [{ name, number: Number.parseInt(name, 10) }] : []))
-    .sort((a, b) => b.number - a.number);
-  for (const { name } of finals) {
-    const text = await readFile(join(folder, name), 'utf8').catch(() => '');
-    // An implementation ends on its branch, so an approved document in here says nothing about it.
-    if (workflow === 'implement' && !text.includes('status: dropped')) continue;
-    const { header } = readHeader(text);
-    if (header.status === 'dropped' && header.workflow === workflow) return isOf(header[HASH_FIELD[workflow]]);
-    if (header.status === 'approved' && workflow !== 'implement') return false;
-  }
-  return false;
-}
-
-/**
- * Whether an item was dropped, for a backlog of ten thousand that mostly have no lineage: listing the folder once costs
- * less than as many failed attempts to open one.
- */
-export async function droppedItems(
-  paths: Paths,
-  workflow: WorkflowName,
-): Promise<(item: Pick<Issue, 'id' | 'hash' | 'rawHash'>) => Promise<boolean>> {
-  const known = new Set(await readdir(paths.lineages).catch(() => []));
-  return async (item) => {
-    const { id } = item;
-    const folders = workflow === 'issue' ? [paths.lineage(id), paths.briefLineage(id)] : [paths.lineage(id)];
-    for (const folder of folders) {
-      if (known.has(basename(folder)) && (await isDropped(folder, workflow, (stored) => isHashOf(stored, item))))
-        return true;
-    }
-    return false;
   };
 }

@@ -1,4 +1,5 @@
 import { createTwoFilesPatch } from 'diff';
+import { isAlreadyDone } from '../documents/already-done.ts';
 import { describeDecision } from '../documents/decision.ts';
 import type { DocumentFinding } from '../documents/finding.ts';
 import { dispute, disputesIn, formatLedger, type Ledger, openFindings } from '../documents/ledger.ts';
@@ -41,6 +42,8 @@ export interface CheckResult {
   findings: DocumentFinding[];
   /** What covers what, as the reviewer is shown it; empty where the document has nothing of the kind. */
   coverage: string;
+  /** Only of a claim that the item is already done: the lines that it cites, as the reviewer is shown them. */
+  evidence?: string;
 }
 
 /** The paid questions about a document. Each is one durable step; `round` and `attempt` are part of its name. */
@@ -100,12 +103,15 @@ export function createDocumentQuestions(
       return askDrafter(`repair-${round}-${attempt}`, [tagged('draft', draft), task]);
     },
     review({ text, previous, ledger, round, maxRounds }, checked, again) {
-      const parts = [tagged('draft', text), tagged('coverage', checked.coverage)];
+      const { evidence } = checked;
+      const computed = evidence === undefined ? tagged('coverage', checked.coverage) : tagged('evidence', evidence);
+      const parts = [tagged('draft', text), computed];
       const warnings = checked.findings.map(describeFinding);
       if (warnings.length > 0) parts.push(tagged('check-warnings', listOf(warnings)));
       if (round > 1) parts.push(tagged('findings-ledger', formatLedger(ledger)));
       if (previous !== null) parts.push(tagged('changes-since-last-round', changes(previous, text)));
-      parts.push(prompts.fill(names.review, { id, title, round, 'max-rounds': maxRounds }));
+      const task = evidence === undefined ? names.review : 'review-already-done';
+      parts.push(prompts.fill(task, { id, title, round, 'max-rounds': maxRounds }));
       if (again !== undefined) {
         const problems = listOf(again.problems);
         parts.push(tagged('your-review', again.earlier), prompts.fill('review-again', { problems }));
@@ -153,7 +159,7 @@ const MAX_REPAIRS_PER_ROUND = 2;
 export interface DocumentReview extends LoopOptions {
   form: DocumentForm;
   questions: Omit<DocumentQuestions, 'draft'>;
-  check: (draft: string) => CheckResult;
+  check: (draft: string) => CheckResult | Promise<CheckResult>;
   weigh?: DocumentPhase['weigh'];
   /** Gets one draft and one verdict of each round. */
   lineage: Pick<Lineage, 'add'>;
@@ -174,6 +180,7 @@ export function reviewDocument(firstDraft: string, review: DocumentReview): Prom
           return checked;
         },
         openQuestions,
+        blockingTier: (draft) => (isAlreadyDone(draft) ? 2 : 1),
         weigh: review.weigh,
         settle: (draft, said) => withGuards(foldResolvedQuestions(draft, said.openQuestions), said),
         approve: (draft, decision) => {
@@ -198,15 +205,16 @@ async function repairUntilClean(
   const { form, questions, check, emit } = review;
   let text = start;
   for (let attempt = 1; ; attempt++) {
-    const { findings, coverage } = check(text);
+    const checked = await check(text);
+    const { findings, coverage } = checked;
     const errors = findings.filter((finding) => finding.severity === 'error');
     const described = errors.map(describeFinding);
     const warnings = findings.filter((finding) => finding.severity === 'warning').map(describeFinding);
     emit({ type: 'draft-checked', round, errors: described, warnings, coverage });
-    if (errors.length === 0) return { text, findings, coverage, obstacle: null };
+    if (errors.length === 0) return { ...checked, text, obstacle: null };
     if (attempt > MAX_REPAIRS_PER_ROUND) {
       const obstacle = `the draft still fails the mechanical checks: ${described.join('; ')}`;
-      return { text, findings, coverage, obstacle };
+      return { ...checked, text, obstacle };
     }
     const reply = await questions.repair(text, errors, round, attempt);
     // The errors may be anywhere, so no section is protected from a repair; the checks find a lost one.

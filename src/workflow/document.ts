@@ -18,12 +18,16 @@ import { createLineage, type Lineage, nextVersionNumber, versionName } from './l
 export interface DesignBase extends BaseTree, CitedTree {
   commit: string;
   paths: readonly string[];
+  /** The id of a file's content; null where there is no such file. */
+  idOf(path: string): string | null;
 }
 
 /** The repository as a document needs it. */
 export interface DocumentRepository {
   headCommit: () => Promise<string>;
   open: (commit: string) => Promise<DesignBase>;
+  /** The text of a file, as models may be shown it; null: they may not. */
+  shownText: (commit: string, path: string) => Promise<string | null>;
   /** What models are shown of the repository at a commit for an issue or a brief. */
   contextFor: (commit: string, asked: Pick<Issue, 'title' | 'body'>) => Promise<string>;
 }
@@ -56,7 +60,7 @@ export interface DocumentWork<More> {
   lineage: (begun: More) => string;
   onBegun?: (beginning: Beginning<More>) => void;
   subject: (beginning: Beginning<More>, input: Issue) => DocumentSubject;
-  check: (draft: string, base: DesignBase) => CheckResult;
+  check: (draft: string, base: DesignBase) => CheckResult | Promise<CheckResult>;
 }
 
 export interface ApprovedDocument<More> {

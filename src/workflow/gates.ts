@@ -8,7 +8,7 @@ import { newTests } from '../verification/baseline.ts';
 import { type CoverageTarget, coverageGate } from '../verification/coverage.ts';
 import { greenGate, reverseGate } from '../verification/green.ts';
 import { isForGuards } from '../verification/scenario-tests.ts';
-import { evidenceOf, testKey } from '../verification/test-key.ts';
+import { evidenceOf, testKey, testTitle } from '../verification/test-key.ts';
 import type { ImplementContext } from './implement-item.ts';
 import { type Proofs, seeRed, selection } from './red.ts';
 import { DESIGNS, LINKS, type Rule, type Undone, undoForbidden } from './undo.ts';
@@ -110,11 +110,12 @@ export function createGates(context: ImplementContext, proofs: Proofs): Gates {
       const red = await seeRed(context, proofs, { tree, files: [...written(changes)], round });
       const { gates, tests } = red;
       redKeys = new Set(tests.map(testKey));
-      return judgement(
+      const judged = judgement(
         tree,
         gates.map((evidence) => show(evidence, round)),
         [...notes, ...red.notes],
       );
+      return red.isGreen ? { ...judged, passing: tests.map(testTitle) } : judged;
     },
 
     judgeCode: (testsTree) => async (left, step, round) => {

@@ -7,6 +7,7 @@ import { againTask, codeTask, testsTask, type WritingTask } from '../prompts/wri
 import { folderFiles } from '../testing/project.ts';
 import { mayHoldTests } from '../testing/test-files.ts';
 import { type Baseline, baselineOf, NO_BASELINE, whyNoBaseline } from '../verification/baseline.ts';
+import { createAlreadyDoneQuestion } from './already-done.ts';
 import { reviewCode } from './code-review.ts';
 import { createDecider } from './decide.ts';
 import { createGates } from './gates.ts';
@@ -28,16 +29,23 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
   const guards = createGuards(context);
   const gates = createGates(context, { runs, baseline, guards });
   const { write, authors } = createWriterCalls(context);
-  const taskOf = tasksOf(context, await shownRepository(context));
+  const shown = await shownRepository(context);
+  const taskOf = tasksOf(context, shown);
   const design = await designOnBranch(context);
 
+  const decider = createDecider(context, { folder: paths.lineage(id), canRevise: writer.isModel });
+  const reviews = join(paths.home('implement', id), 'reviews');
+  const alreadyDone = createAlreadyDoneQuestion(context, { decider, repository: shown.text, reviews });
   const testsTree = await write({
     phase: 'tests',
     name: 'tests',
     start: baseTree,
     task: taskOf('tests'),
     judge: (tree, step, round) => gates.judgeTests(tree, step, round),
+    instead: (judgement, round) => alreadyDone.ask(judgement, round),
   });
+  const ended = alreadyDone.ended();
+  if (ended !== null) return ended;
   const { value: tests } = await context.step({ name: 'commit-tests', inputs: { tree: testsTree, base } }, async () => {
     const message = commitMessage({
       subject: `Tests for ${id}: ${title}`,
@@ -52,8 +60,6 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
 
   const judge = gates.judgeCode(testsTree);
   const codeTree = await write({ phase: 'code', name: 'code', start: testsTree, task: taskOf('code'), judge });
-  const decider = createDecider(context, { folder: paths.lineage(id), canRevise: writer.isModel });
-  const reviews = join(paths.home('implement', id), 'reviews');
   const review = await reviewCode(context, codeTree, {
     gates,
     decide: (point) => decider.ask(point),

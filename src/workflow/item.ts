@@ -16,9 +16,9 @@ import type { CheckoutGuard } from './checkout-guard.ts';
 
 /** How a workflow ends when it does not fail. */
 export interface ItemResult {
-  /** skipped: a person dropped it. */
+  /** skipped: a person dropped it, or it was already done. */
   status: 'succeeded' | 'discuss' | 'skipped';
-  /** Why a person has to decide, or what a person said. */
+  /** Why a person has to decide, what a person said, or what shows that it was already done. */
   reason: string | null;
   outputs: string[];
 }

@@ -1,5 +1,6 @@
-import { relative } from 'node:path';
+import { join, relative } from 'node:path';
 import type { DesignSize } from '../core/config.ts';
+import { checkAlreadyDone, citationOf, evidenceIn, isAlreadyDone, linesOf } from '../documents/already-done.ts';
 import { formatCoverage } from '../documents/coverage.ts';
 import { isUntouched } from '../documents/header.ts';
 import { checkLld } from '../documents/lld/checks.ts';
@@ -10,12 +11,14 @@ import type { Prompts } from '../prompts/prompts.ts';
 import { tagged } from '../prompts/tags.ts';
 import { type Issue, shownIssue } from '../source/port.ts';
 import { approvedLld, editedLld, readLldFile } from './approved-lld.ts';
+import { alreadyDoneReason, alreadyDoneRecord } from './closed.ts';
 import { rememberDesign } from './design-cache.ts';
 import { approvedDocument, type DocumentRepository } from './document.ts';
 import type { DocumentSubject } from './document-review.ts';
 import type { ItemContext, ItemResult } from './item.ts';
+import { versionName } from './lineage.ts';
 
-/** One issue becomes a reviewed LLD. Without a size the drafter chooses. */
+/** One issue becomes a reviewed LLD, or is found to be done already. Without a size the drafter chooses. */
 export async function runLld(
   item: ItemContext,
   repository: DocumentRepository,
@@ -35,7 +38,15 @@ export async function runLld(
     begin: () => ({}),
     lineage: () => paths.lineage(issue.id),
     subject: ({ context }, begunWith) => lldSubject(begunWith, context, prompts, size),
-    check: (draft, base) => {
+    check: async (draft, base) => {
+      if (isAlreadyDone(draft)) {
+        const textOf = (file: string) => repository.shownText(base.commit, file);
+        return {
+          findings: await checkAlreadyDone(draft, base),
+          coverage: '',
+          evidence: await citedLines(draft, textOf),
+        };
+      }
       const { findings, coverage } = checkLld(draft, { issueId: issue.id, tree: base });
       return { findings, coverage: formatCoverage(coverage) };
     },
@@ -43,6 +54,17 @@ export async function runLld(
   if ('ended' in approved) return approved.ended;
 
   const { text, reviewLog, lineage, by } = approved;
+  if (isAlreadyDone(text)) {
+    const evidence = evidenceIn(text);
+    const body = reviewLog.trim() === '' ? text : withReviewLog(text, reviewLog);
+    const { drafter, reviewer, rounds, baseCommit } = by;
+    const claim = { body, evidence, by: { drafter, reviewer, rounds } };
+    signal.throwIfAborted();
+    const record = join(paths.lineage(issue.id), versionName(lineage.nextNumber, 'final'));
+    await lineage.add('final', alreadyDoneRecord(item, claim, await repository.open(baseCommit)));
+    const reason = alreadyDoneReason(baseCommit, evidence.map(citationOf));
+    return { status: 'skipped', reason, outputs: [record] };
+  }
   const body = withStatus(withReviewLog(text, reviewLog), 'Approved');
   const final = approvedLld(body, issue, by);
   signal.throwIfAborted();
@@ -51,6 +73,25 @@ export async function runLld(
   emit({ type: 'file-written', path: relative(paths.repository, path), what: 'lld' });
   await rememberDesign(paths.designs, final);
   return { status: 'succeeded', reason: null, outputs: [path, paths.lineage(issue.id)] };
+}
+
+const MOST_SHOWN_LINES = 120;
+const MOST_SHOWN_CHARS = 40_000;
+
+/** What a claim cites, with its numbers, as far as models may see it; the rest is named. */
+async function citedLines(claim: string, textOf: (path: string) => Promise<string | null>): Promise<string> {
+  let room = MOST_SHOWN_CHARS;
+  const pieces: string[] = [];
+  for (const cited of evidenceIn(claim)) {
+    const text = await textOf(cited.path);
+    const lines = text === null ? [] : linesOf(text).slice(cited.from - 1, cited.to);
+    const shown = lines.slice(0, MOST_SHOWN_LINES).map((line, index) => `${cited.from + index}: ${line}`);
+    if (lines.length > shown.length) shown.push('…');
+    const piece = `${citationOf(cited)}\n${shown.length === 0 ? '(not shown)' : shown.join('\n')}`;
+    pieces.push(piece.length > room ? `${citationOf(cited)}\n(not shown: too long)` : piece);
+    if (piece.length <= room) room -= piece.length;
+  }
+  return pieces.join('\n\n');
 }
 
 const MAY_LEAVE_OUT: Record<DesignSize, string> = {

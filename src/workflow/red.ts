@@ -85,6 +85,8 @@ export interface Red {
   tests: TestCase[];
   /** For the writer, besides the gates' problems. */
   notes: string[];
+  /** Each of them was seen to pass before the code. */
+  isGreen: boolean;
 }
 
 /** Runs the new tests before there is any code: guards have to pass, all others have to fail for the lack of it. */
@@ -112,13 +114,16 @@ export async function seeRed(
     worktree: worktree.directory,
   });
   red.details.unshift(...guards.found());
-  if (!isRead(run)) return { gates: [red], tests, notes };
+  if (!isRead(run)) return { gates: [red], tests, notes, isGreen: false };
   const notLoaded = new Map<string, string>();
   for (const file of run.loadFailures.length > 0 ? files : []) {
     if (isLoadedIn(run, file)) continue;
     notLoaded.set(file, newLines(await worktree.read(baseTree, file), (await worktree.read(tree, file)) ?? ''));
   }
-  return { gates: [scenarioGate({ scenarios, tests, notLoaded }), red], tests, notes };
+  const named = scenarioGate({ scenarios, tests, notLoaded });
+  const isLoaded = run.loadFailures.every(({ file }) => baseline.notLoaded.includes(file ?? ''));
+  const isGreen = named.passed && isLoaded && tests.length > 0 && tests.every(({ outcome }) => outcome === 'passed');
+  return { gates: [named, red], tests, notes, isGreen };
 
   /**
    * One test that needs missing code keeps a compiler from building any test of its package: the files that name guards

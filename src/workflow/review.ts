@@ -22,6 +22,8 @@ export interface DocumentPhase {
   /** Checks a draft, and has its errors repaired. */
   check(draft: string, round: number): Promise<CheckedText>;
   openQuestions(draft: string): string[];
+  /** Up to which tier an open finding contradicts an approval: a design can be improved later, a claim holds or not. */
+  blockingTier(draft: string): 1 | 2;
   /** Marks findings that prove nothing. Absent for a reviewer that can't look at the code. */
   weigh?: ((review: Review, draft: string) => Promise<Weighed>) | undefined;
   /** The draft with what a review settles. Called for each reply, also for one that has to be asked for again. */
@@ -192,7 +194,8 @@ function judge(
   const text = document?.settle(before, review) ?? before;
   if (review.verdict === 'APPROVED') {
     const questions = document?.openQuestions(text) ?? [];
-    const blocking = openFindings(ledger).filter((finding) => finding.tier === 1 && !finding.isUnproven);
+    const most = document?.blockingTier(text) ?? 1;
+    const blocking = openFindings(ledger).filter((finding) => finding.tier <= most && !finding.isUnproven);
     objections.push(
       ...questions.map((question) => `APPROVED, but without an answer to the open question "${question}"`),
       ...blocking.map(({ id, text: finding }) => `APPROVED, but ${id} is still open: ${finding.split('\n')[0]}`),

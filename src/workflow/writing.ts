@@ -14,7 +14,12 @@ export interface Judgement {
   problems: string[];
   /** The gate that these problems belong to. */
   gate: string;
+  /** The titles of the new tests, where all of them pass before the code. */
+  passing?: readonly string[];
 }
+
+/** Instead of a failure: the item ends, or the writer is called again with this. */
+export type Instead = 'end' | { failures: readonly string[] };
 
 export interface Writing {
   phase: WritingPhase;
@@ -24,6 +29,8 @@ export interface Writing {
   /** The whole task; from the second call on with what the engine found. */
   task: (failures: readonly string[], round: number) => string;
   judge: (tree: string, step: string, round: number) => Promise<Judgement>;
+  /** Asked before the item fails, when the calls are used up; null: it fails. */
+  instead?: (judgement: Judgement, round: number) => Promise<Instead | null>;
 }
 
 interface Written {
@@ -38,7 +45,7 @@ interface Written {
 
 /** Calls the writer, and records who wrote what. */
 export interface WriterCalls {
-  /** Calls the writer until its work is accepted; returns the accepted state of the worktree. */
+  /** Calls the writer until its work is accepted or `instead` ends it; returns the state of the worktree then. */
   write: (writing: Writing) => Promise<string>;
   /** The models that wrote in each phase. */
   authors: Record<WritingPhase, ReadonlySet<string>>;
@@ -59,7 +66,7 @@ export function createWriterCalls(context: ImplementContext): WriterCalls {
   };
   return {
     authors,
-    async write({ phase, name, start, task, judge }) {
+    async write({ phase, name, start, task, judge, instead }) {
       const judged = async (written: string, step: string, round: number): Promise<Judgement> => {
         if (phase === 'tests') return judge(written, step, round);
         const { tree: installed, problem } = await context.setUp.afterWriting(tree, written, step);
@@ -79,6 +86,13 @@ export function createWriterCalls(context: ImplementContext): WriterCalls {
         failures = judgement.problems;
         calls += 1;
         if (calls < maxRounds) continue;
+        const other = (await instead?.(judgement, round)) ?? null;
+        if (other === 'end') return tree;
+        if (other !== null) {
+          ({ failures } = other);
+          calls = 0;
+          continue;
+        }
         const { replayed } = await context.step({ name: `${step}-given-up`, inputs: { tree } }, async () => ({
           round,
         }));

@@ -69,6 +69,7 @@ async function approvedDesign(id: string): Promise<string> {
   const repository = {
     headCommit: () => headCommit(at),
     open: (commit: string) => openCommit(at, commit),
+    shownText: async () => null,
     contextFor: async () => '',
   };
   const { status } = await runLld(item, repository, issue);

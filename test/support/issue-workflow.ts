@@ -93,7 +93,9 @@ export async function runIssueAt(
     item,
     {
       headCommit: () => Promise.resolve('0123456789'),
-      open: (commit) => Promise.resolve({ commit, paths: [], kindOf: () => null, read: async () => Buffer.from('') }),
+      open: (commit) =>
+        Promise.resolve({ commit, paths: [], kindOf: () => null, idOf: () => null, read: async () => Buffer.from('') }),
+      shownText: () => Promise.resolve(null),
       contextFor: () => Promise.resolve('src/main.js'),
     },
     {
@@ -111,7 +113,7 @@ export async function runIssueAt(
 
 /** What the backlog says of the first brief. */
 export async function firstBriefState({ paths }: IssuePlace): Promise<string | undefined> {
-  return (await issueBatch.collect({ paths } as Project, 'all'))[0]?.state;
+  return (await issueBatch.collect({ paths, childEnv: {} } as Project, 'all'))[0]?.state;
 }
 
 /** An issue as `agentos lld` reads it. */

@@ -90,6 +90,7 @@ const STYLES: Record<Stage, 'bold' | 'dim' | 'green' | 'red'> = {
   lld: 'bold',
   branch: 'green',
   merged: 'green',
+  'already-done': 'green',
   dropped: 'dim',
   unreadable: 'red',
 };

@@ -14,6 +14,8 @@ export interface DocumentForm {
   entryKeys: ReadonlySet<string>;
   /** The highest number that one of its sections has: a heading with a higher one is an addition, and belongs to it too. */
   lastNumber: number;
+  /** What may be written in its place, recognised by its title. */
+  instead?: DocumentForm;
   isTitle: (heading: { level: number; text: string }) => boolean;
 }
 
@@ -22,12 +24,23 @@ const keyOf = (title: string): string => readTitle(title).key;
 const FEATURE_TITLE = /^\W*(?:issue\s+)?#?[\w-]+\]?\s*[-–—:]+\s*feature\b/i;
 const LLD_TITLE = new RegExp(`${FEATURE_TITLE.source}|^\\W*(?:LLD|low[- ]level design)\\b(?!\\s+review)`, 'i');
 
+/** A drafter's claim that the issue is done at the base commit, with evidence. */
+const ALREADY_DONE_FORM: DocumentForm = {
+  name: 'a claim that the issue is already done',
+  firstKey: keyOf('Evidence'),
+  keys: new Set(['Evidence', 'Why'].map(keyOf)),
+  entryKeys: new Set(),
+  lastNumber: 0,
+  isTitle: ({ level, text }) => level <= 2 && /^\W*already done\b/i.test(text),
+};
+
 export const LLD_FORM: DocumentForm = {
   name: 'an LLD',
   firstKey: keyOf('Context & Goal'),
   keys: new Set([...LLD_SECTIONS.map(({ title }) => title), 'Open Questions'].map(keyOf)),
   entryKeys: new Set(['Requirements', 'Verification & Testing'].map(keyOf)),
   lastNumber: 12,
+  instead: ALREADY_DONE_FORM,
   isTitle: ({ level, text }) => (level === 1 && LLD_TITLE.test(text)) || (level === 2 && FEATURE_TITLE.test(text)),
 };
 

@@ -1,4 +1,5 @@
 import { headline } from '../finding.ts';
+import { isLld } from '../lld/sections.ts';
 import { codeIn, lineOf, normaliseText, parseMarkdown } from '../markdown.ts';
 import { REVIEW_LOG_KEY, readTitle } from '../titles.ts';
 import { type DocumentForm, LLD_FORM } from './form.ts';
@@ -15,12 +16,20 @@ const FAILURE = /^(?:API Error\b|\{"(?:type":\s*"error"|error"))/i;
 const CLOSING_WORDS =
   /^[*_>]*(?:let me know|please (?:let|review|confirm|feel|find)|(?:would|do) you (?:like|want)|(?:shall|should) (?:i|we)\b|feel free|happy to|if you(?:[’']d| would| need| want| have)\b|i[’'](?:ve|m|ll|d)\b|i (?:have|hope|can|will|also|am|made|added|updated|revised|kept|left|changed|addressed)\b|(?:a )?summary of (?:the |my |these )?(?:changes|revisions|edits)|(?:key |main |notable )?(?:changes|revisions) (?:made|in this|since|from|summary)\b|what (?:i )?changed\b|next steps\b|-* ?end of (?:the )?(?:lld|document|draft))/i;
 
+/** The form that a text has: that of what may stand in place of the document where its title says so, and it is no LLD. */
+export function formOf(text: string, form: DocumentForm): DocumentForm {
+  const { instead } = form;
+  if (instead === undefined || !text.split('\n').some((line) => isTitle(line, instead))) return form;
+  return isLld(text) ? form : instead;
+}
+
 /**
  * The document in a model's reply: bare, in a fence, between sentences, after its thinking, below front matter of its own
  * (dropped, as the approved document gets ours). What holds no heading of its form is no document, whatever it is.
  */
-export function documentFromReply(reply: string, form: DocumentForm = LLD_FORM): ReplyDocument {
-  const text = withoutThinking(normaliseText(reply), form);
+export function documentFromReply(reply: string, asked: DocumentForm = LLD_FORM): ReplyDocument {
+  const text = withoutThinking(normaliseText(reply), asked);
+  const form = formOf(text, asked);
   if (/^\s*<(?:!doctype|html|\?xml)\b/i.test(text)) return { ok: false, reason: 'the reply is an HTML page' };
   if (/^\s*\{\s*"(?:error|type"\s*:\s*"error)"/.test(text)) return noDocument('the reply is an error message', text);
 

@@ -4,7 +4,7 @@ import { keepAnswers } from '../questions.ts';
 import { applyEdits, readEdits } from './edits.ts';
 import { type DocumentForm, LLD_FORM } from './form.ts';
 import { sectionLosses } from './losses.ts';
-import { documentFromReply } from './reply.ts';
+import { documentFromReply, formOf } from './reply.ts';
 import { reviewLogOf } from './review-log.ts';
 
 export interface RevisionOptions {
@@ -22,7 +22,7 @@ const UNABLE = /\b(?:can(?:no|['â€™])t|cannot|unable to|error|not able to|won['â
  * The draft after a drafter's reply: edit blocks, or the whole document in any form that `documentFromReply` knows.
  * `named` are the texts of the open findings; in a whole document, what they don't name must survive. With null any section
  * may be rewritten, but still none of the form's be left out. A reply that says in so many words that nothing is to be changed leaves
- * the draft as it is; any other prose is no revision.
+ * the draft as it is; any other prose is no revision. A document of the other form replaces the draft as a whole.
  */
 export function reviseDraft(draft: string, reply: string, { named, form = LLD_FORM }: RevisionOptions): Revision {
   const current = finished(draft);
@@ -47,10 +47,16 @@ interface Limits {
 
 function wholeDocument(current: string, reply: string, limits: Limits): Revision {
   const document = documentFromReply(reply, limits.form);
-  return document.ok ? judged(current, withLogOf(current, document.text), limits) : document;
+  if (!document.ok) return document;
+  const isSame = formOf(document.text, limits.form) === formOf(current, limits.form);
+  return judged(current, isSame ? withLogOf(current, document.text) : document.text, limits);
 }
 
-function judged(current: string, revised: string, limits: Limits): Revision {
+function judged(current: string, revised: string, given: Limits): Revision {
+  const form = formOf(current, given.form);
+  if (formOf(revised, given.form) !== form) return { ok: true, text: finished(revised), changed: true };
+  // Better evidence may be other or less evidence.
+  const limits = form === given.form ? given : { form, findings: null };
   const text = finished(keepAnswers(current, revised));
   if (sameWords(current, text)) return { ok: true, text: current, changed: false };
   const losses = sectionLosses(current, text, limits);

@@ -133,7 +133,8 @@ async function doneOf(project: Project, items: readonly Item[]): Promise<Set<str
     const found = await collect(ids).catch(async () =>
       (await Promise.all(ids.map((id) => collect([id]).catch(() => [])))).flat(),
     );
-    for (const { id, state } of found) if (state === 'done') done.add(keyOf({ workflow, id }));
+    for (const { id, state } of found)
+      if (state === 'done' || state === 'already-done') done.add(keyOf({ workflow, id }));
   }
   return done;
 }

@@ -1,0 +1,109 @@
+import { type DocumentFinding, error, quote } from './finding.ts';
+import {
+  flattenSections,
+  lineOf,
+  markedText,
+  normaliseText,
+  parseMarkdown,
+  plainText,
+  sectionsOf,
+} from './markdown.ts';
+import type { CitedTree } from './review/evidence.ts';
+import { LLD_FORM } from './revise/form.ts';
+import { formOf } from './revise/reply.ts';
+import { readTitle } from './titles.ts';
+
+/** Lines of a file that show that something is done. */
+export interface Evidence {
+  path: string;
+  from: number;
+  to: number;
+}
+
+interface EvidenceItem {
+  /** Null: it names no path with lines. */
+  cited: Evidence | null;
+  text: string;
+  /** What is said about the lines. */
+  says: string;
+  line: number;
+}
+
+const CITATION = /^(?:\.\/)?(.+?)(?::|#)L?(\d{1,9})(?:[-–—]L?(\d{1,9}))?$/;
+
+/** Issues, designs and their versions say what is wanted, never that it is there. */
+const ASKED_FOR = /^(?:(?:issues|briefs)\/[^/]+\.md$|docs\/(?:lld\/LLD-|lineage\/))/;
+
+/** Whether a draft claims that its issue is done at the base commit. */
+export function isAlreadyDone(draft: string): boolean {
+  return formOf(draft, LLD_FORM) !== LLD_FORM;
+}
+
+/** `src/main.js:3-9`, as documents and messages cite it. */
+export function citationOf({ path, from, to }: Evidence): string {
+  return `${path}:${from}${to === from ? '' : `-${to}`}`;
+}
+
+/** The evidence that a claim or a review lists under that heading, as far as it names lines of files. */
+export function evidenceIn(text: string): Evidence[] {
+  return itemsIn(normaliseText(text)).flatMap(({ cited }) => cited ?? []);
+}
+
+/** What is wrong with a claim by its form: a section that is missing, evidence that is not there. */
+export async function checkAlreadyDone(draft: string, tree: CitedTree): Promise<DocumentFinding[]> {
+  const text = normaliseText(draft);
+  const findings: DocumentFinding[] = [];
+  const items = itemsIn(text);
+  if (items.length === 0)
+    findings.push(
+      error('evidence-missing', 1, 'No evidence: list it under "## Evidence" as `path:from-to`, or write the LLD.'),
+    );
+  for (const { cited, text: said, says, line } of items) {
+    if (cited === null) {
+      findings.push(error('evidence-unread', line, `${quote(said)} does not begin with \`path:from-to\`.`));
+      continue;
+    }
+    const missing = await missingEvidence(cited, tree);
+    if (missing !== null) findings.push(error('evidence-missing', line, `${missing}: correct it, or write the LLD.`));
+    else if (says === '')
+      findings.push(error('evidence-unread', line, `${citationOf(cited)}: say what these lines show.`));
+  }
+  if (sectionOf(text, 'Why')?.all.every((node) => plainText(node) === '') ?? true)
+    findings.push(error('why-missing', 1, '"## Why" is missing or empty: say of each requirement why it is met.'));
+  return findings;
+}
+
+/** Why a citation is no evidence; null: the lines are there. */
+export async function missingEvidence(cited: Evidence, tree: CitedTree): Promise<string | null> {
+  const { path, from, to } = cited;
+  if (ASKED_FOR.test(path)) return `${path} is what asks for it`;
+  if (tree.kindOf(path) !== 'file') return `${path} is no file at the base commit`;
+  // A submodule has no text.
+  const content = await tree.read(path).catch(() => null);
+  const lines = content === null || content.length === 0 ? 0 : linesOf(content.toString('utf8')).length;
+  return from >= 1 && from <= to && to <= lines
+    ? null
+    : `${citationOf(cited)} is not in the file, which has ${lines} lines`;
+}
+
+/** The lines of a text; the end of the last one begins no other. */
+export function linesOf(text: string): string[] {
+  return text.replace(/\n$/, '').split('\n');
+}
+
+function sectionOf(text: string, title: string) {
+  const key = readTitle(title).key;
+  return flattenSections(sectionsOf(parseMarkdown(text))).find((section) => readTitle(section.title).key === key);
+}
+
+function itemsIn(text: string): EvidenceItem[] {
+  const lists = (sectionOf(text, 'Evidence')?.all ?? []).flatMap((node) => (node.type === 'list' ? node.children : []));
+  return lists.map((item) => {
+    const said = markedText(item);
+    // Only in backticks may a path have spaces.
+    const [, code, word = '', rest = ''] = /^(?:`([^`\n]+)`|(\S+))([^]*)$/.exec(said) ?? [];
+    const [, path, from, to = from] = CITATION.exec(code ?? word.replace(/[,;:.)]+$/, '')) ?? [];
+    const cited = path === undefined ? null : { path, from: Number(from), to: Number(to) };
+    return { cited, text: said, says: rest.replace(/^[\s\W]+/, ''), line: lineOf(item) };
+  });
+}
