@@ -92,6 +92,7 @@ export function addResumeFlags(command: Command): Command {
   command
     .option('--parallel [n]', 'n items at once (bare: 3, or the number of cores if that is less; at most 10)')
     .option('--dry-run', 'show the plan; start nothing, write nothing, call no model')
+    .option('--trust', 'trust the repository’s configuration for this run (agentos trust remembers it)')
     .option('--halt [n]', 'start nothing new after n failures (bare: 1; default: after 3 in a row with the same cause)')
     .option('--json', 'stdout is JSON only: a line per event, the summary last; lines for people go to stderr');
   addConfigFlags(command, BOUND_FLAGS);

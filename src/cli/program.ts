@@ -139,9 +139,12 @@ export function createProgram(): Command {
     'agentos doctor',
     'agentos doctor --keys              one cheap call per key, to see which of them work',
   ]);
-  addPlaceFlags(doctor.option('--keys', 'try every key with one cheap call').option('--json', 'print JSON')).action(
-    runs(async () => (await import('./commands/doctor.ts')).doctorCommand),
-  );
+  addPlaceFlags(
+    doctor
+      .option('--keys', 'try every key with one cheap call')
+      .option('--trust', 'trust the repository’s configuration for this call')
+      .option('--json', 'print JSON'),
+  ).action(runs(async () => (await import('./commands/doctor.ts')).doctorCommand));
 
   const keys = command('keys', 'the credential pool: ids, state and learned limits; never a secret', [
     'agentos keys',
@@ -167,6 +170,15 @@ export function createProgram(): Command {
       .option('--discard <id...>', 'only this: delete the unfinished implementation of these items, with all its files')
       .option('--json', 'print JSON'),
   ).action(runs(async () => (await import('./commands/clean.ts')).cleanCommand));
+
+  const trust = command(
+    'trust',
+    'shows what the repository’s configuration would run, redirect or hand over, and remembers your yes',
+    ['agentos trust', 'agentos trust --revoke'],
+  );
+  addPlaceFlags(trust.option('--revoke', 'take it back')).action(
+    runs(async () => (await import('./commands/trust.ts')).trustCommand),
+  );
 
   const init = command('init', 'writes a commented agentos.yaml', ['agentos init', 'agentos init --print']);
   init

@@ -26,6 +26,7 @@ interface BatchFlags extends PlaceFlags {
   verbose?: boolean;
   offline?: boolean;
   until?: Until;
+  trust?: boolean;
   [setting: string]: unknown;
 }
 
@@ -35,6 +36,8 @@ export interface BatchRequest {
   dryRun: boolean;
   haltAfter: number | null;
   json: boolean;
+  /** The repository's configuration is trusted for this run. */
+  trust: boolean;
   level: 'quiet' | 'normal' | 'verbose';
   place: PlaceFlags;
   config: ConfigFlags;
@@ -66,6 +69,7 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
     dryRun: flags.dryRun ?? false,
     haltAfter: flags.halt === undefined ? null : flags.halt === true ? 1 : wholeNumberOf('--halt', flags.halt),
     json: flags.json ?? false,
+    trust: flags.trust ?? false,
     level: flags.quiet ? 'quiet' : flags.verbose ? 'verbose' : 'normal',
     place: definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config }),
     config: { ...config, offline: flags.offline },
@@ -109,7 +113,8 @@ export function retryFlagsOf({
   haltAfter,
   place,
   until,
-}: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until'>): string[] {
+  trust,
+}: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'trust'>): string[] {
   const written = (flags: typeof BOUND_FLAGS): Record<string, string | number | undefined> =>
     Object.fromEntries(
       flags.map(({ name, setting, write }) => {
@@ -127,7 +132,7 @@ export function retryFlagsOf({
     // The whole way is what is meant without it.
     '--until': until === 'implement' ? undefined : until,
   };
-  return [...flagWords(values), ...(config.offline ? ['--offline'] : [])];
+  return [...flagWords(values), ...(config.offline ? ['--offline'] : []), ...(trust ? ['--trust'] : [])];
 }
 
 /** Flags that say where: every command that looks at a repository has them. */

@@ -81,6 +81,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
     { code: 'demo-folder-taken', directory: text, changed: [] },
     { code: 'demo-folder-taken', directory: text, changed: [text] },
   ],
+  untrusted: [{ code: 'untrusted', claims: [text, text], command: 'agentos trust' }],
   'run-missing': [{ code: 'run-missing', run: text }],
   'lld-missing': [{ code: 'lld-missing', id: '1', path: text, near: ['2'] }],
   'lld-not-approved': [

@@ -251,6 +251,10 @@ const PROBLEMS = {
       : `${p.directory} holds work that the demo did not leave there: ${listed(p.changed)}.`,
     'Name another folder: agentos demo --dir <folder>',
   ],
+  untrusted: (p: { claims: string[]; command: string }) => [
+    `This repository's settings are not trusted yet: ${p.claims.join('; ')}.`,
+    `Look at them, then allow them: ${p.command}. Or for this run only: --trust.`,
+  ],
   'run-missing': (p: { run: string }) => [
     `There is no run ${shorten(p.run)}.`,
     'agentos status lists the runs; agentos lld --all starts one.',

@@ -30,6 +30,8 @@ export interface Project {
   config: Config;
   /** The file that was read, or null. */
   configFile: string | null;
+  /** What it says, as it says it. */
+  settings: ConfigFile;
   /** Our own environment, keys included. */
   env: Environment;
   /** What programs that we start may see of it. */
@@ -50,6 +52,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
     paths,
     config,
     configFile: file,
+    settings: content,
     env,
     childEnv: withLoopbackDirect(withoutSecrets(env, config.keys, config.passEnvironment)),
     designs: createDesignCache(paths.designs),

@@ -240,7 +240,7 @@ test('a model without a known price counts at the dearest of its vendor, or is r
   expect(vendor.calls).toHaveLength(1);
 
   await repository.write('agentos.yaml', `endpoints:\n  openai-compatible: ${vendor.url}/v1\n`);
-  const local = ['lld', '2', '--drafter', 'openai-compatible:local', ...reviewer];
+  const local = ['lld', '2', '--trust', '--drafter', 'openai-compatible:local', ...reviewer];
   for (const flags of [
     ['--max-cost', '5'],
     ['--max-cost-per-item', '5', '--dry-run'],

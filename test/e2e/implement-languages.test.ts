@@ -47,7 +47,7 @@ for (const sample of SAMPLES) {
       const reviewer = await reviewerSaying(repository, 'APPROVED');
       const before = repository.git('status', '--porcelain', '--ignored', '--untracked-files=all');
       const ended = await agentos(
-        ['implement', '42', '--max-retries', '0', '--implementer', implementer, '--reviewer', reviewer],
+        ['implement', '42', '--trust', '--max-retries', '0', '--implementer', implementer, '--reviewer', reviewer],
         { cwd: repository.root, env: { ...toolchainEnv(), GOCACHE: goCache, HOME: repository.home } },
       );
       expect(ended.stdout).toMatch(sample.refusal);

@@ -24,7 +24,7 @@ async function start(repository: TestRepository, run: Run = {}): Promise<Started
   const reviewer = await reviewerSaying(repository, 'APPROVED');
   const models = ['--implementer', run.implementer ?? implementer(), '--reviewer', reviewer];
   const options: ProgramOptions = { cwd: run.cwd ?? repository.root, env: { HOME: repository.home, ...run.env } };
-  return startAgentos(['implement', '42', '--max-retries', '0', ...models, ...(run.args ?? [])], options);
+  return startAgentos(['implement', '42', '--trust', '--max-retries', '0', ...models, ...(run.args ?? [])], options);
 }
 
 async function implement(repository: TestRepository, run: Run = {}): Promise<Ended> {

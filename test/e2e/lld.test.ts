@@ -306,7 +306,7 @@ test('openai and openai-compatible models work through their own wire formats', 
   const repository = await testRepository({ 42: ISSUE });
   await repository.write('agentos.yaml', `endpoints:\n  openai-compatible: ${vendor.url}/v1\n`);
   const models = ['--drafter', 'openai:gpt-5', '--reviewer', 'openai-compatible:qwen3-coder'];
-  expect((await agentos(['lld', '42', ...models], envOf(vendor, repository))).code).toBe(0);
+  expect((await agentos(['lld', '42', '--trust', ...models], envOf(vendor, repository))).code).toBe(0);
   expect(vendor.calls.map((call) => call.vendor)).toEqual(['openai-responses', 'openai-chat']);
 });
 
@@ -402,7 +402,7 @@ test('a prompt of the repository takes the place of the built-in one', async () 
   await repository.write('agentos/prompts/drafter.md', 'Write like a pirate architect.');
   await repository.write('reviewer.sh', `cat <<'END'\n${review({ verdict: 'APPROVED' })}END\n`);
   const models = ['--drafter', 'anthropic:claude-opus-5', '--reviewer', `command:sh '${repository.root}/reviewer.sh'`];
-  expect((await agentos(['lld', '42', ...models], envOf(vendor, repository))).code).toBe(0);
+  expect((await agentos(['lld', '42', '--trust', ...models], envOf(vendor, repository))).code).toBe(0);
   expect(vendor.calls[0]?.system).toContain('pirate');
 });
 

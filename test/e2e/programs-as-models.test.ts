@@ -170,7 +170,7 @@ describe('an agent as drafter and reviewer', () => {
       NOTES: notes.folder,
       PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`,
     };
-    const args = ['lld', '42', '--drafter', 'claude-code:claude-sonnet-4-5', '--reviewer', 'claude-code'];
+    const args = ['lld', '42', '--trust', '--drafter', 'claude-code:claude-sonnet-4-5', '--reviewer', 'claude-code'];
     const first = await agentos(args, { cwd: repository.root, env });
     expect(first.code, first.stdout + first.stderr).toBe(75);
     expect(first.stdout).toContain('[LLD-42] Read src/main.js');
@@ -295,7 +295,7 @@ test('an agent with its own login sees the home of the person and no key, one ca
     ANTHROPIC_API_KEY: 'sk-must-not-be-seen',
     PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`,
   };
-  const args = ['lld', '42', '43', '--parallel', '2', '--drafter', 'claude-code', '--reviewer', 'claude-code'];
+  const args = ['lld', '42', '43', '--trust', '--parallel', '2', '--drafter', 'claude-code', '--reviewer', 'claude-code'];
   const ended = await agentos(args, { cwd: repository.root, env });
   const calls = await noted(join(notes.folder, 'calls'));
   expect(calls.length, ended.stdout + ended.stderr).toBeGreaterThanOrEqual(8);

@@ -20,6 +20,7 @@ import { sweep } from '../../run/sweep.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { printProblem } from '../problem.ts';
 import { type BatchRequest, parseBatchFlags, placeFlagsOf, projectOf } from '../request.ts';
+import { requireTrust } from '../trusted.ts';
 import { version } from '../version.ts';
 
 /** `agentos lld`, `issue`, `implement` and `run`. */
@@ -35,6 +36,7 @@ export async function runBatchCommand(
   resumes: string | null = null,
 ): Promise<number> {
   const project = await projectOf(request.place, request.config);
+  if (!request.dryRun) await requireTrust(project, { ...request.place, trust: request.trust });
   const { workers, asked } = request.parallel;
   await refuseSwappedOrder(pipeline, project, request);
   const plan = await planBatch({ project, pipeline, ids: request.ids, parallel: workers, isDryRun: request.dryRun });

@@ -2,7 +2,7 @@ import { access, constants, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { missingAgent } from '../../agent/programs/agents.ts';
 import type { Role } from '../../core/config.ts';
-import { AgentosError, type Problem, systemCode, toErrorRecord } from '../../core/errors.ts';
+import { AgentosError, codeOf, type Problem, systemCode, toErrorRecord } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
 import { VENDORS, withoutSecrets } from '../../core/keys.ts';
@@ -21,9 +21,11 @@ import { runProgram } from '../../process/program.ts';
 import { detectSetup } from '../../process/setup.ts';
 import { loadPrompts } from '../../prompts/prompts.ts';
 import type { Project } from '../../run/project.ts';
+import { claimsOf, isTrusted } from '../../run/trust.ts';
 import { detectTests } from '../../testing/detect.ts';
 import { isAssignment, shellCommands } from '../../testing/script.ts';
 import { type PlaceFlags, projectOf } from '../request.ts';
+import { requireTrust } from '../trusted.ts';
 
 const MARKS = { ok: ['green', 'ok  '], warn: ['yellow', 'note'], bad: ['red', 'BAD '] } as const;
 
@@ -50,7 +52,9 @@ async function seen(name: string, look: () => string | Promise<string>): Promise
   }
 }
 
-export async function doctorCommand(flags: PlaceFlags & { json?: boolean; keys?: boolean }): Promise<number> {
+export async function doctorCommand(
+  flags: PlaceFlags & { json?: boolean; keys?: boolean; trust?: boolean },
+): Promise<number> {
   // New enough: on an older one the program has ended before.
   const rows = [row('node', 'ok', process.version)];
   const env = withoutSecrets(process.env, [], []);
@@ -59,10 +63,17 @@ export async function doctorCommand(flags: PlaceFlags & { json?: boolean; keys?:
   if (rows.every(({ state }) => state === 'ok')) {
     try {
       const project = await projectOf(flags);
+      const claims = flags.trust ? [] : await claimsOf(project);
+      if (!(await isTrusted(project, claims))) {
+        if (flags.keys) await requireTrust(project, flags);
+        const found = `not given yet: ${claims.map(({ where }) => where).join(', ')}`;
+        rows.push(row('trust', 'warn', found, 'Look at them with agentos trust.'));
+      }
       implementing = await checkImplementing(project);
       rows.push(...(await checkProject(project)), ...(await checkNetwork(project)), ...implementing);
       if (flags.keys) rows.push(...(await checkKeys(project)));
     } catch (error) {
+      if (codeOf(error) === 'untrusted') throw error;
       rows.push(row('repository', 'bad', toErrorRecord(error).problem));
     }
   }

@@ -89,6 +89,6 @@ function requestOf(
     ...how,
     ids,
     config,
-    retryFlags: retryFlagsOf({ ...how, place: given.place, config: said }),
+    retryFlags: retryFlagsOf({ ...how, place: given.place, trust: given.trust, config: said }),
   };
 }

@@ -1,0 +1,40 @@
+import { createInterface } from 'node:readline/promises';
+import { AgentosError } from '../core/errors.ts';
+import { printable } from '../output/terminal.ts';
+import type { Project } from '../run/project.ts';
+import { type Claim, claimsOf, isTrusted, rememberTrust } from '../run/trust.ts';
+import { type PlaceFlags, placeFlagsOf } from './request.ts';
+
+/** Refuses to go on with settings of a repository that nobody has trusted; on a terminal it asks. */
+export async function requireTrust(project: Project, place: PlaceFlags & { trust?: boolean }): Promise<void> {
+  if (place.trust) return;
+  const claims = await claimsOf(project);
+  if (await isTrusted(project, claims)) return;
+  if (process.stdin.isTTY && process.stderr.isTTY) {
+    process.stderr.write(`${claimLines(project, claims).join('\n')}\n`);
+    if (await saysYes('Trust these settings of this repository from now on? [y/N] ')) {
+      await rememberTrust(project, claims);
+      return;
+    }
+  }
+  const command = ['agentos trust', ...placeFlagsOf(place)].join(' ');
+  throw new AgentosError({ code: 'untrusted', claims: claims.map(claimText), command });
+}
+
+/** What exactly is asked for. */
+export function claimLines({ paths }: Project, claims: readonly Claim[]): string[] {
+  return [`${printable(paths.repository)} asks for this:`, ...claims.map((claim) => `  ${claimText(claim)}`)];
+}
+
+function claimText({ effect, where, value }: Claim): string {
+  return printable(`${effect} ${value} (${where})`);
+}
+
+export async function saysYes(question: string): Promise<boolean> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^\s*y(es)?\s*$/i.test(await lines.question(question));
+  } finally {
+    lines.close();
+  }
+}

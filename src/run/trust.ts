@@ -1,0 +1,104 @@
+import { lstat, readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import type { ConfigFile } from '../core/config-file.ts';
+import { sha256 } from '../core/hash.ts';
+import { isInside } from '../core/paths.ts';
+import { namesIn, writeFileAtomic } from '../process/files.ts';
+import { userId } from '../process/state-folder.ts';
+import type { Project } from './project.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What a repository's files would have us execute, redirect or hand over. */
+export interface Claim {
+  /** In a few words, e.g. `runs`. */
+  effect: string;
+  /** Where it is written, e.g. `tests.command`. */
+  where: string;
+  value: string;
+}
+
+/** Of the repository's own files; a configuration outside of it was named by the person who runs us. */
+export async function claimsOf({ configFile, settings, paths }: Project): Promise<Claim[]> {
+  const isOwn = configFile !== null && isInside(paths.repository, configFile);
+  return [...(isOwn ? claimsOfSettings(settings) : []), ...(await claimsOfPrompts(paths))];
+}
+
+export function claimsOfSettings(file: ConfigFile): Claim[] {
+  const { models = {}, agents = {}, endpoints = {}, keys = {}, passEnvironment = [], tests, implement } = file;
+  const claims: Claim[] = [];
+  const add = (effect: string, where: string, value: unknown): void => {
+    if (value === undefined || value === false || (Array.isArray(value) && value.length === 0)) return;
+    claims.push({ effect, where, value: Array.isArray(value) ? value.join(', ') : String(value) });
+  };
+  for (const [role, model] of Object.entries(models))
+    if (/^\s*(?:command|acp)\s*:/.test(model ?? '')) add('runs', `models.${role}`, model);
+  for (const [agent, { login } = {}] of Object.entries(agents))
+    if (login === 'agent') add('uses your login of', `agents.${agent}.login`, agent);
+  for (const [vendor, url] of Object.entries(endpoints)) add('sends keys to', `endpoints.${vendor}`, url);
+  for (const [vendor, names] of Object.entries(keys)) add('takes as keys the variables', `keys.${vendor}`, names);
+  add('shows agents and tests the variables', 'passEnvironment', passEnvironment);
+  add('runs', 'tests.command', tests?.command);
+  add('runs', 'implement.setup', implement?.setup);
+  add('copies from your checkout', 'implement.copy', implement?.copy);
+  return claims;
+}
+
+async function claimsOfPrompts({ repository, prompts }: Project['paths']): Promise<Claim[]> {
+  const names = (await namesIn(prompts).catch(() => [])).filter((name) => name.endsWith('.md')).toSorted();
+  return Promise.all(
+    names.map(async (name) => {
+      const text = await readFile(join(prompts, name), 'utf8').catch(() => '');
+      const where = join(prompts, name).slice(repository.length + 1);
+      return { effect: 'tells the models', where, value: `${text.length} characters, ${sha256(text).slice(0, 12)}` };
+    }),
+  );
+}
+
+/** The one file that we keep outside of repositories, and only when a person says yes. */
+export function trustFile(env: Environment): string {
+  const given = env['XDG_CONFIG_HOME'] ?? '';
+  const home = env['HOME'] || homedir();
+  return join(isAbsolute(given) ? given : join(home, '.config'), 'agentos', 'trust.json');
+}
+
+/** By the repository's real path. */
+type Trusted = Record<string, { hash: string; since: string }>;
+
+export async function isTrusted(project: Project, claims: readonly Claim[]): Promise<boolean> {
+  if (claims.length === 0) return true;
+  return (await readTrust(trustFile(project.env)))[project.paths.repository]?.hash === hashOf(claims);
+}
+
+export async function rememberTrust(project: Project, claims: readonly Claim[]): Promise<string> {
+  const since = new Date().toISOString();
+  return change(project.env, (all) => ({ ...all, [project.paths.repository]: { hash: hashOf(claims), since } }));
+}
+
+export async function revokeTrust(project: Project): Promise<string> {
+  return change(project.env, ({ [project.paths.repository]: _, ...others }) => others);
+}
+
+/** Of all that is asked for, in its order: a setting that is added, changed or moved asks again. */
+function hashOf(claims: readonly Claim[]): string {
+  return sha256(JSON.stringify(claims));
+}
+
+async function change(env: Environment, how: (all: Trusted) => Trusted): Promise<string> {
+  const file = trustFile(env);
+  await writeFileAtomic(file, `${JSON.stringify({ repositories: how(await readTrust(file)) }, null, 2)}\n`);
+  return file;
+}
+
+/** A file that is not plainly the user's own says nothing. */
+async function readTrust(file: string): Promise<Trusted> {
+  try {
+    const found = await lstat(file);
+    if (!found.isFile() || found.uid !== userId() || (found.mode & 0o022) !== 0) return {};
+    const { repositories } = JSON.parse(await readFile(file, 'utf8')) as { repositories?: Trusted };
+    return typeof repositories === 'object' && repositories !== null ? repositories : {};
+  } catch {
+    return {};
+  }
+}
