@@ -90,7 +90,7 @@ test('settings that run, redirect or hand over are refused until they are truste
   const repository = await testRepository({ 1: ISSUE });
   const notes = join(repository.home, '..', 'ran');
   const settings = [
-    `models: { drafter: "command:touch '${notes}'; exit 1", reviewer: offline }`,
+    `models: { drafter: "command:touch '${notes}'; exit 1", reviewer: "command:exit 1" }`,
     'endpoints: { anthropic: "http://127.0.0.1:9" }',
     'keys: { openai: [GITHUB_TOKEN] }',
     'passEnvironment: [GITHUB_TOKEN]',

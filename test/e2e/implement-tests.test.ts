@@ -45,7 +45,10 @@ async function bench(files: Record<string, string | null>): Promise<Bench> {
   return {
     repository,
     implement: (...args) =>
-      agentos(['implement', '42', '--trust', ...args, ...flags], { cwd: repository.root, env: { HOME: repository.home } }),
+      agentos(['implement', '42', '--trust', ...args, ...flags], {
+        cwd: repository.root,
+        env: { HOME: repository.home },
+      }),
     phases: async () => (await callsOf(state)).map(({ phase }) => phase),
   };
 }

@@ -295,7 +295,18 @@ test('an agent with its own login sees the home of the person and no key, one ca
     ANTHROPIC_API_KEY: 'sk-must-not-be-seen',
     PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`,
   };
-  const args = ['lld', '42', '43', '--trust', '--parallel', '2', '--drafter', 'claude-code', '--reviewer', 'claude-code'];
+  const args = [
+    'lld',
+    '42',
+    '43',
+    '--trust',
+    '--parallel',
+    '2',
+    '--drafter',
+    'claude-code',
+    '--reviewer',
+    'claude-code',
+  ];
   const ended = await agentos(args, { cwd: repository.root, env });
   const calls = await noted(join(notes.folder, 'calls'));
   expect(calls.length, ended.stdout + ended.stderr).toBeGreaterThanOrEqual(8);
