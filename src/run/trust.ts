@@ -28,9 +28,9 @@ export async function claimsOf({ configFile, settings, paths }: Project): Promis
 export function claimsOfSettings(file: ConfigFile): Claim[] {
   const { models = {}, agents = {}, endpoints = {}, keys = {}, passEnvironment = [], tests, implement } = file;
   const claims: Claim[] = [];
-  const add = (effect: string, where: string, value: unknown): void => {
-    if (value === undefined || value === false || (Array.isArray(value) && value.length === 0)) return;
-    claims.push({ effect, where, value: Array.isArray(value) ? value.join(', ') : String(value) });
+  const add = (effect: string, where: string, value: string | readonly string[] | false | undefined): void => {
+    const text = typeof value === 'string' ? value : (value || []).join(', ');
+    if (text !== '') claims.push({ effect, where, value: text });
   };
   for (const [role, model] of Object.entries(models))
     if (/^\s*(?:command|acp)\s*:/.test(model ?? '')) add('runs', `models.${role}`, model);
@@ -77,7 +77,8 @@ export async function rememberTrust(project: Project, claims: readonly Claim[]):
 }
 
 export async function revokeTrust(project: Project): Promise<string> {
-  return change(project.env, ({ [project.paths.repository]: _, ...others }) => others);
+  const isOther = ([repository]: [string, unknown]): boolean => repository !== project.paths.repository;
+  return change(project.env, (all) => Object.fromEntries(Object.entries(all).filter(isOther)));
 }
 
 /** Of all that is asked for, in its order: a setting that is added, changed or moved asks again. */
