@@ -157,7 +157,8 @@ export function createGates(context: ImplementContext, proofs: Proofs): Gates {
   };
 }
 
-function ignoredNote(dropped: readonly string[]): string[] {
+/** For the writer. */
+export function ignoredNote(dropped: readonly string[]): string[] {
   return dropped.length === 0
     ? []
     : [

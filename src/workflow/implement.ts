@@ -18,6 +18,7 @@ import { prepareWorktree } from './implement-worktree.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 import { createGuards } from './red.ts';
 import { createTestRuns, type TestRuns } from './test-runs.ts';
+import { createTrials } from './trials.ts';
 import { createWriterCalls } from './writing.ts';
 
 /** An approved LLD becomes a branch: tests, seen to fail; code, seen to make them pass; a review; a report. */
@@ -28,7 +29,8 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
   const baseline = await baselineIn(context, runs);
   const guards = createGuards(context);
   const gates = createGates(context, { runs, baseline, guards });
-  const { write, authors } = createWriterCalls(context);
+  const trials = context.config.implement.policy === 'off' ? null : createTrials(context, runs, baseline);
+  const { write, authors } = createWriterCalls(context, trials);
   const shown = await shownRepository(context);
   const taskOf = tasksOf(context, shown);
   const design = await designOnBranch(context);

@@ -5,6 +5,7 @@ import { boundedLines } from '../core/lines.ts';
 import type { Usage } from '../core/money.ts';
 import type { StepContext } from '../journal/port.ts';
 import type { ImplementContext } from './implement-item.ts';
+import type { Trials } from './trials.ts';
 
 /** What the engine says of a state of the worktree. */
 export interface Judgement {
@@ -55,11 +56,11 @@ export interface WriterCalls {
  * The writer is called until the engine accepts what is in the worktree, at most `maxRounds` times in one run. A later run
  * of an item that failed like this gets as many calls again: what was written and found is kept.
  */
-export function createWriterCalls(context: ImplementContext): WriterCalls {
+export function createWriterCalls(context: ImplementContext, trials: Trials | null): WriterCalls {
   const { worktree, maxRounds, writer, mask, spending } = context;
   const authors = { tests: new Set<string>(), code: new Set<string>() };
   const call = async (step: string, phase: WritingPhase, tree: string, task: string): Promise<string> => {
-    const value = await callWriter(context, { step, phase, tree, task });
+    const value = await callWriter(context, { step, phase, tree, task, trials });
     spending.add('implementer', writer.spec, value);
     authors[phase].add(mask(value.answered ?? context.portable(writer.spec)));
     return value.tree;
@@ -114,9 +115,11 @@ interface WriterCall {
   step: string;
   tree: string;
   task: string;
+  trials: Trials | null;
 }
 
-async function callWriter(context: ImplementContext, { phase, step, tree, task }: WriterCall): Promise<Written> {
+async function callWriter(context: ImplementContext, call: WriterCall): Promise<Written> {
+  const { phase, step, tree, task, trials } = call;
   const { id, writer, worktree, journal, emit, onProgress, signal, clock, mask, checkout } = context;
   const system = context.prompts.fill('implementer');
   const run = async ({ id: stepId, earlierStarts }: StepContext): Promise<Written> => {
@@ -134,6 +137,7 @@ async function callWriter(context: ImplementContext, { phase, step, tree, task }
         item: id,
         phase,
         journal,
+        ...(trials === null ? {} : { runTests: trials({ step, phase, start: tree }) }),
         signal,
         onProgress,
         onLine: boundedLines((line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) })),
