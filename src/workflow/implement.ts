@@ -3,7 +3,7 @@ import { commitMessage } from '../documents/implementation/commit-message.ts';
 import { readLld } from '../documents/lld/document.ts';
 import { openCommit } from '../git/repository.ts';
 import { writeFileAtomic } from '../process/files.ts';
-import { againTask, codeTask, testsTask, type WritingTask } from '../prompts/writing-tasks.ts';
+import { againTask, codeTask, testsTask, type WritingAgain, type WritingTask } from '../prompts/writing-tasks.ts';
 import { folderFiles } from '../testing/project.ts';
 import { mayHoldTests } from '../testing/test-files.ts';
 import { type Baseline, baselineOf, NO_BASELINE, whyNoBaseline } from '../verification/baseline.ts';
@@ -66,7 +66,15 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
     gates,
     decide: (point) => decider.ask(point),
     onReview: (text, round) => writeFileAtomic(join(reviews, `review-${round}.md`), mask(text)),
-    revise: ({ start, name, ...asked }) => write({ phase: 'code', name, start, task: taskOf('code', asked), judge }),
+    revise: ({ start, name, ...asked }) =>
+      write({
+        phase: 'code',
+        name,
+        start,
+        task: taskOf('code', asked),
+        judge,
+        limit: gates.limitRevision(start, asked.mayChange),
+      }),
   });
   if (review.verdict === 'DISCUSS') {
     await worktree.restore(review.tree);
@@ -104,11 +112,6 @@ async function designOnBranch({ id, paths, worktree, baseTree, lldText }: Implem
   return (await worktree.read(baseTree, path)) === lldText ? path : paths.reportedLld(id);
 }
 
-interface Asked {
-  review?: string;
-  failures: readonly string[];
-}
-
 /** The same commit makes the same text, so that a resumed item asks the same questions; it needs no step of its own. */
 function shownRepository({ contextFor, base, title, lld }: ImplementContext): ReturnType<ImplementParts['contextFor']> {
   return contextFor(base, { title, body: lld.text, files: lld.files.map(({ path }) => path) });
@@ -131,7 +134,7 @@ function tasksOf(
     runner: suite.runner,
     command: suite.command,
   };
-  return (phase: 'tests' | 'code', asked: Asked = { failures: [] }) =>
+  return (phase: 'tests' | 'code', asked: Omit<WritingAgain, 'phase'> = { failures: [] }) =>
     (found: readonly string[], round: number): string => {
       const failures = round === 1 ? asked.failures : found;
       const first = phase === 'tests' ? testsTask : codeTask;

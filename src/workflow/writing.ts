@@ -32,6 +32,8 @@ export interface Writing {
   judge: (tree: string, step: string, round: number) => Promise<Judgement>;
   /** Asked before the item fails, when the calls are used up; null: it fails. */
   instead?: (judgement: Judgement, round: number) => Promise<Instead | null>;
+  /** The state without what may not stay, before anything is installed for it; `failures`: of the call before. */
+  limit?: (tree: string, step: string, failures: readonly string[]) => Promise<{ tree: string; notes: string[] }>;
 }
 
 interface Written {
@@ -67,13 +69,17 @@ export function createWriterCalls(context: ImplementContext, trials: Trials | nu
   };
   return {
     authors,
-    async write({ phase, name, start, task, judge, instead }) {
+    async write({ phase, name, start, task, judge, limit, instead }) {
       const judged = async (written: string, step: string, round: number): Promise<Judgement> => {
         if (phase === 'tests') return judge(written, step, round);
-        const { tree: installed, problem } = await context.setUp.afterWriting(tree, written, step);
-        return problem === null
-          ? judge(installed, step, round)
-          : { tree: installed, problems: [problem], gate: 'set-up' };
+        const limited = (await limit?.(written, step, failures)) ?? { tree: written, notes: [] };
+        const { tree: installed, problem } = await context.setUp.afterWriting(tree, limited.tree, step);
+        const judgement =
+          problem === null
+            ? await judge(installed, step, round)
+            : { tree: installed, problems: [problem], gate: 'set-up' };
+        const { problems } = judgement;
+        return problems.length === 0 ? judgement : { ...judgement, problems: [...problems, ...limited.notes] };
       };
       let tree = start;
       let failures: readonly string[] = [];

@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { approve, callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
-import { lldFor } from '../support/models.ts';
+import { lldFor, review } from '../support/models.ts';
 import { processesWith } from '../support/processes.ts';
 import { agentos, type Ended, startAgentos } from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
@@ -398,6 +398,35 @@ test('a review that asks for changes has them made and proven again; one that ca
   expect(again.code, again.stdout).toBe(0);
   expect(await callsOf(state)).toEqual([]);
   expect(repository.git('show', `${BRANCH}:docs/reports/42.md`)).toContain('The name is fine.');
+});
+
+test('a revision changes the files that the findings name, or new ones; more is undone, reported, and shown to the reviewer', async () => {
+  const repository = await designedRepository(['42']);
+  const folder = join(repository.home, '..');
+  const file = (name: string): string => join(folder, name);
+  await writeFile(file('1.md'), review({ verdict: 'REVISE', tier2: ['**Words:** say it in src/item-42.js:1.'] }));
+  await writeFile(file('2.md'), review({ verdict: 'APPROVED' }));
+  const reviewer = `command:cd '${folder}'; n=$(($(ls | grep -c '^asked-') + 1)); cat > asked-$n; cat $n.md`;
+  const state = file('calls.jsonl');
+  const { code, stdout } = await implement(repository, { code: 'revises-more', state }, { reviewer, args: ['42'] });
+  expect(code, stdout).toBe(0);
+  const task = (await callsOf(state)).at(-1)?.task ?? '';
+  expect(task).toContain('any other change is undone:\n\n- src/item-42.js\n\n');
+  expect(stdout).toContain('undone, no finding names these files: src/main.js');
+  expect(stdout).toContain('undone, the tests are frozen while the code is written: test/item-42.test.js');
+  expect(repository.git('diff', '--name-only', 'main', BRANCH, '--', 'src').split('\n')).toEqual([
+    'src/item-42.js',
+    'src/more.js',
+  ]);
+  expect(repository.git('show', `${BRANCH}:src/item-42.js`)).toContain('// revised');
+  expect(repository.git('show', `${BRANCH}:docs/reports/42.md`)).toMatch(
+    /undone, no finding names these files: .*main/,
+  );
+  const patch = await repository.read('.agentos/undone/implement-42/revise-1-1-unasked.patch');
+  expect(patch).toContain('+export const answer = 42; // touched');
+  const [first, second] = await Promise.all(['asked-1', 'asked-2'].map((name) => readFile(file(name), 'utf8')));
+  expect(first).not.toContain('<undone-in-the-revision>');
+  expect(second).toMatch(/<undone-in-the-revision>[^<]*- src\/main\.js: no finding names these files/);
 });
 
 test('items that change the same file run one after another, dependencies first; the plan says so', async () => {
