@@ -138,6 +138,8 @@ export interface CodeReviewTask {
   title: string;
   lld: string;
   evidence: readonly GateEvidence[];
+  /** Other designs that touch this one; empty where none does. */
+  forecast: string;
   diff: string;
   /** The changed files whole, and who uses them; empty where there is nothing beside the diff. */
   code: string;
@@ -153,7 +155,7 @@ export interface CodeReviewTask {
 }
 
 export function codeReviewParts(prompts: Prompts, material: CodeReviewTask): TaskPart[] {
-  const { id, title, lld, evidence, diff, code, changes, undone, ledger, round, maxRounds, again } = material;
+  const { id, title, lld, evidence, forecast, diff, code, changes, undone, ledger, round, maxRounds, again } = material;
   const parts = [tagged('change', boundedDiff(diff, MOST_DIFF_CHARS)), tagged('gates', evidenceText(evidence))];
   if (code !== '') parts.splice(1, 0, tagged('changed-files', code));
   if (round > 1) parts.push(tagged('findings-ledger', formatLedger(ledger)));
@@ -170,7 +172,8 @@ export function codeReviewParts(prompts: Prompts, material: CodeReviewTask): Tas
     const problems = again.problems.map((problem) => `- ${problem}`).join('\n');
     parts.push(tagged('your-review', again.earlier), prompts.fill('review-again', { problems }));
   }
-  return [{ text: tagged('lld', lld), repeats: true }, ...parts.map((text) => ({ text }))];
+  const repeating = [tagged('lld', lld), ...(forecast === '' ? [] : [forecast])];
+  return [...repeating.map((text) => ({ text, repeats: true })), ...parts.map((text) => ({ text }))];
 }
 
 const NAME_IT =

@@ -51,6 +51,7 @@ export async function reviewCode(
             title,
             lld: lld.text,
             evidence: gates.evidence(),
+            forecast: context.forecast,
             diff,
             code: await changedCode(context, tree),
             changes: reviewed === null ? null : await worktree.diff(reviewed, tree),

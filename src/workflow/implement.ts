@@ -86,14 +86,14 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
 }
 
 async function openImplementation(item: ItemContext, parts: ImplementParts): Promise<ImplementContext> {
-  const base = await beginImplementation(item, parts);
+  const { base, forecast } = await beginImplementation(item, parts);
   const { worktree, setUp } = await prepareWorktree(item, parts, base);
   const { directory } = worktree;
   const suite = await parts.openSuite(await testsFor(folderFiles(directory), parts, directory));
   const baseTree = await worktree.treeOf(base);
   const portable = await createPortableText(item.paths.repository, directory);
   const lld = readLld(parts.lldText);
-  return { ...item, ...parts, lld, base, baseTree, worktree, setUp, suite, portable };
+  return { ...item, ...parts, lld, base, forecast, baseTree, worktree, setUp, suite, portable };
 }
 
 async function baselineIn({ config, git, base, suite }: ImplementContext, runs: TestRuns): Promise<Baseline> {

@@ -431,7 +431,9 @@ test('a revision changes the files that the findings name, or new ones; more is 
 
 test('items that change the same file run one after another, dependencies first; the plan says so', async () => {
   const shared = (id: string): string =>
-    lldFor(id).replace('| `src/item-', '| `src/main.js` | Modify | Exports it |\n| `src/item-');
+    lldFor(id)
+      .replace('| `src/item-', '| `src/main.js` | Modify | `answer` knows it |\n| `src/item-')
+      .replace('**Related Issues:** None', `**Related Issues:** ${id === '43' ? 'near `src/item-42.js`' : 'None'}`);
   const repository = await designedRepository(['42', '43'], shared);
   await approve(
     repository,
@@ -439,7 +441,9 @@ test('items that change the same file run one after another, dependencies first;
     lldFor('44').replace('**Related Issues:** None', '**Related Issues:** depends on #45'),
   );
   await approve(repository, '45', lldFor('45'));
-  const reviewer = await reviewerSaying(repository, 'APPROVED');
+  const asked = join(repository.home, '..', 'asked-');
+  const answer = (await reviewerSaying(repository, 'APPROVED')).slice('command:'.length);
+  const reviewer = `command:cat > '${asked}'$$; ${answer}`;
   const args = ['implement', '--all', '--parallel', '4', '--implementer', implementer(), '--reviewer', reviewer];
   const options = { cwd: repository.root, env: { HOME: repository.home } };
   const plan = JSON.parse((await agentos([...args, '--dry-run', '--json'], options)).stdout);
@@ -449,6 +453,16 @@ test('items that change the same file run one after another, dependencies first;
     { ids: ['42', '43'], files: ['src/main.js'] },
     { ids: ['45', '44'], files: [] },
   ]);
+  const between = { dependsOn: false, files: ['src/main.js'], declarations: ['answer in src/main.js'] };
+  expect(plan.items.map((item: { forecast: unknown }) => item.forecast)).toEqual([
+    [{ with: '43', ...between, uses: [], usedBy: ['src/item-42.js'] }],
+    [{ with: '42', ...between, uses: ['src/item-42.js'], usedBy: [] }],
+    [],
+    [{ with: '45', dependsOn: true, files: [], declarations: [], uses: [], usedBy: [] }],
+  ]);
+  const shown = await agentos([...args, '--dry-run'], options);
+  expect(shown.stdout).toContain('42 and 43 both change answer in src/main.js.\n');
+  expect(shown.stdout).toContain('43 uses what 42 adds: src/item-42.js. Its LLD does not say "Depends on: #42"');
   const whole = await agentos(['run', ...args.slice(1), '--drafter', reviewer, '--dry-run', '--json'], options);
   expect(JSON.parse(whole.stdout).groups).toEqual(plan.groups);
   expect(existsSync(join(repository.root, '.agentos'))).toBe(false);
@@ -469,6 +483,14 @@ test('items that change the same file run one after another, dependencies first;
   expect(at('item-finished', '45')).toBeLessThan(at('item-started', '44'));
   // What 44 builds on is on its branch.
   expect(repository.git('ls-tree', '-r', '--name-only', 'agentos/44-add-a-number')).toContain('src/item-45.js');
+  const folder = join(repository.home, '..');
+  const names = (await readdir(folder)).filter((name) => name.startsWith('asked-'));
+  const reviews = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
+  const reviewOf = (id: string): string => reviews.find((text) => text.includes(`code for issue ${id},`)) ?? '';
+  expect(reviewOf('43')).toMatch(/<other-designs>[^<]*- LLD-42: changes src\/main\.js too; both change answer/);
+  expect(reviewOf('42')).toContain('- LLD-43: changes src/main.js too');
+  expect(reviewOf('45')).toContain('Review the code for issue 45');
+  expect(reviewOf('45')).not.toContain('<other-designs>');
 });
 
 test('an LLD whose files have moved since its approval is checked again before anybody is paid', async () => {
