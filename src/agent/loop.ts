@@ -17,6 +17,7 @@ import { answerTurn, callsOf, openingTurns, resultsTurn, userTurn, withCacheMark
 import type { WriteReply, WriteRequest, Writer } from './port.ts';
 import { createToolSet, failed, type Tool, type ToolResult, type ToolSet } from './tool.ts';
 import { list, read, search } from './tools/reading.ts';
+import { runTests } from './tools/run-tests.ts';
 import { edit, remove, write } from './tools/writing.ts';
 import { readableWorktree } from './worktree-files.ts';
 import { openWorktree, type Worktree } from './worktree-path.ts';
@@ -57,9 +58,12 @@ interface RoundFacts {
 }
 
 const WAY_OF_WORKING = `You work on the files of one repository with the tools you are given; paths are relative to its root.
-There is no shell: you can't run, install or test anything, and others run the tests when you are done.
 Make every change with a tool; a file that you only describe is not written.
 When the task is done, answer with a short sentence and without a tool call.`;
+const CANNOT_RUN =
+  "There is no shell: you can't run, install or test anything, and others run the tests when you are done.";
+const CAN_TEST = `There is no shell, and nothing can be installed. The tool run_tests runs the tests, a few times in all: use it before
+you end. It proves nothing to others, who run the tests themselves when you are done.`;
 
 /** A plain model with tools for files. */
 export function createBuiltInWriter(options: LoopOptions): Writer {
@@ -69,8 +73,9 @@ export function createBuiltInWriter(options: LoopOptions): Writer {
     writesByItself: false,
     async write(request) {
       request.signal.throwIfAborted();
-      const tools = worktreeTools(await openWorktree(request.worktree));
-      const system = [request.system, WAY_OF_WORKING].filter((text) => text !== '').join('\n\n');
+      const tools = worktreeTools(await openWorktree(request.worktree), request.runTests);
+      const way = `${WAY_OF_WORKING}\n${request.runTests === undefined ? CANNOT_RUN : CAN_TEST}`;
+      const system = [request.system, way].filter((text) => text !== '').join('\n\n');
       const turns = openingTurns(system, request.task);
       const bill = createBill(options.costOf);
       const { signal, onLine } = request;
@@ -86,17 +91,18 @@ export function createBuiltInWriter(options: LoopOptions): Writer {
   };
 }
 
-/** What a model may do in a worktree: look at its files, and change them. */
-export function worktreeTools(worktree: Worktree): ToolSet {
+/** What a model may do in a worktree: look at its files, change them, and have its tests run. */
+export function worktreeTools(worktree: Worktree, run?: WriteRequest['runTests']): ToolSet {
   const files = readableWorktree(worktree);
   const tools: Tool[] = [list(files), read(files), search(files), write(worktree), edit(worktree), remove(worktree)];
-  return createToolSet(tools, worktree.given);
+  return createToolSet(run === undefined ? tools : [...tools, runTests(worktree, run)], worktree.given);
 }
 
 /**
  * A conversation until the model calls no tool. A round is one call to the model, as a durable step of its own
- * (`code-1.3`), and then what it asked for, in its order. Only the calls are stored: a loop that was killed begins again with
- * the files as they were, does the stored rounds' work once more, and comes to the same question where it stopped.
+ * (`code-1.3`), and then what it asked for, in its order. Only the calls are stored, and what runs of tests said: a loop that was
+ * killed begins again with the files as they were, does the stored rounds' work once more, and comes to the same question
+ * where it stopped.
  */
 export async function converse(conversation: Conversation): Promise<Pick<WriteReply, 'text' | 'answered'>> {
   const { agent, turns, maxRounds, ask, next, onLine, mask } = conversation;

@@ -19,12 +19,20 @@ export interface WriteRequest {
   task: string;
   /** For writers that make several calls: each of them is a durable step. */
   journal: Journal;
+  /**
+   * For writers that can't run programs: the item's own tests on the files as they are now, all or only these. What a run
+   * said is stored, so that a resumed conversation reads the same. Absent where no tests can be run.
+   */
+  runTests?: (files: readonly string[] | null) => Promise<TriedTests>;
   signal: AbortSignal;
   /** A sign of life. */
   onProgress: () => void;
   /** What the writer says or does, for the log. */
   onLine: (line: string) => void;
 }
+
+/** `summary`: for the log. */
+export type TriedTests = { text: string; summary: string } | { refused: string };
 
 export interface WriteReply {
   /** Its last words; may be empty. Nothing depends on them: the files count. */

@@ -7,8 +7,8 @@ import type { VendorTool } from '../models/vendors.ts';
 import { argumentsOf } from './conversation.ts';
 
 /**
- * Something that the model may do. The same call on the same files has the same result, to the letter: a killed loop
- * resumes by doing its calls again, and finds the answers that were paid for by what it then asks.
+ * Something that the model may do. The same call on the same files has the same result, to the letter (or one that is
+ * stored): a killed loop resumes by doing its calls again, and finds the answers that were paid for by what it then asks.
  */
 export interface Tool<Schema extends z.ZodType = z.ZodType> {
   name: string;

@@ -1,4 +1,5 @@
 import type { ErrorRecord } from './errors.ts';
+import type { Forecast } from './forecast.ts';
 import type { ItemId } from './ids.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
 
@@ -54,6 +55,8 @@ export interface PlannedItem {
   exclusive: readonly string[];
   /** What the item would replace, and why. */
   replaces: Replaced | null;
+  /** Other items of the plan that its design collides with or builds on. */
+  forecast: readonly Forecast[];
   /** Of one that is already done. */
   solved: Solved | null;
 }

@@ -55,6 +55,8 @@ const REVIEWING = {
   code: '',
   diff: 'diff --git a/x b/x\n+++ b/x\n@@ -0,0 +1 @@\n+now\n',
   changes: null,
+  undone: [],
+  forecast: '',
   ledger: emptyLedger,
   round: 1,
   maxRounds: 3,

@@ -44,14 +44,21 @@ export interface WritingAgain {
   phase: 'tests' | 'code';
   failures: readonly string[];
   review?: string;
+  /** The files that the review allows to be changed. */
+  mayChange?: readonly string[];
 }
 
 /** The phase's task again, with what was found. */
-export function againTask(prompts: Prompts, task: WritingTask, { phase, failures, review }: WritingAgain): string {
+export function againTask(prompts: Prompts, task: WritingTask, asked: WritingAgain): string {
+  const { phase, failures, review, mayChange } = asked;
   const rules = phase === 'tests' ? testsRules(prompts, task) : codeRules(prompts, task);
   const again = prompts.fill('write-again', { failures: tagged('failures', failureList(failures)) });
-  return withLld(task, rules, ...(review === undefined ? [] : [tagged('review', review)]), again);
+  const limits = mayChange === undefined ? [] : [`${ONLY_THESE}\n\n${mayChange.map((path) => `- ${path}`).join('\n')}`];
+  return withLld(task, rules, ...(review === undefined ? [] : [tagged('review', review)]), ...limits, again);
 }
+
+const ONLY_THESE =
+  'Of the files that are there, change only those that the review names. New files may be added; any other change is undone:';
 
 /** The open findings of a code review, as failures for `againTask`. */
 export function findingFailures(ledger: Ledger): string[] {
@@ -131,11 +138,15 @@ export interface CodeReviewTask {
   title: string;
   lld: string;
   evidence: readonly GateEvidence[];
+  /** Other designs that touch this one; empty where none does. */
+  forecast: string;
   diff: string;
   /** The changed files whole, and who uses them; empty where there is nothing beside the diff. */
   code: string;
   /** Since the last round, as a diff; null in the first. */
   changes: string | null;
+  /** What was undone of the revision before this round. */
+  undone: readonly { paths: readonly string[]; why: string }[];
   ledger: Ledger;
   round: number;
   maxRounds: number;
@@ -144,7 +155,7 @@ export interface CodeReviewTask {
 }
 
 export function codeReviewParts(prompts: Prompts, material: CodeReviewTask): TaskPart[] {
-  const { id, title, lld, evidence, diff, code, changes, ledger, round, maxRounds, again } = material;
+  const { id, title, lld, evidence, forecast, diff, code, changes, undone, ledger, round, maxRounds, again } = material;
   const parts = [tagged('change', boundedDiff(diff, MOST_DIFF_CHARS)), tagged('gates', evidenceText(evidence))];
   if (code !== '') parts.splice(1, 0, tagged('changed-files', code));
   if (round > 1) parts.push(tagged('findings-ledger', formatLedger(ledger)));
@@ -152,13 +163,21 @@ export function codeReviewParts(prompts: Prompts, material: CodeReviewTask): Tas
     const shown = changes === '' ? 'None: the change is the same as in the last round.' : changes;
     parts.push(tagged('changes-since-last-round', boundedDiff(shown, MOST_CHANGES_CHARS)));
   }
+  if (undone.length > 0) {
+    const list = undone.map(({ paths, why }) => `- ${paths.join(', ')}: ${why}`).join('\n');
+    parts.push(tagged('undone-in-the-revision', `${list}\n\n${NAME_IT}`));
+  }
   parts.push(prompts.fill('code-review', { id, title, round, 'max-rounds': maxRounds }));
   if (again !== undefined) {
     const problems = again.problems.map((problem) => `- ${problem}`).join('\n');
     parts.push(tagged('your-review', again.earlier), prompts.fill('review-again', { problems }));
   }
-  return [{ text: tagged('lld', lld), repeats: true }, ...parts.map((text) => ({ text }))];
+  const repeating = [tagged('lld', lld), ...(forecast === '' ? [] : [forecast])];
+  return [...repeating.map((text) => ({ text, repeats: true })), ...parts.map((text) => ({ text }))];
 }
+
+const NAME_IT =
+  'The revision may change only files that a finding names. If one of these has to change, name its path in a finding.';
 
 export interface GuardsTask {
   id: string;

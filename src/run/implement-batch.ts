@@ -103,7 +103,8 @@ async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'
     if (item !== undefined) return item;
     const text = await readFile(paths.lld(id), 'utf8');
     const lld = readHeader(text);
-    const plain = { id, chars: text.length, error: null, ...(await designs.factsOf(text)) };
+    const { title, files, after, ...names } = await designs.factsOf(text);
+    const plain = { id, title, files, after, names, chars: text.length, error: null };
     const { status, bodyHash: approved, issueHash } = lld.header;
     const notReady = (why: 'edited' | 'status' | 'issue-changed'): CollectedItem => {
       const path = relative(paths.repository, paths.lld(id));

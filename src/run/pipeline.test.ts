@@ -28,6 +28,7 @@ function planned(part: Partial<PlannedItem> = {}): PlannedItem {
     exclusive: [],
     replaces: null,
     solved: null,
+    forecast: [],
     ...part,
   };
 }

@@ -9,7 +9,7 @@ import { type Item, type ItemEnd, itemOfKey, keyOf } from '../core/item.ts';
 import { fingerprintsOf } from '../core/mask.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';
 import type { PlannedItem, Replaced, Solved } from '../core/plan.ts';
-import { designFacts } from '../documents/lld/document.ts';
+import { type DesignFacts, designFacts } from '../documents/lld/document.ts';
 import { requireModels } from '../models/require-models.ts';
 import type { ItemInput } from '../worker/adapters.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
@@ -30,6 +30,8 @@ export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error
   files?: readonly string[];
   /** Items that it builds on. */
   after?: readonly string[];
+  /** What its design is about; absent where there is none yet. */
+  names?: Pick<DesignFacts, 'declares' | 'adds' | 'uses'>;
   /** What is in its place and was made for another text. */
   replaces?: Replaced;
   /** Of one that is already done. */

@@ -1,10 +1,11 @@
 import { readdir } from 'node:fs/promises';
 import type { Config, Role } from '../core/config.ts';
 import { meteringOf, mostCostUsd, usualCostUsd } from '../core/expected-cost.ts';
+import { forecastLines, forecastOf } from '../core/forecast.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import { cycleNote, type Plan, type PlannedCost, type PlannedItem } from '../core/plan.ts';
-import { scheduleOf } from '../core/schedule.ts';
+import { type Schedule, scheduleOf } from '../core/schedule.ts';
 import { wordingOf } from '../core/wording.ts';
 import { createGit } from '../git/git.ts';
 import { headCommit, openCommit } from '../git/repository.ts';
@@ -61,6 +62,7 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
   requireSettings(config, project.env, rolesOf(stagesAhead(pipeline, open)));
   const { order, groups, cycles, shared } = scheduleOf(open);
   for (const item of open) item.exclusive = [...new Set([...item.files, ...(shared.get(item.id) ?? [])])];
+  const forecast = foreseen(open, chosen, shared);
   const byId = new Map<string, PlannedItem>(open.map((item) => [item.id, item]));
   const inOrder = order.flatMap((id) => byId.get(id) ?? []).values();
   return {
@@ -74,11 +76,28 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
     notes: [
       ...notes,
       ...cycles.map(cycleNote),
+      ...forecast,
       ...(await missingFoundations(project, pipeline, open, collected)),
       ...(open.length === 0 ? [] : await obstacles(project, pipeline)),
     ],
   };
 }
+
+/** Beyond so many they would not be read. */
+const MOST_FORESEEN = 20;
+
+/** Notes each item's forecast, and returns it for people. */
+function foreseen(open: readonly PlannedItem[], chosen: readonly Staged[], shared: Schedule['shared']): string[] {
+  const names = new Map(chosen.map(({ item }) => [item.id, item.names]));
+  const designs = open.map(({ id, files, after }) => ({ id, files, after, ...(names.get(id) ?? NO_NAMES) }));
+  const all = forecastOf(designs, { shared });
+  for (const item of open) item.forecast = all.get(item.id) ?? [];
+  const lines = forecastLines(designs, all);
+  const more = lines.length - MOST_FORESEEN;
+  return more <= 0 ? lines : [...lines.slice(0, MOST_FORESEEN), `… and ${more} more of this kind (--json has all).`];
+}
+
+const NO_NAMES = { declares: [], adds: [], uses: [] };
 
 async function obstacles(project: Project, { stages }: Pipeline): Promise<string[]> {
   return (await Promise.all(stages.map(async (stage) => (await stage.obstacles?.(project)) ?? []))).flat();
@@ -121,6 +140,7 @@ function planItem(
     exclusive: files,
     replaces,
     solved,
+    forecast: [],
     fromStep: null,
     reusedSteps: 0,
   };

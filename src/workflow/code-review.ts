@@ -1,4 +1,7 @@
+import { type Ledger, openFindings } from '../documents/ledger.ts';
+import { filesNamed } from '../documents/review/named-files.ts';
 import { unusableReview } from '../documents/review/reader.ts';
+import { openCommit } from '../git/repository.ts';
 import { codeReviewParts, findingFailures } from '../prompts/writing-tasks.ts';
 import { changedCode } from './changed-code.ts';
 import type { AskPerson } from './decide.ts';
@@ -11,7 +14,16 @@ export interface CodeReview {
   decide: AskPerson;
   onReview: (text: string, round: number) => Promise<void>;
   /** Has the writer change what the review asks for, and proves it again; returns the new state of the worktree. */
-  revise: (asked: { start: string; name: string; review: string; failures: string[] }) => Promise<string>;
+  revise: (asked: Revision) => Promise<string>;
+}
+
+export interface Revision {
+  start: string;
+  name: string;
+  review: string;
+  failures: string[];
+  /** Files that are there and may be changed, by what the findings name. */
+  mayChange: string[];
 }
 
 export type ReviewedCode = ReviewOutcome & { tree: string };
@@ -39,9 +51,11 @@ export async function reviewCode(
             title,
             lld: lld.text,
             evidence: gates.evidence(),
+            forecast: context.forecast,
             diff,
             code: await changedCode(context, tree),
             changes: reviewed === null ? null : await worktree.diff(reviewed, tree),
+            undone: gates.undone().filter(({ step }) => step.startsWith(`revise-${round - 1}-`)),
             ledger,
             round,
             maxRounds: lastRound,
@@ -56,11 +70,26 @@ export async function reviewCode(
         const failures =
           found.length > 0 ? found : ['The reviewer asks for a change without listing a finding: see the review.'];
         reviewed = tree;
-        tree = await revise({ start: tree, name: `revise-${round}`, review, failures });
+        const mayChange = await filesToRevise(context, tree, ledger);
+        tree = await revise({ start: tree, name: `revise-${round}`, review, failures, mayChange });
         return { ok: true, text: await worktree.diff(baseTree, tree), ledger };
       },
     },
     { emit, maxRounds, decide },
   );
   return { ...outcome, tree };
+}
+
+async function filesToRevise(
+  { git, worktree, baseTree, suite }: ImplementContext,
+  tree: string,
+  ledger: Ledger,
+): Promise<string[]> {
+  // Tests are frozen, whatever a finding says of them.
+  const isCode = (path: string): boolean => !suite.isTestFile(path);
+  const paths = (await openCommit(git, tree)).paths.filter(isCode);
+  const changed = (await worktree.changes(baseTree, tree)).map(({ path }) => path).filter(isCode);
+  const findings = openFindings(ledger).map(({ text }) => text);
+  const suggestions = ledger.findings.filter(({ tier, state }) => tier === 3 && state === 'open');
+  return filesNamed({ findings, suggestions: suggestions.map(({ text }) => text) }, { paths, changed });
 }

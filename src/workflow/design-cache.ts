@@ -65,16 +65,17 @@ async function append(file: string, lines: string): Promise<void> {
 }
 
 /** The line break comes first: what is left of a write that was cut off spoils no entry but its own. */
-function lineOf(hash: string, { title, files, after }: DesignFacts): string {
-  return `\n${JSON.stringify({ hash, reader: READER, title, files, after })}`;
+function lineOf(hash: string, facts: DesignFacts): string {
+  return `\n${JSON.stringify({ hash, reader: READER, ...facts })}`;
 }
 
 function entriesIn(text: string): Map<string, DesignFacts> {
   const entries = new Map<string, DesignFacts>();
   for (const line of text.split('\n')) {
-    const { hash, reader, title, files, after } = parsedLine(line);
+    const { hash, reader, title, files, after, declares, adds, uses } = parsedLine(line);
     if (reader !== READER || typeof hash !== 'string' || typeof title !== 'string') continue;
-    if (isTexts(files) && isTexts(after)) entries.set(hash, { title, files, after });
+    if (isTexts(files) && isTexts(after) && isTexts(declares) && isTexts(adds) && isTexts(uses))
+      entries.set(hash, { title, files, after, declares, adds, uses });
   }
   return entries;
 }

@@ -34,6 +34,8 @@ export interface DocumentSubject {
   /** What both roles are shown, and what the drafter alone; the same in every round. */
   shown: string[];
   shownToDrafter: string[];
+  /** What the reviewer alone is shown for a draft; empty: nothing. It follows from the draft and the beginning. */
+  shownToReviewer?: (draft: string) => string;
   names: Record<'drafter' | 'draft' | 'repair' | 'revise' | 'reviewer' | 'review', PromptName>;
 }
 
@@ -64,7 +66,7 @@ export interface DocumentQuestions {
 
 /** Parts that repeat over the rounds come first, for prompt caches. */
 export function createDocumentQuestions(
-  { id, title, form, shown, shownToDrafter, names }: DocumentSubject,
+  { id, title, form, shown, shownToDrafter, shownToReviewer, names }: DocumentSubject,
   { prompts, ask }: Pick<ItemContext, 'prompts' | 'ask'>,
   commit: string,
 ): DocumentQuestions {
@@ -108,6 +110,8 @@ export function createDocumentQuestions(
       const parts = [tagged('draft', text), computed];
       const warnings = checked.findings.map(describeFinding);
       if (warnings.length > 0) parts.push(tagged('check-warnings', listOf(warnings)));
+      const forReviewer = shownToReviewer?.(text) ?? '';
+      if (forReviewer !== '') parts.push(forReviewer);
       if (round > 1) parts.push(tagged('findings-ledger', formatLedger(ledger)));
       if (previous !== null) parts.push(tagged('changes-since-last-round', changes(previous, text)));
       const task = evidence === undefined ? names.review : 'review-already-done';

@@ -55,7 +55,7 @@ export interface DocumentWork<More> {
   /** Another document in the same place: it goes to the lineage before it is replaced. */
   replaced: string | null;
   /** What else is decided at the start. */
-  begin: () => More;
+  begin: (base: DesignBase) => More | Promise<More>;
   /** The folder of its versions. */
   lineage: (begun: More) => string;
   onBegun?: (beginning: Beginning<More>) => void;
@@ -129,7 +129,7 @@ async function begin<More>(
     const { title, body, raw } = work.input;
     const commit = await repository.headCommit();
     const context = await repository.contextFor(commit, work.input);
-    const more = work.begin();
+    const more = await work.begin(await repository.open(commit));
     const firstNumber = await nextVersionNumber(work.lineage(more));
     const input = { title: mask(title), body: mask(body), raw: mask(raw) };
     return { ...more, commit, context, firstNumber, givenDraft, input };

@@ -2,6 +2,7 @@ import type { GateEvidence, GateName } from '../core/gate.ts';
 import { sha256 } from '../core/hash.ts';
 import type { CoverageFacts, FrozenFile, ScenarioTests } from '../documents/implementation/report.ts';
 import { namesScenario } from '../documents/lld/scenarios.ts';
+import { namesFile } from '../documents/review/named-files.ts';
 import type { TreeChange } from '../git/worktree/worktree.ts';
 import type { TestCase } from '../testing/port.ts';
 import { newTests } from '../verification/baseline.ts';
@@ -12,11 +13,13 @@ import { evidenceOf, testKey, testTitle } from '../verification/test-key.ts';
 import type { ImplementContext } from './implement-item.ts';
 import { type Proofs, seeRed, selection } from './red.ts';
 import { DESIGNS, LINKS, type Rule, type Undone, undoForbidden } from './undo.ts';
-import type { Judgement } from './writing.ts';
+import type { Judgement, Writing } from './writing.ts';
 
 export interface Gates {
   judgeTests(tree: string, step: string, round: number): Promise<Judgement>;
   judgeCode(testsTree: string): (tree: string, step: string, round: number) => Promise<Judgement>;
+  /** Undoes what a revision that began at `start` changed beyond these files, new ones, and those that `failures` name. */
+  limitRevision(start: string, mayChange: readonly string[]): NonNullable<Writing['limit']>;
   /** What each gate saw last, in the order of the gates. */
   evidence(): GateEvidence[];
   undone(): readonly Undone[];
@@ -151,13 +154,27 @@ export function createGates(context: ImplementContext, proofs: Proofs): Gates {
       return judgement(tree, [green, covered, reverse]);
     },
 
+    limitRevision: (start, mayChange) => async (left, step, failures) => {
+      const named = new Set(mayChange);
+      const isAsked = ({ path, kind }: TreeChange): boolean =>
+        kind === 'added' || named.has(path) || failures.some((text) => namesFile(text, path));
+      const unasked: Rule = {
+        name: '-unasked',
+        why: 'no finding names these files',
+        advice: 'no finding of the review names it',
+        forbids: (change) => !isAsked(change),
+      };
+      return allowed(left, start, step, [...codeRules, unasked]);
+    },
+
     evidence: () => ORDER.flatMap((gate) => seen.get(gate) ?? []),
     undone: () => undone,
     proven: () => proven,
   };
 }
 
-function ignoredNote(dropped: readonly string[]): string[] {
+/** For the writer. */
+export function ignoredNote(dropped: readonly string[]): string[] {
   return dropped.length === 0
     ? []
     : [

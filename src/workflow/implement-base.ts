@@ -13,9 +13,10 @@ import { commitFiles, headCommit, openCommit } from '../git/repository.ts';
 import { findTests } from '../testing/detect.ts';
 import type { ProjectFiles } from '../testing/project.ts';
 import { runnerOfFiles } from '../testing/test-files.ts';
-import type { ImplementParts } from './implement-item.ts';
+import type { ImplementContext, ImplementParts } from './implement-item.ts';
 import { implementationsOf } from './implementations.ts';
 import type { ItemContext } from './item.ts';
+import { forecastFor, otherDesigns } from './other-designs.ts';
 
 interface Begun {
   /** The hash of the LLD that it was for. */
@@ -23,6 +24,8 @@ interface Begun {
   base: string;
   /** How many steps there were before it: two that begin at the same commit are still two. */
   number: number;
+  /** What the reviewer is shown of other designs; absent in a checkpoint of an older version. */
+  forecast?: string;
 }
 
 /** Steps that cost nothing: while there are no others, a newer commit of the user's is a better base. */
@@ -32,11 +35,21 @@ const FREE: ReadonlySet<string> = new Set(['begin', 'baseline']);
  * The commit that the implementation begins at. It follows the user's HEAD until the first paid step is stored, so that a
  * set-up that failed can be fixed by a commit; from then on it stays, because all that was paid for was made for it.
  */
-export async function beginImplementation(item: ItemContext, parts: ImplementParts): Promise<string> {
+export async function beginImplementation(
+  item: ItemContext,
+  parts: ImplementParts,
+): Promise<Pick<ImplementContext, 'base' | 'forecast'>> {
   const { id, hash: lld, journal, paths } = item;
   const { git, lldText } = parts;
-  const store = async (begun: Begun): Promise<string> =>
-    (await item.step({ name: 'begin', inputs: begun }, () => Promise.resolve(begun))).value.base;
+  const store = async ({ base, number }: Begun): Promise<Pick<ImplementContext, 'base' | 'forecast'>> => {
+    const inputs = { lld, base, number };
+    const { value } = await item.step<Begun>({ name: 'begin', inputs }, async () => {
+      const commit = await openCommit(git, base);
+      const others = await otherDesigns(paths, id, (file) => commit.kindOf(file) !== null);
+      return { ...inputs, forecast: item.mask(forecastFor(id, lldText, others)) };
+    });
+    return { base, forecast: value.forecast ?? '' };
+  };
   const last = journal.last('begin') as Begun | undefined;
   const steps = journal.steps();
   const isPaid = steps

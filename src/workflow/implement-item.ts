@@ -34,6 +34,8 @@ export interface ImplementContext extends ItemContext, ImplementParts {
   /** The commit that it began at, and the tree of that commit. */
   base: string;
   baseTree: string;
+  /** Other designs that touch this one, as the reviewer is shown them; may be empty. */
+  forecast: string;
   worktree: Worktree;
   setUp: SetUp;
   suite: TestSuite;

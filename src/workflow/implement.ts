@@ -3,7 +3,7 @@ import { commitMessage } from '../documents/implementation/commit-message.ts';
 import { readLld } from '../documents/lld/document.ts';
 import { openCommit } from '../git/repository.ts';
 import { writeFileAtomic } from '../process/files.ts';
-import { againTask, codeTask, testsTask, type WritingTask } from '../prompts/writing-tasks.ts';
+import { againTask, codeTask, testsTask, type WritingAgain, type WritingTask } from '../prompts/writing-tasks.ts';
 import { folderFiles } from '../testing/project.ts';
 import { mayHoldTests } from '../testing/test-files.ts';
 import { type Baseline, baselineOf, NO_BASELINE, whyNoBaseline } from '../verification/baseline.ts';
@@ -18,6 +18,7 @@ import { prepareWorktree } from './implement-worktree.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 import { createGuards } from './red.ts';
 import { createTestRuns, type TestRuns } from './test-runs.ts';
+import { createTrials } from './trials.ts';
 import { createWriterCalls } from './writing.ts';
 
 /** An approved LLD becomes a branch: tests, seen to fail; code, seen to make them pass; a review; a report. */
@@ -28,7 +29,8 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
   const baseline = await baselineIn(context, runs);
   const guards = createGuards(context);
   const gates = createGates(context, { runs, baseline, guards });
-  const { write, authors } = createWriterCalls(context);
+  const trials = context.config.implement.policy === 'off' ? null : createTrials(context, runs, baseline);
+  const { write, authors } = createWriterCalls(context, trials);
   const shown = await shownRepository(context);
   const taskOf = tasksOf(context, shown);
   const design = await designOnBranch(context);
@@ -64,7 +66,15 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
     gates,
     decide: (point) => decider.ask(point),
     onReview: (text, round) => writeFileAtomic(join(reviews, `review-${round}.md`), mask(text)),
-    revise: ({ start, name, ...asked }) => write({ phase: 'code', name, start, task: taskOf('code', asked), judge }),
+    revise: ({ start, name, ...asked }) =>
+      write({
+        phase: 'code',
+        name,
+        start,
+        task: taskOf('code', asked),
+        judge,
+        limit: gates.limitRevision(start, asked.mayChange),
+      }),
   });
   if (review.verdict === 'DISCUSS') {
     await worktree.restore(review.tree);
@@ -76,14 +86,14 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
 }
 
 async function openImplementation(item: ItemContext, parts: ImplementParts): Promise<ImplementContext> {
-  const base = await beginImplementation(item, parts);
+  const { base, forecast } = await beginImplementation(item, parts);
   const { worktree, setUp } = await prepareWorktree(item, parts, base);
   const { directory } = worktree;
   const suite = await parts.openSuite(await testsFor(folderFiles(directory), parts, directory));
   const baseTree = await worktree.treeOf(base);
   const portable = await createPortableText(item.paths.repository, directory);
   const lld = readLld(parts.lldText);
-  return { ...item, ...parts, lld, base, baseTree, worktree, setUp, suite, portable };
+  return { ...item, ...parts, lld, base, forecast, baseTree, worktree, setUp, suite, portable };
 }
 
 async function baselineIn({ config, git, base, suite }: ImplementContext, runs: TestRuns): Promise<Baseline> {
@@ -100,11 +110,6 @@ async function baselineIn({ config, git, base, suite }: ImplementContext, runs: 
 async function designOnBranch({ id, paths, worktree, baseTree, lldText }: ImplementContext): Promise<string> {
   const path = relative(paths.repository, paths.lld(id)).split(sep).join('/');
   return (await worktree.read(baseTree, path)) === lldText ? path : paths.reportedLld(id);
-}
-
-interface Asked {
-  review?: string;
-  failures: readonly string[];
 }
 
 /** The same commit makes the same text, so that a resumed item asks the same questions; it needs no step of its own. */
@@ -129,7 +134,7 @@ function tasksOf(
     runner: suite.runner,
     command: suite.command,
   };
-  return (phase: 'tests' | 'code', asked: Asked = { failures: [] }) =>
+  return (phase: 'tests' | 'code', asked: Omit<WritingAgain, 'phase'> = { failures: [] }) =>
     (found: readonly string[], round: number): string => {
       const failures = round === 1 ? asked.failures : found;
       const first = phase === 'tests' ? testsTask : codeTask;

@@ -1,5 +1,6 @@
 import { join, relative } from 'node:path';
 import type { DesignSize } from '../core/config.ts';
+import type { ForecastDesign } from '../core/forecast.ts';
 import { checkAlreadyDone, citationOf, evidenceIn, isAlreadyDone, linesOf } from '../documents/already-done.ts';
 import { formatCoverage } from '../documents/coverage.ts';
 import { isUntouched } from '../documents/header.ts';
@@ -17,6 +18,7 @@ import { approvedDocument, type DocumentRepository } from './document.ts';
 import type { DocumentSubject } from './document-review.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 import { versionName } from './lineage.ts';
+import { forecastFor, otherDesigns } from './other-designs.ts';
 
 /** One issue becomes a reviewed LLD, or is found to be done already. Without a size the drafter chooses. */
 export async function runLld(
@@ -35,9 +37,14 @@ export async function runLld(
     inputs: { issue: issue.hash, given, ...(item.provider('drafter').isModel ? {} : { recorded: true }) },
     givenDraft: given,
     replaced: existing && !isUntouched(existing) && given === null ? existing.body : null,
-    begin: () => ({}),
+    begin: async (base): Promise<{ others?: ForecastDesign[] }> => ({
+      others: await otherDesigns(paths, issue.id, (file) => base.kindOf(file) !== null),
+    }),
     lineage: () => paths.lineage(issue.id),
-    subject: ({ context }, begunWith) => lldSubject(begunWith, context, prompts, size),
+    subject: ({ context, others = [] }, begunWith) => ({
+      ...lldSubject(begunWith, context, prompts, size),
+      shownToReviewer: (draft) => (isAlreadyDone(draft) ? '' : forecastFor(issue.id, draft, others)),
+    }),
     check: async (draft, base) => {
       if (isAlreadyDone(draft)) {
         const textOf = (file: string) => repository.shownText(base.commit, file);

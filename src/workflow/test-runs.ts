@@ -30,6 +30,8 @@ export interface TestRuns {
   /** The tests before anything is written. Fails where `refuse` says why nothing can be built on them. */
   baseline(refuse: (run: TestRun) => Promise<string | null>): Promise<TestRun>;
   after(run: RunTests): Promise<TestsRun>;
+  /** One run, whatever comes of it: no step, and made only once. */
+  once(run: RunTests): Promise<TestsRun>;
 }
 
 /** Keeps stored runs short. */
@@ -60,6 +62,15 @@ export function createTestRuns(context: TestRunsContext): TestRuns {
     files: files ?? null,
   });
 
+  const runIn = async ({ step, tree, files, coverage, installs = false }: RunTests): Promise<TestsRun> => {
+    await worktree.restore(tree);
+    const dropped = await worktree.dropIgnored();
+    if (installs) await setUp.ensure(tree);
+    const wish = { ...(files === undefined ? {} : { files }), ...(coverage === undefined ? {} : { coverage }) };
+    const found = await runOnce(step, () => checkout.before(() => suite.run({ ...wish, signal })));
+    return { ...stored(found), dropped };
+  };
+
   return {
     async baseline(refuse) {
       const step = 'baseline';
@@ -78,27 +89,18 @@ export function createTestRuns(context: TestRunsContext): TestRuns {
     },
 
     async after(asked) {
-      const { step, tree, files, coverage, installs = false, isFollowed = false } = asked;
+      const { step, isFollowed = false } = asked;
       const inputs = inputsOf(asked);
-      const runIn = async (state: string, name: string, wish: Pick<RunTests, 'files' | 'coverage'>) => {
-        await worktree.restore(state);
-        const dropped = await worktree.dropIgnored();
-        if (installs && state === tree) await setUp.ensure(tree);
-        const runSuite = (): Promise<TestRun> => suite.run({ ...wish, signal });
-        const found = await runOnce(name, () => checkout.before(runSuite));
-        return { ...stored(found), dropped };
-      };
-      const wish = { ...(files === undefined ? {} : { files }), ...(coverage === undefined ? {} : { coverage }) };
       let unread: TestsRun | null = null;
       const read = async (): Promise<TestsRun> => {
-        const first = await runIn(tree, step, wish);
+        const first = await runIn(asked);
         if (isRead(first)) return first;
         if (first.outcome === 'could-not-run' || first.outcome === 'killed') throw cannotRun(first);
         if (first.outcome === 'no-report') {
-          const before = await runIn(baseTree, `${step}-base`, {});
+          const before = await runIn({ step: `${step}-base`, tree: baseTree });
           if (!isRead(before)) throw cannotRun(before);
         }
-        const second = await runIn(tree, step, wish);
+        const second = await runIn(asked);
         if (isRead(second)) return second;
         if (second.outcome === first.outcome || second.outcome === 'timed-out') unread = second;
         throw cannotRun(second);
@@ -114,6 +116,8 @@ export function createTestRuns(context: TestRunsContext): TestRuns {
       };
       return isFollowed ? runStep() : checkout.checked(runStep);
     },
+
+    once: runIn,
   };
 }
 

@@ -5,6 +5,7 @@ import { boundedLines } from '../core/lines.ts';
 import type { Usage } from '../core/money.ts';
 import type { StepContext } from '../journal/port.ts';
 import type { ImplementContext } from './implement-item.ts';
+import type { Trials } from './trials.ts';
 
 /** What the engine says of a state of the worktree. */
 export interface Judgement {
@@ -31,6 +32,8 @@ export interface Writing {
   judge: (tree: string, step: string, round: number) => Promise<Judgement>;
   /** Asked before the item fails, when the calls are used up; null: it fails. */
   instead?: (judgement: Judgement, round: number) => Promise<Instead | null>;
+  /** The state without what may not stay, before anything is installed for it; `failures`: of the call before. */
+  limit?: (tree: string, step: string, failures: readonly string[]) => Promise<{ tree: string; notes: string[] }>;
 }
 
 interface Written {
@@ -55,24 +58,28 @@ export interface WriterCalls {
  * The writer is called until the engine accepts what is in the worktree, at most `maxRounds` times in one run. A later run
  * of an item that failed like this gets as many calls again: what was written and found is kept.
  */
-export function createWriterCalls(context: ImplementContext): WriterCalls {
+export function createWriterCalls(context: ImplementContext, trials: Trials | null): WriterCalls {
   const { worktree, maxRounds, writer, mask, spending } = context;
   const authors = { tests: new Set<string>(), code: new Set<string>() };
   const call = async (step: string, phase: WritingPhase, tree: string, task: string): Promise<string> => {
-    const value = await callWriter(context, { step, phase, tree, task });
+    const value = await callWriter(context, { step, phase, tree, task, trials });
     spending.add('implementer', writer.spec, value);
     authors[phase].add(mask(value.answered ?? context.portable(writer.spec)));
     return value.tree;
   };
   return {
     authors,
-    async write({ phase, name, start, task, judge, instead }) {
+    async write({ phase, name, start, task, judge, limit, instead }) {
       const judged = async (written: string, step: string, round: number): Promise<Judgement> => {
         if (phase === 'tests') return judge(written, step, round);
-        const { tree: installed, problem } = await context.setUp.afterWriting(tree, written, step);
-        return problem === null
-          ? judge(installed, step, round)
-          : { tree: installed, problems: [problem], gate: 'set-up' };
+        const limited = (await limit?.(written, step, failures)) ?? { tree: written, notes: [] };
+        const { tree: installed, problem } = await context.setUp.afterWriting(tree, limited.tree, step);
+        const judgement =
+          problem === null
+            ? await judge(installed, step, round)
+            : { tree: installed, problems: [problem], gate: 'set-up' };
+        const { problems } = judgement;
+        return problems.length === 0 ? judgement : { ...judgement, problems: [...problems, ...limited.notes] };
       };
       let tree = start;
       let failures: readonly string[] = [];
@@ -114,9 +121,11 @@ interface WriterCall {
   step: string;
   tree: string;
   task: string;
+  trials: Trials | null;
 }
 
-async function callWriter(context: ImplementContext, { phase, step, tree, task }: WriterCall): Promise<Written> {
+async function callWriter(context: ImplementContext, call: WriterCall): Promise<Written> {
+  const { phase, step, tree, task, trials } = call;
   const { id, writer, worktree, journal, emit, onProgress, signal, clock, mask, checkout } = context;
   const system = context.prompts.fill('implementer');
   const run = async ({ id: stepId, earlierStarts }: StepContext): Promise<Written> => {
@@ -134,6 +143,7 @@ async function callWriter(context: ImplementContext, { phase, step, tree, task }
         item: id,
         phase,
         journal,
+        ...(trials === null ? {} : { runTests: trials({ step, phase, start: tree }) }),
         signal,
         onProgress,
         onLine: boundedLines((line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) })),

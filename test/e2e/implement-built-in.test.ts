@@ -44,34 +44,72 @@ test('a plain model writes tests and code with the built-in tools, and its revie
   expect(repository.git('log', '-1', '--format=%(trailers)', `${branch}~1`)).toBe('Implemented-by: claude-opus-5');
 });
 
-test('killed between two rounds of the agent, it goes on without paying for a finished one again', async () => {
+/** It fails in other words each time, and leaves a file. */
+const RESTLESS_TESTS = `import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { item42 } from '../src/item-42.js';
+
+writeFileSync('left-by-a-test.txt', 'x');
+test('010 adds the number', () => assert.equal(item42(1), 43, \`at \${process.hrtime.bigint()} in \${process.cwd()}/\`));
+test('020 refuses text', () => assert.throws(() => item42('x'), TypeError));
+`;
+
+test('the agent runs the tests while it writes; killed between two rounds, it resumes without paying for one again', async () => {
+  const isTests = (call: Call): boolean => /^Write the tests for issue/m.test(call.text);
+  const runTests = (files?: string[]): Answer => ({ toolCalls: [{ name: 'run_tests', input: { files } }] });
+  const write = (path: string, content: string): Answer => ({
+    toolCalls: [{ name: 'write', input: { path, content } }],
+  });
+  const file = 'test/item-42.test.js';
   let stall: (() => void) | null = null;
   const reached = new Promise<void>((resolve) => {
     stall = resolve;
   });
   const { vendor, repository, options } = await scene((call) => {
-    const isCode =
-      !/^Write the tests for issue/m.test(call.text) &&
-      !/review implementations|code review|review the change|reviews? code/i.test(call.system);
-    if (isCode && call.toolResults.length === 2) {
-      const wasFirst = stall !== null;
-      stall?.();
+    if (!call.tools.includes('write')) return modelWithTools(call);
+    const deeds = isTests(call)
+      ? [write(file, RESTLESS_TESTS), runTests([file]), runTests(['../x.test.js']), runTests(['src/main.js'])]
+      : [write('src/item-42.js', CODE.replace('+', '-')), runTests(), write('src/item-42.js', CODE), runTests()];
+    if (!isTests(call) && call.toolResults.length === 2 && stall !== null) {
+      stall();
       stall = null;
-      if (wasFirst) return { text: 'Let me think about it.', stallAfterChars: 5 };
+      return { text: 'Let me think about it.', stallAfterChars: 5 };
     }
-    return modelWithTools(call);
+    return deeds[call.toolResults.length] ?? { text: 'Done.' };
   });
   const started = startAgentos(['implement', '42', ...MODELS_WITH_TOOLS], options);
   await reached;
   started.child.kill('SIGKILL');
   await once(started.child, 'close');
-  const paid = vendor.calls.length;
-  // Four rounds for the tests; of the code, two are finished and the third was under way.
-  expect(paid).toBe(7);
-  const again = await agentos(['implement', '42', ...MODELS_WITH_TOOLS], options);
+  // Five rounds for the tests; of the code, two are finished and the third was under way.
+  expect(vendor.calls).toHaveLength(8);
+  const [red = '', outside = '', noTest = ''] = vendor.calls[4]?.toolResults.slice(1).map(({ text }) => text) ?? [];
+  expect(red).toMatch(/0 passed, \d failed|could not be loaded/);
+  expect(red).toContain('item-42.js');
+  expect(outside).toContain('leads out of the repository');
+  expect(noTest).toContain('src/main.js is not the name of a test file');
+  const failed = vendor.calls[7]?.toolResults[1]?.text ?? '';
+  expect(failed).toMatch(
+    /2 passed, 1 failed\.\s+Failed: "010 adds the number" \(test\/item-42\.test\.js\)\s+.*at \d+ in/,
+  );
+  expect(failed).not.toContain(repository.root);
+
+  const again = await agentos(['implement', '42', '--json', ...MODELS_WITH_TOOLS], options);
   expect(again.code, again.stdout).toBe(0);
-  expect(vendor.calls.length - paid).toBe(3);
-  expect(`${repository.git('show', 'agentos/42-add-a-number:src/item-42.js')}\n`).toBe(CODE);
+  // The third round of the code once more, to the letter; two further ones, and the review.
+  expect(vendor.calls).toHaveLength(12);
+  expect(vendor.calls[8]?.body).toEqual(vendor.calls[7]?.body);
+  expect(vendor.calls[10]?.toolResults[3]?.text).toContain('3 passed, 0 failed.');
+  const ran = again.stdout
+    .trim()
+    .split('\n')
+    .map((line): { type: string; step: string } => JSON.parse(line))
+    .filter(({ type }) => type === 'tests-ran');
+  expect(ran.map(({ step }) => step)).toEqual(['code-1-run-2', 'green-1', 'reverse-1']);
+  const branch = 'agentos/42-add-a-number';
+  expect(`${repository.git('show', `${branch}:src/item-42.js`)}\n`).toBe(CODE);
+  expect(repository.git('ls-tree', '-r', '--name-only', branch)).not.toContain('left-by-a-test');
 });
 
 test('an agent that never comes to an end is ended by its bound of rounds', async () => {

@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { approve, callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
-import { lldFor } from '../support/models.ts';
+import { lldFor, review } from '../support/models.ts';
 import { processesWith } from '../support/processes.ts';
 import { agentos, type Ended, startAgentos } from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
@@ -400,9 +400,40 @@ test('a review that asks for changes has them made and proven again; one that ca
   expect(repository.git('show', `${BRANCH}:docs/reports/42.md`)).toContain('The name is fine.');
 });
 
+test('a revision changes the files that the findings name, or new ones; more is undone, reported, and shown to the reviewer', async () => {
+  const repository = await designedRepository(['42']);
+  const folder = join(repository.home, '..');
+  const file = (name: string): string => join(folder, name);
+  await writeFile(file('1.md'), review({ verdict: 'REVISE', tier2: ['**Words:** say it in src/item-42.js:1.'] }));
+  await writeFile(file('2.md'), review({ verdict: 'APPROVED' }));
+  const reviewer = `command:cd '${folder}'; n=$(($(ls | grep -c '^asked-') + 1)); cat > asked-$n; cat $n.md`;
+  const state = file('calls.jsonl');
+  const { code, stdout } = await implement(repository, { code: 'revises-more', state }, { reviewer, args: ['42'] });
+  expect(code, stdout).toBe(0);
+  const task = (await callsOf(state)).at(-1)?.task ?? '';
+  expect(task).toContain('any other change is undone:\n\n- src/item-42.js\n\n');
+  expect(stdout).toContain('undone, no finding names these files: src/main.js');
+  expect(stdout).toContain('undone, the tests are frozen while the code is written: test/item-42.test.js');
+  expect(repository.git('diff', '--name-only', 'main', BRANCH, '--', 'src').split('\n')).toEqual([
+    'src/item-42.js',
+    'src/more.js',
+  ]);
+  expect(repository.git('show', `${BRANCH}:src/item-42.js`)).toContain('// revised');
+  expect(repository.git('show', `${BRANCH}:docs/reports/42.md`)).toMatch(
+    /undone, no finding names these files: .*main/,
+  );
+  const patch = await repository.read('.agentos/undone/implement-42/revise-1-1-unasked.patch');
+  expect(patch).toContain('+export const answer = 42; // touched');
+  const [first, second] = await Promise.all(['asked-1', 'asked-2'].map((name) => readFile(file(name), 'utf8')));
+  expect(first).not.toContain('<undone-in-the-revision>');
+  expect(second).toMatch(/<undone-in-the-revision>[^<]*- src\/main\.js: no finding names these files/);
+});
+
 test('items that change the same file run one after another, dependencies first; the plan says so', async () => {
   const shared = (id: string): string =>
-    lldFor(id).replace('| `src/item-', '| `src/main.js` | Modify | Exports it |\n| `src/item-');
+    lldFor(id)
+      .replace('| `src/item-', '| `src/main.js` | Modify | `answer` knows it |\n| `src/item-')
+      .replace('**Related Issues:** None', `**Related Issues:** ${id === '43' ? 'near `src/item-42.js`' : 'None'}`);
   const repository = await designedRepository(['42', '43'], shared);
   await approve(
     repository,
@@ -410,7 +441,9 @@ test('items that change the same file run one after another, dependencies first;
     lldFor('44').replace('**Related Issues:** None', '**Related Issues:** depends on #45'),
   );
   await approve(repository, '45', lldFor('45'));
-  const reviewer = await reviewerSaying(repository, 'APPROVED');
+  const asked = join(repository.home, '..', 'asked-');
+  const answer = (await reviewerSaying(repository, 'APPROVED')).slice('command:'.length);
+  const reviewer = `command:cat > '${asked}'$$; ${answer}`;
   const args = ['implement', '--all', '--parallel', '4', '--implementer', implementer(), '--reviewer', reviewer];
   const options = { cwd: repository.root, env: { HOME: repository.home } };
   const plan = JSON.parse((await agentos([...args, '--dry-run', '--json'], options)).stdout);
@@ -420,6 +453,16 @@ test('items that change the same file run one after another, dependencies first;
     { ids: ['42', '43'], files: ['src/main.js'] },
     { ids: ['45', '44'], files: [] },
   ]);
+  const between = { dependsOn: false, files: ['src/main.js'], declarations: ['answer in src/main.js'] };
+  expect(plan.items.map((item: { forecast: unknown }) => item.forecast)).toEqual([
+    [{ with: '43', ...between, uses: [], usedBy: ['src/item-42.js'] }],
+    [{ with: '42', ...between, uses: ['src/item-42.js'], usedBy: [] }],
+    [],
+    [{ with: '45', dependsOn: true, files: [], declarations: [], uses: [], usedBy: [] }],
+  ]);
+  const shown = await agentos([...args, '--dry-run'], options);
+  expect(shown.stdout).toContain('42 and 43 both change answer in src/main.js.\n');
+  expect(shown.stdout).toContain('43 uses what 42 adds: src/item-42.js. Its LLD does not say "Depends on: #42"');
   const whole = await agentos(['run', ...args.slice(1), '--drafter', reviewer, '--dry-run', '--json'], options);
   expect(JSON.parse(whole.stdout).groups).toEqual(plan.groups);
   expect(existsSync(join(repository.root, '.agentos'))).toBe(false);
@@ -440,6 +483,14 @@ test('items that change the same file run one after another, dependencies first;
   expect(at('item-finished', '45')).toBeLessThan(at('item-started', '44'));
   // What 44 builds on is on its branch.
   expect(repository.git('ls-tree', '-r', '--name-only', 'agentos/44-add-a-number')).toContain('src/item-45.js');
+  const folder = join(repository.home, '..');
+  const names = (await readdir(folder)).filter((name) => name.startsWith('asked-'));
+  const reviews = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
+  const reviewOf = (id: string): string => reviews.find((text) => text.includes(`code for issue ${id},`)) ?? '';
+  expect(reviewOf('43')).toMatch(/<other-designs>[^<]*- LLD-42: changes src\/main\.js too; both change answer/);
+  expect(reviewOf('42')).toContain('- LLD-43: changes src/main.js too');
+  expect(reviewOf('45')).toContain('Review the code for issue 45');
+  expect(reviewOf('45')).not.toContain('<other-designs>');
 });
 
 test('an LLD whose files have moved since its approval is checked again before anybody is paid', async () => {

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, readlinkSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { approve } from '../support/implement.ts';
 import { ISSUE, issueOf, lldFor, review, roundOf, script, vendorEnv } from '../support/models.ts';
 import { agentos, startAgentos } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
@@ -48,6 +49,31 @@ test('an issue becomes an approved LLD with front matter and numbered lineage, a
   expect(await repository.read('.agentos/.gitignore')).toBe('*\n');
   expect(repository.git('status', '--short', '.agentos')).toBe('');
   expect(await repository.list('../home')).toEqual([]);
+});
+
+test('the reviewer is shown which approved designs touch the same code, the same ones after a resume', async () => {
+  let refuses = true;
+  const answer = script();
+  const vendor = await vendorWith({
+    script: (call) => (refuses && call.vendor === 'google' ? { status: 400, message: 'not now' } : answer(call)),
+  });
+  const repository = await testRepository({ 42: ISSUE });
+  const near = (id: string): string =>
+    lldFor(id).replace('| `src/item-', '| `src/item-42.js` | Modify | `item42` takes text |\n| `src/item-');
+  await approve(repository, '43', near('43'));
+  const args = ['lld', '42', ...CLAUDE_AND_GEMINI];
+  expect((await agentos(args, envOf(vendor, repository))).code).toBe(1);
+  refuses = false;
+  await approve(repository, '44', near('44'));
+  const { code, stdout } = await agentos(args, envOf(vendor, repository));
+  expect(code, stdout).toBe(0);
+  expect(vendor.calls.map((call) => call.vendor)).toEqual(['anthropic', 'google', 'google']);
+  const [draft, first, second] = vendor.calls.map((call) => call.text);
+  expect(draft).not.toContain('<other-designs>');
+  expect(first).toMatch(
+    /- LLD-43: changes src\/item-42\.js too; both change item42 in .*; uses what this one adds: src/,
+  );
+  expect(second).toBe(first);
 });
 
 test('the run leaves its record, events, summary, log and audit', async () => {

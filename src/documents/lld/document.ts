@@ -4,6 +4,7 @@ import { codeIn, flatText, lineOf, markedText, normaliseText, parseMarkdown, pla
 import { type QuestionItem, questionItems } from '../questions.ts';
 import { type DocumentSection, type DocumentSections, findSections, titleOf } from '../sections.ts';
 import { readTitle } from '../titles.ts';
+import { type DesignNames, designNames } from './declarations.ts';
 import { type FilesTable, type LldFile, readFilesTable, type UnreadFile } from './files-table.ts';
 import { type IssueMention, issueOfContext, issueOfTitle, sameIssue } from './issue-number.ts';
 import { type NumberedEntry, readNumbered } from './requirements.ts';
@@ -150,8 +151,8 @@ function linesOf(node: Nodes): string[] {
   return node.type === 'paragraph' ? markedText(node).split('\n') : [];
 }
 
-/** What scheduling needs to know of a design. */
-export interface DesignFacts {
+/** What is compared of designs: to schedule them, and to forecast conflicts. */
+export interface DesignFacts extends DesignNames {
   title: string;
   /** Files that it adds, changes or deletes. */
   files: string[];
@@ -166,5 +167,6 @@ export function designFacts(text: string): DesignFacts {
     title: readHeader(text).header.title ?? lld.title,
     files: [...new Set(lld.files.map(({ path }) => path))],
     after: lld.fields.dependsOn.filter((id) => !own.some((other) => sameIssue(id, other))),
+    ...designNames(lld.root, lld.sections, lld.files),
   };
 }

@@ -100,6 +100,13 @@ const BEHAVIOURS = {
       write(testFile, TESTS.replace("'x'", '1'));
       write('test/more.test.js', "import { test } from 'node:test';\ntest('more', () => undefined);\n");
     },
+    'revises-more': () => {
+      write(codeFile, again ? `${CODE}// revised\n` : CODE);
+      if (!again) return;
+      write('src/main.js', 'export const answer = 42; // touched\n');
+      write('src/more.js', 'export {};\n');
+      write(testFile, `${TESTS}// touched\n`);
+    },
     'edits-designs': () => {
       write(codeFile, CODE);
       write(`docs/lld/LLD-${id}.md`, 'Done.\n');
