@@ -32,11 +32,7 @@ export async function prepareWorktree(
     env,
   });
   for (const text of opened.warnings) emit({ type: 'notice', text });
-  if (paths.work !== paths.base)
-    emit({
-      type: 'notice',
-      text: `the worktree is ${opened.worktree.directory}: not every tool can work below ${paths.base}`,
-    });
+  emit({ type: 'notice', text: `worktree: ${opened.worktree.directory}` });
   const hasRun = await createSetUp(item, parts, opened.worktree, start).first(opened.isNew);
   const fresh = opened.isAtStart && !hasRun ? await opened.worktree.treeOf(start) : null;
   const worktree = cachedWorktree(opened.worktree, fresh);

@@ -6,7 +6,7 @@ import { callsOf, designedRepository, implementer, reviewerSaying } from '../sup
 import { agentos, type Ended, startAgentos } from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
 
-const WORKTREE = '.agentos/worktrees/implement-42';
+const worktreeOf = ({ work }: TestRepository): string => join(work, 'worktrees', 'implement-42');
 
 async function commandLine(repository: TestRepository, how: Record<string, string>): Promise<string[]> {
   const reviewer = await reviewerSaying(repository, 'APPROVED');
@@ -29,12 +29,12 @@ test('an unfinished implementation that is thrown away begins anew, with its tes
   const planned = await inside(repository, ['clean', '--discard', '42', '--dry-run', '--json']);
   const { removed } = JSON.parse(planned.stdout) as { removed: { kind: string }[] };
   expect(removed.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['checkpoint', 'worktree', 'branch', 'home']));
-  expect(existsSync(join(repository.root, WORKTREE))).toBe(true);
+  expect(existsSync(worktreeOf(repository))).toBe(true);
 
   const thrown = await inside(repository, ['clean', '--discard', '42']);
   expect(thrown.code).toBe(0);
   expect(thrown.stdout).toContain('removed  checkpoint implement-42.db: asked for\n');
-  expect(existsSync(join(repository.root, WORKTREE))).toBe(false);
+  expect(existsSync(worktreeOf(repository))).toBe(false);
   expect(repository.git('for-each-ref', 'refs/heads/agentos', 'refs/agentos')).toBe('');
   const nothing = await inside(repository, ['clean', '--discard', '42']);
   expect(nothing).toMatchObject({
@@ -54,18 +54,23 @@ test('the worktree of a done item that could not be removed at its end goes with
   expect((await inside(repository, lines)).code).toBe(0);
   const branch = repository.git('branch', '--list', 'agentos/42*', '--format=%(refname:short)').trim();
   const head = repository.git('rev-parse', branch).trim();
-  repository.git('worktree', 'add', '--quiet', WORKTREE, branch);
-  const start = repository.git('rev-parse', 'main').trim();
-  const notes = { branch, start, head, ready: true, made: [], ignored: [] };
-  await repository.write('.agentos/worktree-state/implement-42/state.json', JSON.stringify(notes));
-  await repository.write(`${WORKTREE}/mine.txt`, 'not committed');
+  const leave = async (work: string, name: string, of: string): Promise<void> => {
+    repository.git('worktree', 'add', '--quiet', join(work, 'worktrees', name), of);
+    const [start, at] = repository.git('rev-parse', 'main', of).split('\n');
+    const notes = { branch: of, start, head: at, ready: true, made: [], ignored: [] };
+    await repository.write(join(work, 'worktree-state', name, 'state.json'), JSON.stringify(notes));
+  };
+  await leave(repository.work, 'implement-42', branch);
+  await repository.write(join(worktreeOf(repository), 'mine.txt'), 'not committed');
 
   const next = lines.map((word) => (word === '42' ? '43' : word));
   expect((await inside(repository, next)).code).toBe(0);
-  expect(existsSync(join(repository.root, WORKTREE))).toBe(true);
-  await rm(join(repository.root, WORKTREE, 'mine.txt'));
+  expect(existsSync(worktreeOf(repository))).toBe(true);
+  await rm(join(worktreeOf(repository), 'mine.txt'));
+  // Where earlier versions had them.
+  await leave('.agentos', 'implement-43', branch.replace('42', '43'));
   expect((await inside(repository, ['lld', '43', '--offline'])).code).toBe(0);
-  expect(existsSync(join(repository.root, WORKTREE))).toBe(false);
+  expect(existsSync(worktreeOf(repository))).toBe(false);
   expect(repository.git('worktree', 'list').trim().split('\n')).toHaveLength(1);
   expect(repository.git('rev-parse', branch).trim()).toBe(head);
 });
@@ -98,13 +103,13 @@ test('an implementation that waits for a person names its reviews, and can be th
   const args = ['implement', '42', ...place, '--implementer', implementer(), '--reviewer', reviewer];
   const waiting = await inside(repository, args);
   expect(waiting.code).toBe(3);
-  const reviews = '.agentos/homes/implement-42/reviews';
+  const reviews = join(repository.work, 'homes/implement-42/reviews');
   const decide = `agentos decide 42 --repo '${repository.root}' --approve`;
   expect(waiting.stdout).toContain(`Read the last review in ${reviews}/, then: ${decide}`);
   expect(await repository.list(reviews)).toEqual(['review-1.md']);
   expect(waiting.stdout).toContain(`Throw it away: agentos clean --discard 42 --repo '${repository.root}'\n`);
   expect((await inside(repository, ['clean', '--discard', '42', ...place])).code).toBe(0);
-  expect(existsSync(join(repository.root, reviews))).toBe(false);
+  expect(existsSync(reviews)).toBe(false);
 });
 
 test('what a killed git left locked is in the way of neither a new run nor throwing it away', async () => {

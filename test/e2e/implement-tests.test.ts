@@ -68,7 +68,7 @@ test('a test script that is not understood fails before anything is made or paid
   expect(error?.hint).toMatch(/agentos\.yaml.*command:.*runner: tap.*runner: junit/);
   expect(attempts).toBe(1);
   expect(await phases()).toEqual([]);
-  expect(await repository.list('.agentos/worktrees')).toEqual([]);
+  expect(await repository.list(join(repository.work, 'worktrees'))).toEqual([]);
   expect(repository.git('for-each-ref')).toBe(before);
 
   const keys = { ANTHROPIC_API_KEY: 'sk-ant-0123456789', GEMINI_API_KEY: 'gem-0123456789' };

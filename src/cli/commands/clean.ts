@@ -1,7 +1,7 @@
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
-import { tidyWorkFolder } from '../../process/state-folder.ts';
+import { requireOwnFolder, tidyWorkFolder } from '../../process/state-folder.ts';
 import { type CleanEntry, clean } from '../../run/clean/clean.ts';
 import { discard } from '../../run/clean/discard.ts';
 import { type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../request.ts';
@@ -25,6 +25,7 @@ export async function cleanCommand(flags: CleanFlags): Promise<number> {
   const ids = flags.discard?.map((text) => readItemId(text, flags.repo));
   const project = await projectOf(flags);
   const { paths, mask } = project;
+  await requireOwnFolder(paths);
   const { removed, kept } =
     ids === undefined
       ? await clean(project, { dryRun, caches, place: placeFlagsOf(flags) })

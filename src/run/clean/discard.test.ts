@@ -40,7 +40,11 @@ async function discarding(): Promise<Discarding> {
     worktree,
     branches: () => bench.git('for-each-ref', '--format=%(refname:short)', 'refs/heads/agentos'),
     discarded: async (ids = ['42'], { dryRun = false } = {}) =>
-      discard(await openProject({ cwd: bench.root, env: bench.env, flags: {} }), ids.map(parseItemId), dryRun),
+      discard(
+        { ...(await openProject({ cwd: bench.root, env: bench.env, flags: {} })), paths },
+        ids.map(parseItemId),
+        dryRun,
+      ),
   };
 }
 

@@ -1,6 +1,7 @@
-import { basename, dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { AgentosError } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
+import { keyOf } from '../../core/item.ts';
 import { shellWord } from '../../core/lines.ts';
 import type { Paths } from '../../core/paths.ts';
 import { branchesNear, NO_HOOKS, unusable } from '../../git/branches.ts';
@@ -15,7 +16,7 @@ import { namesIn, removeFolder } from '../../process/files.ts';
 import { type Lock, lockItem, workedOnBy } from '../../process/lock.ts';
 import type { Project } from '../project.ts';
 import type { Candidate, CleanEntry, Cleaned } from './clean.ts';
-import { isImplemented, tipOf } from './worktrees.ts';
+import { formerWorktrees, isImplemented, tipOf } from './worktrees.ts';
 
 type Part = Pick<Candidate, 'entry' | 'remove'>;
 
@@ -56,22 +57,35 @@ export async function discard(project: Project, ids: readonly ItemId[], dryRun: 
 
 /** A git that was killed in the middle must not keep what it was at from being thrown away. */
 async function unlock(paths: Paths, git: Git, id: ItemId): Promise<void> {
-  const place = await placeOf(git, paths.worktree('implement', id));
-  await removeStaleGitLocks(place, [(await readWorktreeState(place))?.branch ?? null]);
+  for (const place of await placesOf(paths, git, id))
+    await removeStaleGitLocks(place, [(await readWorktreeState(place))?.branch ?? null]);
+}
+
+/** Where its worktree is, and where an earlier version may have left one. */
+async function placesOf(paths: Paths, git: Git, id: ItemId): Promise<WorktreePlace[]> {
+  const now = paths.worktree('implement', id);
+  const all = new Set([now, join(formerWorktrees(paths), basename(now))]);
+  return Promise.all([...all].map((directory) => placeOf(git, directory)));
 }
 
 /** In the order in which they go. The checkpoint first: without it the next run starts over, whatever else is left. */
 async function partsOf(paths: Paths, git: Git, id: ItemId): Promise<Part[]> {
-  const place = await placeOf(git, paths.worktree('implement', id));
-  const state = await readWorktreeState(place);
   const checkpoint = paths.checkpoint('implement', id);
-  const worktree = await worktreePart(paths, git, place, state);
-  const branch = state === null ? null : await branchPart(paths, git, id, place, state);
+  const worktrees: (Part | null)[] = [];
+  const branches: (Part | null)[] = [];
+  for (const place of await placesOf(paths, git, id)) {
+    const state = await readWorktreeState(place);
+    worktrees.push(await worktreePart(paths, git, place, state));
+    if (state !== null) branches.push(await branchPart(paths, git, id, place, state));
+  }
   const parts = [
     await filePart('checkpoint', checkpoint, () => deleteDatabase(checkpoint)),
-    worktree ?? (await pinsPart(git, place)),
-    branch,
+    ...(worktrees.some((part) => part !== null)
+      ? worktrees
+      : [await pinsPart(git, keyOf({ workflow: 'implement', id }))]),
+    ...branches,
     await filePart('home', paths.home('implement', id)),
+    ...(paths.work === paths.base ? [] : [await filePart('home', join(paths.base, 'homes', `implement-${id}`))]),
     await filePart('undone', paths.undone('implement', id)),
   ];
   return parts.filter((part) => part !== null);
@@ -110,7 +124,7 @@ async function worktreePart(
   return { entry: entryOf('worktree', directory), remove };
 }
 
-async function pinsPart(git: Git, { name }: WorktreePlace): Promise<Part | null> {
+async function pinsPart(git: Git, name: string): Promise<Part | null> {
   const path = `refs/agentos/${name}`;
   if ((await git.text(['for-each-ref', '--count=1', `${path}/`])) === '') return null;
   return { entry: entryOf('pins', path), remove: () => removePins(git, name) };
