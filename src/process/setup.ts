@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { AgentosError } from '../core/errors.ts';
 import { parseJson } from '../core/json.ts';
-import { errorLines } from '../core/lines.ts';
+import { reasonIn } from '../core/reason.ts';
 import { runProgram } from './program.ts';
 
 /**
@@ -36,23 +36,11 @@ export interface SetupOptions {
   onGroup?: (leader: number, ended: boolean) => void;
 }
 
-const DETAIL_LINES = 5;
-/** Of its output: what went wrong is said near its end, but hints and updates may come after it. */
-const KEPT_LINES = 400;
-
 /** Runs it to its end. A failure stays one until a person does something; running out of time may pass. */
 export async function runSetup({ command, directory, env, timeoutMs, signal, ...watch }: SetupOptions): Promise<void> {
-  const lines: string[] = [];
-  const onLine = (line: string, stream: 'stdout' | 'stderr'): void => {
-    watch.onLine?.(line, stream);
-    lines.push(line);
-    if (lines.length > KEPT_LINES) lines.shift();
-  };
-  const end = await runProgram({ command, cwd: directory, env, timeoutMs, signal, ...watch, onLine });
+  const end = await runProgram({ command, cwd: directory, env, timeoutMs, signal, ...watch });
   if (end.exitCode === 0 && !end.timedOut) return;
-  const said = errorLines(lines.length === 0 ? end.tail : lines.join('\n'), DETAIL_LINES)
-    .map((line) => line.trim())
-    .join(' | ');
+  const said = reasonIn(end.tail);
   const detail = end.timedOut
     ? `it was not done after ${Math.round(timeoutMs / 1_000)} s${said ? `: ${said}` : ''}`
     : said || (end.signal === null ? 'it said nothing' : `ended by ${end.signal}`);

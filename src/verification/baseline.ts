@@ -1,5 +1,5 @@
+import { errorLine } from '../core/reason.ts';
 import type { RunnerName, TestCase, TestRun } from '../testing/port.ts';
-import { errorLine } from './error-line.ts';
 import { testKey } from './test-key.ts';
 
 /** The tests as they were before anything was written: it tells what is new and what must not break. */
