@@ -110,6 +110,14 @@ test.each<[string, Record<string, string | null>, string]>([
     'the tests wrote no report',
   ],
   [
+    'what they import is not built',
+    {
+      'package.json': '{ "type": "module", "scripts": { "test": "node --test", "build": "cp -r src dist" } }\n',
+      'test/main.test.js': "import '../dist/main.js';\n",
+    },
+    "If they need a build, write in agentos.yaml: implement: { setup: 'npm run build' }",
+  ],
+  [
     'no test file can be loaded',
     { 'src/main.js': 'export const nothing = 0;\n' },
     'no test passed, and 1 file(s) could not be loaded, test/main.test.js first',
