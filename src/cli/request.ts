@@ -26,6 +26,7 @@ interface BatchFlags extends PlaceFlags {
   verbose?: boolean;
   offline?: boolean;
   until?: Until;
+  again?: boolean;
   [setting: string]: unknown;
 }
 
@@ -42,6 +43,8 @@ export interface BatchRequest {
   retryFlags: string[];
   /** How far a pipeline goes. */
   until?: Until;
+  /** Items that are done are done over. */
+  again: boolean;
 }
 
 export function parseBatchFlags(command: string, positional: readonly string[], rawFlags: unknown): BatchRequest {
@@ -52,6 +55,8 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
   const both = `agentos ${command} ${example}, or agentos ${command} --all`;
   if (flags.all && ids.length > 0) throw usage('Ids and --all exclude each other.', `Either ${both}`);
   if (!flags.all && ids.length === 0) throw usage('Which items?', `Either ${both}`);
+  if (flags.all && flags.again)
+    throw usage('--again does over the items that you name, not all.', `Write: agentos ${command} --again 42`);
   if (flags.quiet && flags.verbose) throw usage('--quiet and --verbose exclude each other.', 'Remove one of them.');
   const config = configOf(flags);
   if (flags.offline && (config.drafter ?? config.reviewer ?? config.implementer) !== undefined) {
@@ -69,6 +74,7 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
     level: flags.quiet ? 'quiet' : flags.verbose ? 'verbose' : 'normal',
     place: definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config }),
     config: { ...config, offline: flags.offline },
+    again: flags.again ?? false,
     ...(flags.until === undefined ? {} : { until: flags.until }),
   };
   return { ...request, retryFlags: retryFlagsOf(request) };
@@ -109,7 +115,8 @@ export function retryFlagsOf({
   haltAfter,
   place,
   until,
-}: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until'>): string[] {
+  again,
+}: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'again'>): string[] {
   const written = (flags: typeof BOUND_FLAGS): Record<string, string | number | undefined> =>
     Object.fromEntries(
       flags.map(({ name, setting, write }) => {
@@ -127,7 +134,7 @@ export function retryFlagsOf({
     // The whole way is what is meant without it.
     '--until': until === 'implement' ? undefined : until,
   };
-  return [...flagWords(values), ...(config.offline ? ['--offline'] : [])];
+  return [...flagWords(values), ...(config.offline ? ['--offline'] : []), ...(again ? ['--again'] : [])];
 }
 
 /** Flags that say where: every command that looks at a repository has them. */

@@ -75,9 +75,20 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
       ...notes,
       ...cycles.map(cycleNote),
       ...(await missingFoundations(project, pipeline, open, collected)),
+      ...(await beginnings(project, pipeline, open)),
       ...(open.length === 0 ? [] : await obstacles(project, pipeline)),
     ],
   };
+}
+
+async function beginnings(project: Project, { stages }: Pipeline, open: readonly PlannedItem[]): Promise<string[]> {
+  const all = stages.map(async (stage) =>
+    stage.begins?.(
+      project,
+      open.filter(({ workflow, state }) => workflow === stage.workflow && state === 'new'),
+    ),
+  );
+  return (await Promise.all(all)).flatMap((notes) => notes ?? []);
 }
 
 async function obstacles(project: Project, { stages }: Pipeline): Promise<string[]> {

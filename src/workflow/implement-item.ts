@@ -34,6 +34,8 @@ export interface ImplementContext extends ItemContext, ImplementParts {
   /** The commit that it began at, and the tree of that commit. */
   base: string;
   baseTree: string;
+  /** Branches that it began at, and that were not merged then. */
+  on: readonly string[];
   worktree: Worktree;
   setUp: SetUp;
   suite: TestSuite;

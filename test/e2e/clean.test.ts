@@ -3,8 +3,9 @@ import { rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
-import { agentos, type Ended, startAgentos } from '../support/program.ts';
+import { agentos, type Ended, PROJECT, startAgentos } from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
+import { openTmux, tmuxIsMissing } from '../support/tmux.ts';
 
 const worktreeOf = ({ work }: TestRepository): string => join(work, 'worktrees', 'implement-42');
 
@@ -40,12 +41,30 @@ test('an unfinished implementation that is thrown away begins anew, with its tes
   expect(nothing).toMatchObject({
     code: 2,
     stdout: '',
-    stderr: 'error: There is no unfinished implementation of 42 to throw away.\n',
+    stderr: 'error: There is no implementation of 42 to throw away.\n',
   });
 
   await writeFile(state, '');
   expect((await inside(repository, await commandLine(repository, { state }))).code).toBe(0);
   expect((await callsOf(state)).map(({ phase }) => phase)).toEqual(['tests', 'code']);
+
+  // Finished work takes a yes.
+  const branches = (): string => repository.git('for-each-ref', '--format=%(refname:short)', 'refs/heads/agentos');
+  const asked = await inside(repository, ['clean', '--discard', '42']);
+  expect(asked).toMatchObject({ code: 2, stdout: '' });
+  expect(asked.stderr).toContain('42 is implemented on agentos/42-add-a-number.');
+  expect(asked.stderr).toContain('Add --yes');
+  expect(branches()).toBe('agentos/42-add-a-number');
+  if (!tmuxIsMissing) {
+    const terminal = openTmux(repository.root, 100, 20, { HOME: repository.home });
+    terminal.type(`cd '${repository.root}' && ${join(PROJECT, 'bin', 'agentos')} clean --discard 42`, 'Enter');
+    await terminal.until((screen) => expect(screen.join('')).toContain('Throw it away? [y/N]'));
+    terminal.type('n', 'Enter');
+    await terminal.until((screen) => expect(screen.join('\n')).toContain('Nothing was removed.'));
+    expect(branches()).toBe('agentos/42-add-a-number');
+  }
+  expect((await inside(repository, ['clean', '--discard', '42', '--yes'])).code).toBe(0);
+  expect(branches()).toBe('');
 });
 
 test('the worktree of a done item that could not be removed at its end goes with the next run', async () => {

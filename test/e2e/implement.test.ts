@@ -424,7 +424,11 @@ test('items that change the same file run one after another, dependencies first;
   expect(JSON.parse(whole.stdout).groups).toEqual(plan.groups);
   expect(existsSync(join(repository.root, '.agentos'))).toBe(false);
 
-  expect((await agentos(args, options)).code).toBe(0);
+  const ended = await agentos(args, options);
+  expect(ended.code, ended.stdout).toBe(0);
+  expect(ended.stdout).toContain(
+    'One after another: 42 → 43 (both change src/main.js). Each begins at the branch of the one before.',
+  );
   const designs = (await repository.read('.agentos/caches/designs.jsonl')).trim().split('\n');
   expect(designs).toHaveLength(4);
   expect(designs.flatMap((line) => JSON.parse(line).after)).toEqual(['45']);
@@ -438,6 +442,24 @@ test('items that change the same file run one after another, dependencies first;
   const [first, second] = at('item-started', '42') < at('item-started', '43') ? ['42', '43'] : ['43', '42'];
   expect(at('item-finished', first)).toBeLessThan(at('item-started', second));
   expect(at('item-finished', '45')).toBeLessThan(at('item-started', '44'));
+  // The second begins at the first one's branch, and says so.
+  const branchOf = (id: string): string => `agentos/${id}-add-a-number`;
+  repository.git('merge-base', '--is-ancestor', branchOf(first), branchOf(second));
+  expect(ended.stdout).toContain(`[IMPL-${second}] begins at ${branchOf(first)}, not merged yet\n`);
+  expect(repository.git('show', `${branchOf(second)}:docs/reports/${second}.md`)).toContain(
+    `begun at ${branchOf(first)}, which was not merged: merge that first`,
+  );
+  // When the first is merged, it is done over on the new base, beside what it was.
+  repository.git('stash', '--quiet', '--include-untracked', '--', 'docs/lld');
+  repository.git('merge', '--quiet', '--no-edit', branchOf(first));
+  repository.git('stash', 'pop', '--quiet');
+  const over = ['implement', '--again', second, ...args.slice(4)];
+  expect((await agentos(['implement', second, ...args.slice(4)], options)).stdout).toContain('implemented already');
+  const again = await agentos(over, options);
+  expect(again.code, again.stdout).toBe(0);
+  expect(again.stdout).not.toContain('begins at');
+  expect(repository.git('rev-parse', `${branchOf(second)}-2~3`)).toBe(repository.git('rev-parse', 'main'));
+  expect((await agentos(['implement', '--again', '--all', ...args.slice(4)], options)).code).toBe(2);
   // What 44 builds on is on its branch.
   expect(repository.git('ls-tree', '-r', '--name-only', 'agentos/44-add-a-number')).toContain('src/item-45.js');
 });

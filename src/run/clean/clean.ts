@@ -10,6 +10,7 @@ import { createGit } from '../../git/git.ts';
 import { inGitQueue } from '../../git/locks.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { deleteDatabase } from '../../journal/database-files.ts';
+import { inspectJournal } from '../../journal/inspect.ts';
 import { namesIn, removeFolder, staleTemporaryFiles } from '../../process/files.ts';
 import { isHolderAlive, isLockStale, lockItem, readHolder, workedOnBy } from '../../process/lock.ts';
 import { abandonedWorkFolders } from '../../process/state-folder.ts';
@@ -166,11 +167,17 @@ async function checkpointsOf(
     if (item === null) return kept(name.includes('.damaged-') ? 'damaged, kept for inspection' : 'not ours');
     const pid = workedOnBy(paths, item);
     if (pid !== null) return kept(`process ${pid} is working on it`);
-    if (done.has(keyOf(item))) return { entry, item, remove: () => deleteDatabase(path) };
+    if (done.has(keyOf(item)) && !isDoneOver(path, item)) return { entry, item, remove: () => deleteDatabase(path) };
     // Told once: with the worktree, where there is one.
     const isAlone = item.workflow === 'implement' && !worktrees.has(keyOf(item));
     return kept('its item is not done and resumes from it', isAlone ? discardCommand(item.id, place) : null);
   });
+}
+
+/** Of an item that is implemented, a journal without the last step is of a run that does it over. */
+function isDoneOver(path: string, { workflow }: Item): boolean {
+  const steps = workflow === 'implement' ? (inspectJournal(path)?.finished ?? []) : [];
+  return steps.length > 0 && !steps.some(({ name }) => name === 'commit-report');
 }
 
 async function homesOf(
