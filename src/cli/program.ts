@@ -62,7 +62,10 @@ export function createProgram(): Command {
     'agentos implement 42               docs/lld/LLD-42.md becomes the branch agentos/42-…',
     'agentos implement --all --parallel 3 --implementer claude-code',
     'agentos implement --all --dry-run  the order, and which items change the same files',
-  ]).argument('[ids...]', 'exactly these items');
+    'agentos implement --again 42       an implemented item over again, on today’s base',
+  ])
+    .argument('[ids...]', 'exactly these items')
+    .option('--again', 'do these over even if they are implemented, on a new branch from today’s base');
   addBatchFlags(implement).action(batch('implement'));
 
   const run = command('run', 'the whole way: LLD, then implementation', [
@@ -160,14 +163,15 @@ export function createProgram(): Command {
     [
       'agentos clean --dry-run',
       'agentos clean',
-      'agentos clean --discard 42         deletes the unfinished implementation of 42, to start it over',
+      'agentos clean --discard 42         deletes the implementation of 42, to start it over; asks if it is finished',
     ],
   );
   addPlaceFlags(
     clean
       .option('--dry-run', 'say what would be removed, and remove nothing')
       .option('--caches', 'caches of package managers and compilers too')
-      .option('--discard <id...>', 'only this: delete the unfinished implementation of these items, with all its files')
+      .option('--discard <id...>', 'only this: delete the implementation of these items, with all its files')
+      .option('--yes', 'with --discard: also what is finished, without a question')
       .option('--json', 'print JSON'),
   ).action(runs(async () => (await import('./commands/clean.ts')).cleanCommand));
 

@@ -27,6 +27,7 @@ interface BatchFlags extends PlaceFlags {
   offline?: boolean;
   until?: Until;
   trust?: boolean;
+  again?: boolean;
   [setting: string]: unknown;
 }
 
@@ -45,6 +46,8 @@ export interface BatchRequest {
   retryFlags: string[];
   /** How far a pipeline goes. */
   until?: Until;
+  /** Items that are done are done over. */
+  again: boolean;
 }
 
 export function parseBatchFlags(command: string, positional: readonly string[], rawFlags: unknown): BatchRequest {
@@ -55,6 +58,8 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
   const both = `agentos ${command} ${example}, or agentos ${command} --all`;
   if (flags.all && ids.length > 0) throw usage('Ids and --all exclude each other.', `Either ${both}`);
   if (!flags.all && ids.length === 0) throw usage('Which items?', `Either ${both}`);
+  if (flags.all && flags.again)
+    throw usage('--again does over the items that you name, not all.', `Write: agentos ${command} --again 42`);
   if (flags.quiet && flags.verbose) throw usage('--quiet and --verbose exclude each other.', 'Remove one of them.');
   const config = configOf(flags);
   if (flags.offline && (config.drafter ?? config.reviewer ?? config.implementer) !== undefined) {
@@ -73,6 +78,7 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
     level: flags.quiet ? 'quiet' : flags.verbose ? 'verbose' : 'normal',
     place: definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config }),
     config: { ...config, offline: flags.offline },
+    again: flags.again ?? false,
     ...(flags.until === undefined ? {} : { until: flags.until }),
   };
   return { ...request, retryFlags: retryFlagsOf(request) };
@@ -114,7 +120,8 @@ export function retryFlagsOf({
   place,
   until,
   trust,
-}: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'trust'>): string[] {
+  again,
+}: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'trust' | 'again'>): string[] {
   const written = (flags: typeof BOUND_FLAGS): Record<string, string | number | undefined> =>
     Object.fromEntries(
       flags.map(({ name, setting, write }) => {
@@ -132,7 +139,9 @@ export function retryFlagsOf({
     // The whole way is what is meant without it.
     '--until': until === 'implement' ? undefined : until,
   };
-  return [...flagWords(values), ...(config.offline ? ['--offline'] : []), ...(trust ? ['--trust'] : [])];
+  const switches = { '--offline': config.offline, '--again': again, '--trust': trust };
+  const given = Object.entries(switches).flatMap(([name, isGiven]) => (isGiven ? [name] : []));
+  return [...flagWords(values), ...given];
 }
 
 /** Flags that say where: every command that looks at a repository has them. */

@@ -46,18 +46,26 @@ export function baseDirectory(repository: string, chosen: string | null, cwd: st
 const ODD = /[\\?#%*[\]{}$:;"`<>|\p{Cc}]/u;
 
 /**
- * Where worktrees are, and the homes and caches of what runs in them: in the base directory, unless not every tool can work
- * there because of its path. Then in a folder of this user's among the temporary files that outlive a restart.
+ * Where worktrees are, and the homes and caches of what runs in them: the one function that knows. A base directory that was
+ * chosen outside of the repository, if every tool can work there; else a folder of this user's among the temporary files that
+ * outlive a restart. In the repository the user's own tools would collect the tests of worktrees, and packages would be
+ * found by climbing up; below a folder with a dot, web servers answer 404.
  */
-export function workDirectory(base: string, userId: number): string {
-  return ODD.test(base) ? join('/var/tmp', `agentos-${userId}`, sha256(base).slice(0, 16)) : base;
+export function workDirectory(repository: string, base: string, userId: number): string {
+  const isUsable =
+    !isInside(repository, base) && !ODD.test(base) && !base.split(sep).some((name) => name.startsWith('.'));
+  if (isUsable) return base;
+  const name = basename(repository)
+    .replace(/[^a-zA-Z0-9_.-]/g, '_')
+    .replace(/^\.+/, '_');
+  return join('/var/tmp', `agentos-${userId}`, `${name}-${sha256(base).slice(0, 12)}`);
 }
 
 /** Every path of ours, from the folders that all of them are in. */
 export interface Paths {
   repository: string;
   base: string;
-  /** The base directory, or in its place: see `workDirectory`. */
+  /** See `workDirectory`. */
   work: string;
   issues: string;
   briefs: string;

@@ -106,5 +106,5 @@ export interface PlannedGroup {
 export function describeGroup({ ids, files }: PlannedGroup): string {
   const who = ids.length > 2 ? 'they' : 'both';
   const why = files.length > 0 ? `${who} change ${files.join(', ')}` : 'they build on each other';
-  return `One after another: ${ids.join(' → ')} (${why})`;
+  return `One after another: ${ids.join(' → ')} (${why}). Each begins at the branch of the one before.`;
 }

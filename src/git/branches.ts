@@ -116,6 +116,7 @@ function cut(word: string): string {
 /** A branch that an item builds on. */
 export interface Foundation {
   id: string;
+  branch: string;
   commit: string;
 }
 
@@ -123,7 +124,11 @@ export interface Foundation {
  * The commit to begin at: the user's own, with the branches in it that the item builds on and that are not merged yet.
  * Nothing is checked out for it: the merge is made among git's objects.
  */
-export async function stackedBase(git: Git, head: string, foundations: readonly Foundation[]): Promise<string> {
+export async function stackedBase(
+  git: Git,
+  head: string,
+  foundations: readonly Omit<Foundation, 'branch'>[],
+): Promise<string> {
   let base = head;
   for (const { id, commit } of foundations) {
     if (await isAncestor(git, commit, base)) continue;
@@ -132,7 +137,7 @@ export async function stackedBase(git: Git, head: string, foundations: readonly 
   return base;
 }
 
-async function merge(git: Git, base: string, { id, commit }: Foundation): Promise<string> {
+async function merge(git: Git, base: string, { id, commit }: Omit<Foundation, 'branch'>): Promise<string> {
   const tree = await git.text(['merge-tree', '--write-tree', base, commit]).catch(async (error: unknown) => {
     const files = await changedInBoth(git, base, commit);
     throw new AgentosError({ code: 'dependency-conflict', on: id, files }, { cause: error });

@@ -2,6 +2,7 @@ import { LONGEST_MS } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { CommandSpec } from '../core/model-spec.ts';
 import { NO_USAGE } from '../core/money.ts';
+import { reasonIn } from '../core/reason.ts';
 import type { ProgramEnd } from '../process/program.ts';
 import { runTaggedProgram } from '../process/remains.ts';
 import { type CallLimits, MAX_REPLY_BYTES, withinBounds } from './call-bounds.ts';
@@ -58,8 +59,7 @@ export function createCommandProvider({ command, text: spec }: CommandSpec, opti
   };
 }
 
-/** With the end of what it said, because programs explain themselves last. */
 export function commandFailed(command: string, { exitCode, signal, missing, tail }: ProgramEnd): AgentosError {
-  const problem = { code: 'command-failed', command, exitCode, signal, detail: detailOf(tail.slice(-300)) } as const;
+  const problem = { code: 'command-failed', command, exitCode, signal, detail: detailOf(reasonIn(tail)) } as const;
   return new AgentosError(problem, { retry: missing ? 'permanent' : 'transient' });
 }

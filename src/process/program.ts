@@ -8,6 +8,7 @@ import { systemClock } from '../core/clock.ts';
 import { LONGEST_MS } from '../core/duration.ts';
 import { systemCode } from '../core/errors.ts';
 import { createLineReader } from '../core/lines.ts';
+import { createOutputKeeper } from '../core/reason.ts';
 import { withTraceparent } from '../telemetry/tracer.ts';
 import { endTree, signalTree } from './process-tree.ts';
 
@@ -41,13 +42,12 @@ export interface ProgramEnd {
   /** There is no such program, or it may not be run. */
   missing: boolean;
   stdout: string;
-  /** The last lines of both streams. */
+  /** The first errors and the last lines of both streams. */
   tail: string;
   durationMs: number;
 }
 
 const KEEP_BYTES = 32 * 1024 * 1024;
-const TAIL_LINES = 60;
 /** What the shell says when there is no such program, or it may not be run. */
 const NEVER_RUNS: ReadonlySet<number | null> = new Set([126, 127]);
 /** For output that is still in the pipe when the last process has ended. */
@@ -76,11 +76,10 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
 
   const kept: Buffer[] = [];
   let bytes = 0;
-  const tail: string[] = [];
+  const tail = createOutputKeeper();
   const take = (stream: 'stdout' | 'stderr') => (line: string) => {
     onLine?.(line, stream);
     tail.push(line);
-    if (tail.length > TAIL_LINES) tail.shift();
   };
   const readers = {
     stdout: createLineReader(take('stdout'), options.longestLine),
@@ -131,7 +130,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
       timedOut,
       missing,
       stdout: new TextDecoder().decode(Buffer.concat(kept)),
-      tail: failure === null ? tail.join('\n') : failure instanceof Error ? failure.message : 'it could not be started',
+      tail: failure === null ? tail.text() : failure instanceof Error ? failure.message : 'it could not be started',
       durationMs: performance.now() - startedAt,
     };
   } finally {

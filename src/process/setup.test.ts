@@ -6,7 +6,10 @@ import { codeOf } from '../core/errors.ts';
 import { detectSetup, isSetupFile, runSetup } from './setup.ts';
 
 const NPM = '--no-audit --no-fund --prefer-offline';
-const VENV = 'python3 -m venv --system-site-packages .venv && .venv/bin/python -m pip install';
+const VENV = 'python3 -m venv --system-site-packages "$VIRTUAL_ENV"';
+const PIP = '"$VIRTUAL_ENV/bin/python" -m pip install';
+const pip = (what: string): string => `${VENV} && { ${PIP} ${what} || ${PIP} --no-build-isolation ${what}; }`;
+const BUILT = '[build-system]\nrequires = ["setuptools"]\n';
 const DEPENDS = '{"dependencies":{"a":"1"}}';
 
 test.each<[string, Record<string, string>, string | null]>([
@@ -26,17 +29,34 @@ test.each<[string, Record<string, string>, string | null]>([
   ],
   ['yarn 4', { 'package.json': DEPENDS, 'yarn.lock': '\n__metadata:\n  version: 8\n' }, 'yarn install --immutable'],
   ['uv', { 'pyproject.toml': '', 'uv.lock': '' }, 'uv sync --frozen'],
-  ['poetry', { 'pyproject.toml': '', 'poetry.lock': '' }, 'poetry install --no-interaction'],
+  ['poetry', { 'pyproject.toml': '', 'poetry.lock': '' }, `${VENV} && poetry install --no-interaction`],
+  ['pdm', { 'pyproject.toml': '', 'pdm.lock': '' }, `${VENV} && pdm install --frozen-lockfile`],
+  ['a build system', { 'pyproject.toml': `[project]\nname = "x"\n${BUILT}` }, pip('-e .')],
+  [
+    'a lock of a tool that is not there, and a build system',
+    { 'pyproject.toml': BUILT, 'poetry.lock': '' },
+    pip('-e .'),
+  ],
+  [
+    'an older build system, and requirements',
+    { 'setup.py': '', 'requirements.txt': 'a\n' },
+    pip('-r requirements.txt -e .'),
+  ],
+  [
+    'an extra for tests',
+    { 'pyproject.toml': `${BUILT}[project.optional-dependencies]\ndev = ["b"]\ntests = ["a"]\n` },
+    pip("-e '.[tests]'"),
+  ],
   [
     'requirements',
     { 'requirements.txt': 'a==1\n', 'requirements-dev.txt': 'b\n', 'requirements-gpu.txt': 'c\n' },
-    `${VENV} -r requirements-dev.txt -r requirements.txt`,
+    `${VENV} && ${PIP} -r requirements-dev.txt -r requirements.txt`,
   ],
   ['empty requirements', { 'requirements.txt': '# none\n\n' }, null],
   [
     'a pyproject with dependencies',
     { 'pyproject.toml': '[project]\ndependencies = [\n  # x\n  "a>=1",\n]\n' },
-    `${VENV} -e .`,
+    pip('-e .'),
   ],
   [
     'a pyproject without',
@@ -63,7 +83,7 @@ test.each<[string, Record<string, string>, string | null]>([
     await mkdir(dirname(join(folder, name)), { recursive: true });
     await writeFile(join(folder, name), text);
   }
-  expect(await detectSetup(folder)).toBe(command);
+  expect(await detectSetup(folder, '/nowhere')).toBe(command);
 });
 
 test.each<[Record<string, string>, string]>([
@@ -74,13 +94,13 @@ test.each<[Record<string, string>, string]>([
   [{ 'package.json': DEPENDS, 'yarn.lock': '' }, 'yarn install --non-interactive'],
   [{ 'package.json': DEPENDS, 'yarn.lock': '__metadata:\n' }, 'yarn install --no-immutable'],
   [{ 'pyproject.toml': '', 'uv.lock': '' }, 'uv sync'],
-  [{ 'poetry.lock': '' }, 'poetry lock --no-interaction && poetry install --no-interaction'],
+  [{ 'poetry.lock': '' }, `${VENV} && poetry lock --no-interaction && poetry install --no-interaction`],
   [{ 'go.mod': 'require a v1\n', 'go.sum': '' }, 'go mod tidy'],
   [{ 'Cargo.toml': '[dependencies]\na = "1"\n', 'Cargo.lock': '' }, 'cargo fetch'],
 ])('after a change of %o the lock file may follow', async (files, command) => {
   const folder = await testFolder();
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
-  expect(await detectSetup(folder, 'updated')).toBe(command);
+  expect(await detectSetup(folder, '/nowhere', 'updated')).toBe(command);
   expect(Object.keys(files).every(isSetupFile)).toBe(true);
 });
 

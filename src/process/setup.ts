@@ -3,19 +3,25 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { AgentosError } from '../core/errors.ts';
 import { parseJson } from '../core/json.ts';
-import { errorLines } from '../core/lines.ts';
-import { runProgram } from './program.ts';
+import { reasonIn } from '../core/reason.ts';
+import { findProgram, runProgram } from './program.ts';
+import { pythonSetup, REQUIREMENTS, tableOf } from './python.ts';
 
 /**
  * What prepares a worktree, by the files that say so; null: there is nothing to prepare. `updated`: manifests were changed,
- * and lock files are to follow them.
+ * and lock files are to follow them. `path`: where programs are looked for.
  */
-export async function detectSetup(directory: string, locks: 'frozen' | 'updated' = 'frozen'): Promise<string | null> {
+export async function detectSetup(
+  directory: string,
+  path: string | undefined,
+  locks: 'frozen' | 'updated' = 'frozen',
+): Promise<string | null> {
   const names = new Set(await readdir(directory).catch(() => [] as string[]));
   const folder: SetupFolder = {
     names,
     read: (name) => readFile(join(directory, name), 'utf8').catch(() => ''),
     updatesLocks: locks === 'updated',
+    has: async (program) => (await findProgram(program, path)) !== null,
   };
   const commands: string[] = [];
   for (const detect of [nodeSetup, pythonSetup, goSetup, rustSetup]) {
@@ -23,6 +29,17 @@ export async function detectSetup(directory: string, locks: 'frozen' | 'updated'
     if (command !== null) commands.push(command);
   }
   return commands.length === 0 ? null : commands.join(' && ');
+}
+
+/** Where tests need what a build makes, a set-up that makes it; null: there is no script for one. */
+export async function setupWithBuild(directory: string, path: string | undefined): Promise<string | null> {
+  const json = packageSchema.safeParse(
+    parseJson(await readFile(join(directory, 'package.json'), 'utf8').catch(() => '')),
+  ).data;
+  if (typeof json?.scripts?.['build'] !== 'string') return null;
+  const setup = await detectSetup(directory, path);
+  const manager = /^(?:pnpm|yarn|bun)\b/.exec(setup ?? '')?.[0] ?? 'npm';
+  return [...(setup === null ? [] : [setup]), `${manager} run build`].join(' && ');
 }
 
 export interface SetupOptions {
@@ -36,23 +53,11 @@ export interface SetupOptions {
   onGroup?: (leader: number, ended: boolean) => void;
 }
 
-const DETAIL_LINES = 5;
-/** Of its output: what went wrong is said near its end, but hints and updates may come after it. */
-const KEPT_LINES = 400;
-
 /** Runs it to its end. A failure stays one until a person does something; running out of time may pass. */
 export async function runSetup({ command, directory, env, timeoutMs, signal, ...watch }: SetupOptions): Promise<void> {
-  const lines: string[] = [];
-  const onLine = (line: string, stream: 'stdout' | 'stderr'): void => {
-    watch.onLine?.(line, stream);
-    lines.push(line);
-    if (lines.length > KEPT_LINES) lines.shift();
-  };
-  const end = await runProgram({ command, cwd: directory, env, timeoutMs, signal, ...watch, onLine });
+  const end = await runProgram({ command, cwd: directory, env, timeoutMs, signal, ...watch });
   if (end.exitCode === 0 && !end.timedOut) return;
-  const said = errorLines(lines.length === 0 ? end.tail : lines.join('\n'), DETAIL_LINES)
-    .map((line) => line.trim())
-    .join(' | ');
+  const said = reasonIn(end.tail);
   const detail = end.timedOut
     ? `it was not done after ${Math.round(timeoutMs / 1_000)} s${said ? `: ${said}` : ''}`
     : said || (end.signal === null ? 'it said nothing' : `ended by ${end.signal}`);
@@ -63,12 +68,14 @@ export async function runSetup({ command, directory, env, timeoutMs, signal, ...
 }
 
 /** The top of a checkout. */
-interface SetupFolder {
+export interface SetupFolder {
   names: ReadonlySet<string>;
   /** Empty where it can't be read. */
   read: (name: string) => Promise<string>;
   /** Whether lock files may be brought in line with changed manifests, instead of being required to be. */
   updatesLocks: boolean;
+  /** Whether a program is on the search path. */
+  has: (program: string) => Promise<boolean>;
 }
 
 const SETUP_FILES: ReadonlySet<string> = new Set([
@@ -82,6 +89,9 @@ const SETUP_FILES: ReadonlySet<string> = new Set([
   'pyproject.toml',
   'uv.lock',
   'poetry.lock',
+  'pdm.lock',
+  'setup.py',
+  'setup.cfg',
   'go.mod',
   'go.sum',
   'Cargo.toml',
@@ -131,35 +141,6 @@ function yarnSetup(packageManager: string | undefined, lock: string, updatesLock
   return `yarn install --${updatesLocks ? 'no-' : ''}immutable`;
 }
 
-/** What running needs, and what developing and testing need; not what some platform or extra needs. */
-const REQUIREMENTS =
-  /^(?:requirements(?:[-_.](?:dev|development|tests?|testing|ci))?|(?:dev|tests?)[-_.]requirements)\.txt$/;
-
-async function pythonSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
-  if (names.has('uv.lock')) return updatesLocks ? 'uv sync' : 'uv sync --frozen';
-  if (names.has('poetry.lock'))
-    return `${updatesLocks ? 'poetry lock --no-interaction && ' : ''}poetry install --no-interaction`;
-  // What is installed for all stays in reach: a list of requirements often takes the test runner for granted.
-  const environment = 'python3 -m venv --system-site-packages .venv';
-  const install = (what: string): string => `${environment} && .venv/bin/python -m pip install ${what}`;
-  const lists = [...names].filter((name) => REQUIREMENTS.test(name)).sort();
-  const filled: string[] = [];
-  for (const name of lists) if (/^\s*[^\s#]/m.test(await read(name))) filled.push(name);
-  if (filled.length > 0) return install(filled.map((name) => `-r ${name}`).join(' '));
-  if (!names.has('pyproject.toml')) return null;
-  return hasPythonDependencies(await read('pyproject.toml')) ? install('-e .') : null;
-}
-
-/** `dependencies = [ … ]` under `[project]`, or anything but `python` under poetry's table. */
-function hasPythonDependencies(toml: string): boolean {
-  const project = tableOf(toml, 'project');
-  const poetry = tableOf(toml, 'tool.poetry.dependencies');
-  return (
-    /^\s*dependencies\s*=\s*\[\s*(?:#[^\n]*\n\s*)*["']/m.test(project) ||
-    poetry.split('\n').some((line) => /^\s*["']?[\w.-]+["']?\s*=/.test(line) && !/^\s*python\s*=/.test(line))
-  );
-}
-
 async function goSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
   if (!names.has('go.mod') || !/^\s*require\b/m.test(await read('go.mod'))) return null;
   return updatesLocks ? 'go mod tidy' : 'go mod download';
@@ -175,15 +156,6 @@ async function rustSetup({ names, read, updatesLocks }: SetupFolder): Promise<st
   });
   if (!isNeeded) return null;
   return names.has('Cargo.lock') && !updatesLocks ? 'cargo fetch --locked' : 'cargo fetch';
-}
-
-/** The lines of one table of a TOML file, without those of its subtables. */
-function tableOf(toml: string, name: string): string {
-  const lines = toml.split('\n');
-  const start = lines.findIndex((line) => line.trim().replace(/\s*#.*$/, '') === `[${name}]`);
-  if (start === -1) return '';
-  const length = lines.slice(start + 1).findIndex((line) => /^\s*\[/.test(line));
-  return lines.slice(start + 1, length === -1 ? undefined : start + 1 + length).join('\n');
 }
 
 function hasKeys(table: string): boolean {

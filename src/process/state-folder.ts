@@ -1,8 +1,9 @@
-import { lstat, mkdir, readdir, rmdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { lstat, mkdir, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
+import { dirname, isAbsolute, join } from 'node:path';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import type { Paths } from '../core/paths.ts';
-import { isTemporaryFile, makeFolder } from './files.ts';
+import { isTemporaryFile, makeFolder, namesIn } from './files.ts';
 
 const IGNORE = '.gitignore';
 
@@ -47,32 +48,64 @@ export function userId(): number {
   return process.getuid?.() ?? 0;
 }
 
-type Place = Pick<Paths, 'base' | 'work' | 'worktrees' | 'homes' | 'caches'>;
+type Place = Pick<Paths, 'repository' | 'base' | 'work' | 'worktrees' | 'homes' | 'caches'>;
 
-/**
- * Makes the folder for worktrees where it is not the base directory. Any user may write beside it, so that a folder or a link
- * of its name that another user made is not used.
- */
-export async function prepareWorkFolder({ base, work }: Place): Promise<void> {
+/** In a folder for worktrees: the repository that it is for. */
+const OWNER = 'repository';
+
+/** Makes the folder for worktrees where it is not the base directory. */
+export async function prepareWorkFolder(paths: Place): Promise<void> {
+  const { repository, base, work } = paths;
   if (work === base) return;
   const own = dirname(work);
   try {
     await mkdir(own, { mode: 0o700 }).catch((error: unknown) => {
       if (systemCode(error) !== 'EEXIST') throw error;
     });
-    const found = await lstat(own);
-    if (!found.isDirectory() || found.uid !== userId() || (found.mode & 0o077) !== 0)
-      throw new AgentosError({ code: 'state-unwritable', directory: own, reason: 'others can write or read it' });
+    await requireOwnFolder(paths);
     await makeFolder(work);
+    await writeFile(join(work, OWNER), `${repository}\n`);
   } catch (error) {
     if (error instanceof AgentosError) throw error;
     throw unwritable(own, error);
   }
 }
 
+/** Any user may write beside the folder for worktrees: one of another user's, or a link, is neither used nor cleaned. */
+export async function requireOwnFolder({ base, work }: Pick<Place, 'base' | 'work'>): Promise<void> {
+  const own = dirname(work);
+  const found = work === base ? null : await lstat(own).catch(() => null);
+  if (found === null) return;
+  const refuse = (reason: string): never => {
+    throw new AgentosError({ code: 'state-unwritable', directory: own, reason });
+  };
+  if (!found.isDirectory()) refuse('it is a link or a file, not a folder');
+  if (found.uid !== userId()) refuse(`it belongs to another user (${found.uid})`);
+  if ((found.mode & 0o077) !== 0) refuse('others can read or write it (chmod 700 it, if you made it)');
+}
+
 /** Removes what is empty of it. The folder above stays: made by anything else, others could read it. */
 export async function tidyWorkFolder({ base, work, worktrees, homes, caches }: Place): Promise<void> {
   if (work === base) return;
-  for (const folder of [worktrees, join(work, 'worktree-state'), homes, caches, work])
+  for (const folder of [worktrees, join(work, 'worktree-state'), homes, caches])
     await rmdir(folder).catch(() => undefined);
+  if ((await namesIn(work)).some((name) => name !== OWNER)) return;
+  await rm(join(work, OWNER), { force: true });
+  await rmdir(work).catch(() => undefined);
+}
+
+/**
+ * Folders for worktrees of repositories that are gone. Not of those on a drive that is not there now: then the folder above
+ * the repository is missing too.
+ */
+export async function abandonedWorkFolders({ base, work }: Place): Promise<{ folder: string; repository: string }[]> {
+  const own = dirname(work);
+  const found: { folder: string; repository: string }[] = [];
+  for (const name of work === base ? [] : await namesIn(own)) {
+    const folder = join(own, name);
+    const repository = (await readFile(join(folder, OWNER), 'utf8').catch(() => '')).replace(/\n$/, '');
+    if (isAbsolute(repository) && !existsSync(repository) && existsSync(dirname(repository)))
+      found.push({ folder, repository });
+  }
+  return found;
 }

@@ -14,19 +14,19 @@ import { type Issue, type IssueSource, isHashOf, shownIssue } from '../source/po
 import { isApprovedFor, isApprovedForAnother, readLldFile } from '../workflow/approved-lld.ts';
 import { type Closed, closedItems } from '../workflow/closed.ts';
 import { issuesOf } from '../workflow/issue-file.ts';
-import { implementBatch } from './implement-batch.ts';
+import { implementAgain, implementBatch } from './implement-batch.ts';
 import { type Batch, type CollectedItem, type Pipeline, pipelineOf, readSome } from './pipeline.ts';
 
 /** How far `run` goes. */
 export type Until = 'lld' | 'implement';
 
 /** The pipeline of a command, by the name that its runs are recorded under. */
-export function pipelineNamed(name: PipelineName, until: Until = 'implement'): Pipeline {
+export function pipelineNamed(name: PipelineName, until: Until = 'implement', again = false): Pipeline {
   switch (name) {
     case 'lld':
       return pipelineOf(lldBatch);
     case 'implement':
-      return pipelineOf(implementBatch);
+      return pipelineOf(again ? implementAgain : implementBatch);
     case 'issue':
       return pipelineOf(issueBatch);
     case 'run':

@@ -4,6 +4,7 @@ import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import { implementDemand } from '../core/expected-cost.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import { nearest } from '../core/nearest.ts';
+import type { PlannedItem } from '../core/plan.ts';
 import { wordingOf } from '../core/wording.ts';
 import { isUntouched, readHeader } from '../documents/header.ts';
 import { branchesNear, branchNameOf } from '../git/branches.ts';
@@ -13,7 +14,7 @@ import { namesIn } from '../process/files.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import { isHashOf } from '../source/port.ts';
 import { closedItems } from '../workflow/closed.ts';
-import { implementationsOf } from '../workflow/implementations.ts';
+import { implementationsOf, onSameFiles, openBranches } from '../workflow/implementations.ts';
 import { type Batch, type CollectedItem, readSome } from './pipeline.ts';
 import type { Project } from './project.ts';
 
@@ -24,6 +25,7 @@ export const implementBatch: Batch = {
   collect: implementBacklog,
   refuse: refuseUnrecorded,
   obstacles: undetectedTests,
+  begins: stackedItems,
   demand: implementDemand,
   done: {
     reason: 'implemented already, for what its LLD says now',
@@ -35,6 +37,26 @@ export const implementBatch: Batch = {
   },
   nothingToDo: 'every approved LLD is implemented',
 };
+
+/** `--again`: what is implemented is done over, on a branch beside the first. */
+export const implementAgain: Batch = {
+  ...implementBatch,
+  async collect(project, ids) {
+    const items = await implementBacklog(project, ids);
+    return items.map((item) => (item.state === 'done' ? { ...item, state: 'pending' } : item));
+  },
+};
+
+/** On branches that are there already; of items of the same batch the groups of the plan tell. */
+async function stackedItems({ paths, childEnv }: Project, items: readonly PlannedItem[]): Promise<string[]> {
+  if (items.length === 0) return [];
+  const open = await openBranches(createGit(paths.repository, childEnv), paths);
+  return items.flatMap((item) => {
+    const branches = onSameFiles(open, item).map(({ branch }) => branch);
+    if (branches.length === 0) return [];
+    return [`${item.id} begins at ${branches.join(' and ')}, not merged yet: both change the same files.`];
+  });
+}
 
 /** A design is of no use if its code can't be proved. Where there is no test at all yet, it names the first. */
 async function undetectedTests({ paths, config, childEnv }: Project): Promise<string[]> {

@@ -92,12 +92,19 @@ async function standingsOf(
       reason: error === null ? (solved?.reason ?? changed ?? wait.reason) : wordingOf(error.problem).message,
       costUsd: history?.costUsd ?? 0,
       runs: history?.runs ?? 0,
-      branch: found.find(({ ref }) => ref !== 'HEAD')?.ref.replace(/^refs\/(?:heads|remotes\/[^/]+)\//, '') ?? null,
+      branch: branchOf(found),
       worktree: worktrees.has(`implement-${id}`) ? shownPath(paths.repository, paths.worktree('implement', id)) : null,
       isUnderWay: history?.isUnderWay ?? false,
       lastRun: history?.last ?? null,
     };
   });
+}
+
+/** Of those here the last: one that was done over is beside the first. */
+function branchOf(found: readonly Implementation[]): string | null {
+  const here = found.findLast(({ ref }) => ref.startsWith('refs/heads/'));
+  const one = here ?? found.find(({ ref }) => ref !== 'HEAD');
+  return one?.ref.replace(/^refs\/(?:heads|remotes\/[^/]+)\//, '') ?? null;
 }
 
 function stageOf({ state }: CollectedItem, found: readonly Implementation[], history: ItemHistory | undefined): Stage {

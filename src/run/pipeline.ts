@@ -60,6 +60,8 @@ export interface Batch {
   refuse?(project: Project, items: readonly CollectedItem[]): Promise<void>;
   /** What will be in its way, as far as it can be told before anything starts. */
   obstacles?(project: Project): Promise<string[]>;
+  /** Where items of a plan begin, if not where the checkout is. */
+  begins?(project: Project, items: readonly PlannedItem[]): Promise<string[]>;
   /** What it asks of its models for one item of this size. */
   demand(config: Config, chars: number, contextTokens: number): Demand;
   /** What is said of an item that is done already. */

@@ -78,6 +78,7 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
       ...cycles.map(cycleNote),
       ...forecast,
       ...(await missingFoundations(project, pipeline, open, collected)),
+      ...(await beginnings(project, pipeline, open)),
       ...(open.length === 0 ? [] : await obstacles(project, pipeline)),
     ],
   };
@@ -98,6 +99,16 @@ function foreseen(open: readonly PlannedItem[], chosen: readonly Staged[], share
 }
 
 const NO_NAMES = { declares: [], adds: [], uses: [] };
+
+async function beginnings(project: Project, { stages }: Pipeline, open: readonly PlannedItem[]): Promise<string[]> {
+  const all = stages.map(async (stage) =>
+    stage.begins?.(
+      project,
+      open.filter(({ workflow, state }) => workflow === stage.workflow && state === 'new'),
+    ),
+  );
+  return (await Promise.all(all)).flatMap((notes) => notes ?? []);
+}
 
 async function obstacles(project: Project, { stages }: Pipeline): Promise<string[]> {
   return (await Promise.all(stages.map(async (stage) => (await stage.obstacles?.(project)) ?? []))).flat();

@@ -47,7 +47,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   const { file, content } = await readConfig(repository, named === undefined ? null : resolve(cwd, named));
   const config = resolveConfig(flags, content, env);
   const base = baseDirectory(repository, baseDir ?? (env['AGENTOS_HOME'] || null), cwd);
-  const paths = pathsOf(repository, base, workDirectory(base, userId()));
+  const paths = pathsOf(repository, base, workDirectory(repository, base, userId()));
   return {
     paths,
     config,

@@ -162,11 +162,12 @@ const recordSchema = z.object({
   request: z
     .object({
       until: z.enum(['lld', 'implement']).optional(),
+      again: z.boolean().default(false),
       parallel: z.int(),
       haltAfter: z.int().nullable(),
       config: configFlags,
     })
-    .default({ parallel: 1, haltAfter: null, config: {} }),
+    .default({ again: false, parallel: 1, haltAfter: null, config: {} }),
   items: z.array(
     z.object({
       id: z.string(),

@@ -16,7 +16,7 @@ import type { RunOutput } from '../output/run-output.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { lockItem } from '../process/lock.ts';
 import { compiledCodeFolder, packageRoot } from '../process/package-root.ts';
-import { prepareStateFolder } from '../process/state-folder.ts';
+import { prepareStateFolder, requireOwnFolder, tidyWorkFolder } from '../process/state-folder.ts';
 import type { RunTrace } from '../telemetry/run-trace.ts';
 import { createEmitter } from './emitter.ts';
 import {
@@ -77,6 +77,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const roles = rolesOf(ahead);
   const warnings = await requirements(project, roles);
 
+  await requireOwnFolder(paths);
   await prepareStateFolder(paths.base);
   await project.designs.save();
   await sweep(project, plan);
@@ -197,6 +198,9 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   emitter.run({ type: 'run-finished', runId, exitCode, durationMs: systemClock.now() - startedMs });
   files.close();
   // After an interruption there is no time to delete files; the next run does.
-  if (!interrupt.polite.aborted) await sweepReading(project);
+  if (!interrupt.polite.aborted) {
+    await sweepReading(project);
+    await tidyWorkFolder(project.paths);
+  }
   return summary;
 }

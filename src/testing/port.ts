@@ -54,7 +54,7 @@ export interface TestRun {
   loadFailures: LoadFailure[];
   /** Null where the runner gives none, or was not asked. */
   coverage: FileCoverage[] | null;
-  /** The last lines that it printed, to find out what went wrong. */
+  /** The first errors and the last lines that it printed, to find out what went wrong. */
   tail: string;
 }
 

@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { TestSettings } from '../core/config.ts';
+import { createOutputKeeper } from '../core/reason.ts';
 import { type ProgramEnd, runProgram } from '../process/program.ts';
 import type { TestOutcome, TestRun, TestRunOptions, TestSuite } from './port.ts';
 import { parseLcov } from './reports/coverage.ts';
@@ -28,7 +29,6 @@ export interface SuiteOptions {
   onGroup: (leader: number, ended: boolean) => void;
 }
 
-const TAIL_LINES = 60;
 /** For asking a tool something, such as whether it can measure coverage. */
 const ASK_TIMEOUT_MS = 120_000;
 /** Of standard error; the program that keeps standard output has its own bound. */
@@ -93,7 +93,7 @@ async function runOnce(
   const env = { ...options.env, ...prepared.env };
   const changed = withCallsChanged(selected.text, prepared.changes ?? new Map());
 
-  const tail: string[] = [];
+  const tail = createOutputKeeper();
   let stderr = '';
   const ended = await runProgram({
     command: prepared.mergesStreams === true ? `{ ${changed}\n} 2>&1` : changed,
@@ -109,7 +109,6 @@ async function runOnce(
       if (said === null) return;
       options.onLine(said, stream);
       tail.push(stripVTControlCharacters(said));
-      if (tail.length > TAIL_LINES) tail.shift();
     },
   });
   const output = { stdout: ended.stdout, stderr, exitCode: ended.exitCode };
@@ -124,7 +123,7 @@ async function runOnce(
     cases: found?.cases ?? [],
     loadFailures: found?.loadFailures ?? [],
     coverage,
-    tail: tail.length === 0 ? ended.tail : tail.join('\n'),
+    tail: tail.text() || ended.tail,
   };
 
   async function configuredCoverage() {

@@ -1,5 +1,5 @@
+import { errorLine } from '../core/reason.ts';
 import type { RunnerName, TestCase, TestRun } from '../testing/port.ts';
-import { errorLine } from './error-line.ts';
 import { testKey } from './test-key.ts';
 
 /** The tests as they were before anything was written: it tells what is new and what must not break. */
@@ -26,6 +26,16 @@ export function baselineOf({ command, cases, loadFailures }: TestRun): Baseline 
 
 /** Where no tests are asked for. */
 export const NO_BASELINE: Baseline = { command: '', passed: [], others: [], notLoaded: [] };
+
+/** Said where at least half of the test files could not be loaded; null otherwise. */
+export function loadWarning({ cases, loadFailures }: Pick<TestRun, 'cases' | 'loadFailures'>): string | null {
+  const loaded = new Set(cases.map(({ file }) => file)).size;
+  const broken = new Set(loadFailures.map(({ file }) => file)).size;
+  const [first] = loadFailures;
+  if (first === undefined || broken < loaded) return null;
+  const why = `${first.file ?? 'a test file'}: ${errorLine(first.message)}`;
+  return `only ${loaded} of ${loaded + broken} test files load before the change; the first that does not is ${why}`;
+}
 
 const MOST_NAMED = 3;
 

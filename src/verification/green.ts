@@ -1,8 +1,8 @@
 import type { GateEvidence } from '../core/gate.ts';
+import { errorMessage } from '../core/reason.ts';
 import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
 import type { Baseline } from './baseline.ts';
-import { errorMessage, shortened } from './error-line.ts';
 import { wronglySkipped } from './scenario-tests.ts';
 import { countOf, countsOfRun, evidenceOf, testKey, testTitle, whyNothingRan } from './test-key.ts';
 
@@ -22,15 +22,16 @@ export function greenGate({ run, tests, baseline, scenarios, deleted }: GreenFac
   const details: string[] = [];
   const nothing = whyNothingRan(run);
   if (nothing !== null) problems.push(nothing);
-  for (const { file, message } of run.loadFailures) {
-    if (!baseline.notLoaded.includes(file ?? ''))
-      problems.push(`${file ?? 'a test file'} can't be loaded: ${errorMessage(message)}`);
-  }
+  const notLoaded = run.loadFailures.filter(({ file }) => !baseline.notLoaded.includes(file ?? ''));
+  for (const { file, message } of notLoaded)
+    problems.push(`${file ?? 'a test file'} can't be loaded: ${errorMessage(message)}`);
   for (const test of tests)
-    if (test.outcome === 'failed') problems.push(`${testTitle(test)} fails: ${shortened(test.message ?? '')}`);
+    if (test.outcome === 'failed') problems.push(`${testTitle(test)} fails: ${errorMessage(test.message ?? '')}`);
   for (const test of wronglySkipped(tests, scenarios)) problems.push(`${testTitle(test)} is skipped`);
   if (nothing === null) {
-    problems.push(...missingScenarios(scenarios, tests, details));
+    const missing = missingScenarios(scenarios, tests, details);
+    // The tests of a file that can't be loaded are not missing.
+    if (notLoaded.length === 0) problems.push(...missing);
     problems.push(...broken(run, baseline, deleted));
   }
   const { passed } = countsOfRun(run);
@@ -58,7 +59,7 @@ function broken(run: TestRun, baseline: Baseline, deleted: ReadonlySet<string>):
     // A file that can't be loaded was named already.
     if (tests === undefined) return run.loadFailures.length > 0 ? [] : [`${title} passed before and is gone`];
     const failed = tests.find((test) => test.outcome === 'failed');
-    if (failed !== undefined) return [`${title} passed before and fails now: ${shortened(failed.message ?? '')}`];
+    if (failed !== undefined) return [`${title} passed before and fails now: ${errorMessage(failed.message ?? '')}`];
     return tests.some((test) => test.outcome === 'passed') ? [] : [`${title} passed before and is skipped now`];
   });
 }

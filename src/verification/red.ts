@@ -1,9 +1,9 @@
 import type { GateEvidence } from '../core/gate.ts';
+import { errorLine, errorMessage } from '../core/reason.ts';
 import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
 import { isMissingCode } from '../testing/runners.ts';
 import type { Baseline } from './baseline.ts';
-import { errorLine, errorMessage } from './error-line.ts';
 import { isForGuards, wronglySkipped } from './scenario-tests.ts';
 import { countOf, evidenceOf, testTitle, whyNothingRan } from './test-key.ts';
 
@@ -41,7 +41,7 @@ export function redGate({ run, tests, baseline, scenarios, guards, changes, work
       if (isOfGuard) details.push(`${title} passes before the code, as a guard does`);
       else problems.push(`${title} passes before the code is written`);
     } else {
-      const why = firstLine(test.message ?? '');
+      const why = errorLine(test.message ?? '');
       if (isOfGuard) problems.push(`${title} fails before the code, and is a guard's: ${why}`);
       else details.push(`${title} fails: ${why}`);
     }
@@ -80,8 +80,4 @@ function redSummary(tests: number, files: number, guards: number): string {
 
 function isSeen(id: string, tests: readonly TestCase[]): boolean {
   return tests.some(({ name, outcome }) => outcome !== 'skipped' && namesScenario(name, id));
-}
-
-function firstLine(text: string): string {
-  return (text.trim().split('\n')[0] ?? '').slice(0, 200);
 }

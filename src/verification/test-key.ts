@@ -1,6 +1,6 @@
 import type { GateCounts, GateEvidence, GateName } from '../core/gate.ts';
 import { sha256 } from '../core/hash.ts';
-import { errorLines } from '../core/lines.ts';
+import { reasonIn } from '../core/reason.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
 
 /** What a test is called over several runs. */
@@ -78,6 +78,6 @@ export function whyNothingRan(run: TestRun): string | null {
 }
 
 function saidBy({ tail }: TestRun): string {
-  const [line] = errorLines(tail, 1);
-  return line === undefined ? '' : ` (${line.trim().slice(0, 300)})`;
+  const reason = reasonIn(tail);
+  return reason === '' ? '' : ` (${reason.slice(0, 600)})`;
 }

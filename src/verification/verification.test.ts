@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { expect, test } from 'vitest';
 import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { FileCoverage, LoadFailure, TestCase, TestRun } from '../testing/port.ts';
-import { baselineOf, newTests, whyNoBaseline } from './baseline.ts';
+import { baselineOf, loadWarning, newTests, whyNoBaseline } from './baseline.ts';
 import { coverageGate } from './coverage.ts';
 import { greenGate, reverseGate } from './green.ts';
 import { redGate } from './red.ts';
@@ -188,6 +188,24 @@ const GOOD = [testCase('010', 'passed'), testCase('020', 'passed')];
 
 test('green: the new tests pass, and what passed before does', () => {
   expect(greenOf(run([OLD, ...GOOD]), GOOD)).toMatchObject({ passed: true, problems: [] });
+});
+
+test('green: of a file that can’t be loaded only that is said, not that its scenarios have no test', () => {
+  const loadFailures = [
+    { file: FILE, message: 'at x (y.js:1:1)\nSyntaxError: Unexpected token\n  })\nNode.js v24.1.0' },
+  ];
+  const { problems } = greenOf(run([OLD], { loadFailures }), []);
+  expect(problems).toEqual([expect.stringContaining(`${FILE} can't be loaded: SyntaxError: Unexpected token\n`)]);
+});
+
+test('a baseline of which half of the files can’t be loaded is a warning, with the numbers', () => {
+  const loadFailures = [{ file: 'b.js', message: "Error: Cannot find module '../dist/x.js'" }];
+  expect(loadWarning(run([testCase('a', 'passed', 'a.js')], { loadFailures }))).toBe(
+    "only 1 of 2 test files load before the change; the first that does not is b.js: Error: Cannot find module '../dist/x.js'",
+  );
+  const more = [testCase('a', 'passed', 'a.js'), testCase('c', 'passed', 'c.js')];
+  expect(loadWarning(run(more, { loadFailures }))).toBeNull();
+  expect(loadWarning(run(more))).toBeNull();
 });
 
 test('green: a test that failed before may go on failing', () => {

@@ -62,7 +62,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
   // Parent and worker are one build, and the parent typed it: see `run/pipeline.ts`.
   const input = context.input as ItemInput;
   const { config } = input;
-  const paths = pathsOf(input.repository, input.base, workDirectory(input.base, userId()));
+  const paths = pathsOf(input.repository, input.base, workDirectory(input.repository, input.base, userId()));
   const mask = createFingerprintMask(input.fingerprints);
   const env = withoutSecrets(process.env, [], config.passEnvironment);
   const token = new Secret(input.token ?? '');

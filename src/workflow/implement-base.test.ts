@@ -4,7 +4,7 @@ import { pathsOf } from '../core/paths.ts';
 import { writeFrontMatter } from '../documents/header.ts';
 import { stackedBase } from '../git/branches.ts';
 import { createGit, type Git } from '../git/git.ts';
-import { foundationsOf } from './implement-base.ts';
+import { foundationsOf } from './implementations.ts';
 
 interface Branches {
   repository: TestRepository;

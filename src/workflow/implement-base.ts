@@ -1,27 +1,27 @@
 import type { TestSettings } from '../core/config.ts';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
-import { isItemId } from '../core/ids.ts';
-import type { Paths } from '../core/paths.ts';
 import type { DocumentFinding } from '../documents/finding.ts';
 import { readHeader } from '../documents/header.ts';
 import { checkLld } from '../documents/lld/checks.ts';
 import { designFacts, readLld } from '../documents/lld/document.ts';
 import type { LldFile } from '../documents/lld/files-table.ts';
-import { type Foundation, stackedBase } from '../git/branches.ts';
+import { isAncestor, stackedBase } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
 import { commitFiles, headCommit, openCommit } from '../git/repository.ts';
 import { findTests } from '../testing/detect.ts';
 import type { ProjectFiles } from '../testing/project.ts';
 import { runnerOfFiles } from '../testing/test-files.ts';
-import type { ImplementContext, ImplementParts } from './implement-item.ts';
-import { implementationsOf } from './implementations.ts';
+import type { ImplementParts } from './implement-item.ts';
+import { foundationsOf, onSameFiles, openBranches } from './implementations.ts';
 import type { ItemContext } from './item.ts';
 import { forecastFor, otherDesigns } from './other-designs.ts';
 
-interface Begun {
+export interface Begun {
   /** The hash of the LLD that it was for. */
   lld: string;
   base: string;
+  /** Branches that are not merged and that it begins at; absent in older journals. */
+  on?: string[];
   /** How many steps there were before it: two that begin at the same commit are still two. */
   number: number;
   /** What the reviewer is shown of other designs; absent in a checkpoint of an older version. */
@@ -35,20 +35,17 @@ const FREE: ReadonlySet<string> = new Set(['begin', 'baseline']);
  * The commit that the implementation begins at. It follows the user's HEAD until the first paid step is stored, so that a
  * set-up that failed can be fixed by a commit; from then on it stays, because all that was paid for was made for it.
  */
-export async function beginImplementation(
-  item: ItemContext,
-  parts: ImplementParts,
-): Promise<Pick<ImplementContext, 'base' | 'forecast'>> {
+export async function beginImplementation(item: ItemContext, parts: ImplementParts): Promise<Begun> {
   const { id, hash: lld, journal, paths } = item;
   const { git, lldText } = parts;
-  const store = async ({ base, number }: Begun): Promise<Pick<ImplementContext, 'base' | 'forecast'>> => {
-    const inputs = { lld, base, number };
+  const store = async ({ lld, base, on, number }: Begun): Promise<Begun> => {
+    const inputs = { lld, base, number, ...(on === undefined ? {} : { on }) };
     const { value } = await item.step<Begun>({ name: 'begin', inputs }, async () => {
       const commit = await openCommit(git, base);
       const others = await otherDesigns(paths, id, (file) => commit.kindOf(file) !== null);
       return { ...inputs, forecast: item.mask(forecastFor(id, lldText, others)) };
     });
-    return { base, forecast: value.forecast ?? '' };
+    return value;
   };
   const last = journal.last('begin') as Begun | undefined;
   const steps = journal.steps();
@@ -56,31 +53,42 @@ export async function beginImplementation(
     .slice(steps.findLastIndex(({ name }) => name === 'begin') + 1)
     .some(({ name }) => !FREE.has(name));
   if (last?.lld === lld && isPaid) return store(last);
-  const { after } = designFacts(lldText);
-  const base = await stackedBase(git, await headCommit(git), await foundationsOf(git, paths, after));
+  const { base, on } = await baseOf(item, parts);
   await testsFor(commitFiles(git, base), parts, paths.repository);
   const errors = (await outdatedFindings(git, { id, lldText, base })).filter(({ severity }) => severity === 'error');
   if (errors.length > 0) {
     const findings = errors.map(({ rule, line, message }) => `${rule} (line ${line}): ${message}`);
     throw new AgentosError({ code: 'lld-outdated', id, findings });
   }
-  return store(last?.lld === lld && last.base === base ? last : { lld, base, number: steps.length });
+  return store(last?.lld === lld && last.base === base ? last : { lld, base, on, number: steps.length });
 }
 
-/** The local branches of the items that this one builds on; one that is merged and deleted is in the base already. */
-export async function foundationsOf(git: Git, paths: Paths, ids: readonly string[]): Promise<Foundation[]> {
-  if (ids.length === 0) return [];
-  const implementations = await implementationsOf(git, paths, ids.filter(isItemId));
-  const found: Foundation[] = [];
-  for (const id of ids) {
-    // A branch that began after the item was merged has its report too; the report names the branch that it is from.
-    const all = implementations.get(id) ?? [];
-    const own = all.findLast(({ ref, branch }) => ref === `refs/heads/${branch}`);
-    const isMerged = all.some(({ ref }) => ref === 'HEAD');
-    const branch = own ?? (isMerged ? undefined : all.findLast(({ ref }) => ref.startsWith('refs/heads/')));
-    if (branch !== undefined) found.push({ id, commit: await git.text(['rev-parse', branch.ref]) });
+/** Today's HEAD, with the branches that it builds on and those that change the same files, unless they are merged. */
+async function baseOf(
+  { id, paths, emit }: ItemContext,
+  { git, lldText }: ImplementParts,
+): Promise<{ base: string; on: string[] }> {
+  const { after, files } = designFacts(lldText);
+  const head = await headCommit(git);
+  const needed = await foundationsOf(git, paths, after);
+  const on: string[] = [];
+  let base = await stackedBase(git, head, needed);
+  for (const { branch, commit } of needed) if (!(await isAncestor(git, commit, head))) on.push(branch);
+  for (const foundation of onSameFiles(await openBranches(git, paths), { id, files })) {
+    if (await isAncestor(git, foundation.commit, base)) continue;
+    try {
+      base = await stackedBase(git, base, [foundation]);
+    } catch (error) {
+      const { problem } = toErrorRecord(error);
+      if (problem.code !== 'dependency-conflict') throw error;
+      const text = `begins without ${foundation.branch}, which changes the same files: it conflicts in ${problem.files.join(', ')}`;
+      emit({ type: 'notice', text });
+      continue;
+    }
+    on.push(foundation.branch);
   }
-  return found;
+  if (on.length > 0) emit({ type: 'notice', text: `begins at ${on.join(' and ')}, not merged yet` });
+  return { base, on };
 }
 
 /**

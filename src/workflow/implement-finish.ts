@@ -91,6 +91,7 @@ async function reportOf(context: ImplementContext, finished: Finished, codeCommi
     ...gates.proven(),
     review: { rounds: review.rounds, verdict: review.verdict, ledger: review.ledger },
     notices: [
+      ...context.on.map((branch) => `begun at ${branch}, which was not merged: merge that first`),
       ...changes
         .filter(({ planned: isPlanned }) => !isPlanned)
         .map(({ path }) => `${path}: changed, but not in the LLD`),

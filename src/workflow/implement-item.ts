@@ -36,6 +36,8 @@ export interface ImplementContext extends ItemContext, ImplementParts {
   baseTree: string;
   /** Other designs that touch this one, as the reviewer is shown them; may be empty. */
   forecast: string;
+  /** Branches that it began at, and that were not merged then. */
+  on: readonly string[];
   worktree: Worktree;
   setUp: SetUp;
   suite: TestSuite;

@@ -9,6 +9,7 @@ import { copyIgnored } from '../git/copy-ignored.ts';
 import { openWorktree } from '../git/worktree/open.ts';
 import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
 import { writeFileAtomic } from '../process/files.ts';
+import { importedFromElsewhere, pythonEnvironment } from '../process/python.ts';
 import { detectSetup, isSetupFile, runSetup } from '../process/setup.ts';
 import { traced } from '../telemetry/tracer.ts';
 import type { ImplementContext, ImplementParts } from './implement-item.ts';
@@ -32,11 +33,15 @@ export async function prepareWorktree(
     env,
   });
   for (const text of opened.warnings) emit({ type: 'notice', text });
-  if (paths.work !== paths.base)
-    emit({
-      type: 'notice',
-      text: `the worktree is ${opened.worktree.directory}: not every tool can work below ${paths.base}`,
-    });
+  emit({ type: 'notice', text: `worktree: ${opened.worktree.directory}` });
+  const places = {
+    worktree: opened.worktree.directory,
+    home: paths.home('implement', id),
+    repository: paths.repository,
+    ownVenv: parts.config.implement.setup === null,
+  };
+  // All that runs in the worktree has this object: the writer, the set-up and the tests.
+  Object.assign(parts.itemEnv, await pythonEnvironment(parts.itemEnv, places));
   const hasRun = await createSetUp(item, parts, opened.worktree, start).first(opened.isNew);
   const fresh = opened.isAtStart && !hasRun ? await opened.worktree.treeOf(start) : null;
   const worktree = cachedWorktree(opened.worktree, fresh);
@@ -118,7 +123,7 @@ function createSetUp(item: ItemContext, parts: ImplementParts, worktree: Worktre
     return sha256(JSON.stringify(files.map((path, at) => [path, contents[at]])));
   };
   const commandFor = async (locks: 'frozen' | 'updated'): Promise<string | null> =>
-    setup === false ? null : (setup ?? (await detectSetup(directory, locks)));
+    setup === false ? null : (setup ?? (await detectSetup(directory, parts.itemEnv['PATH'], locks)));
   const run = async (command: string): Promise<void> => {
     emit({ type: 'notice', text: `set-up: ${command}` });
     await runCommand(command, directory, item, parts);
@@ -142,6 +147,11 @@ function createSetUp(item: ItemContext, parts: ImplementParts, worktree: Worktre
       if (missing.length > 0)
         emit({ type: 'notice', text: `implement.copy names what is not there: ${missing.join(', ')}` });
       if (command !== null) await runAsStep(command);
+      for (const { name, origin } of await importedFromElsewhere(directory, parts.itemEnv, item.signal))
+        emit({
+          type: 'notice',
+          text: `Python imports ${name} from ${origin}, not from the worktree: that copy would be tested. Name a command that installs this one as implement.setup in agentos.yaml.`,
+        });
       await worktree.ignoreMadeBySetup(isNew && command === null && copy.length === 0);
       await writeFileAtomic(marker, markerFor(null));
       return command !== null;

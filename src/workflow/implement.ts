@@ -3,10 +3,11 @@ import { commitMessage } from '../documents/implementation/commit-message.ts';
 import { readLld } from '../documents/lld/document.ts';
 import { openCommit } from '../git/repository.ts';
 import { writeFileAtomic } from '../process/files.ts';
+import { setupWithBuild } from '../process/setup.ts';
 import { againTask, codeTask, testsTask, type WritingAgain, type WritingTask } from '../prompts/writing-tasks.ts';
 import { folderFiles } from '../testing/project.ts';
 import { mayHoldTests } from '../testing/test-files.ts';
-import { type Baseline, baselineOf, NO_BASELINE, whyNoBaseline } from '../verification/baseline.ts';
+import { type Baseline, baselineOf, loadWarning, NO_BASELINE, whyNoBaseline } from '../verification/baseline.ts';
 import { createAlreadyDoneQuestion } from './already-done.ts';
 import { reviewCode } from './code-review.ts';
 import { createDecider } from './decide.ts';
@@ -86,24 +87,34 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
 }
 
 async function openImplementation(item: ItemContext, parts: ImplementParts): Promise<ImplementContext> {
-  const { base, forecast } = await beginImplementation(item, parts);
+  const { base, on = [], forecast = '' } = await beginImplementation(item, parts);
   const { worktree, setUp } = await prepareWorktree(item, parts, base);
   const { directory } = worktree;
   const suite = await parts.openSuite(await testsFor(folderFiles(directory), parts, directory));
   const baseTree = await worktree.treeOf(base);
   const portable = await createPortableText(item.paths.repository, directory);
   const lld = readLld(parts.lldText);
-  return { ...item, ...parts, lld, base, forecast, baseTree, worktree, setUp, suite, portable };
+  return { ...item, ...parts, lld, base, on, forecast, baseTree, worktree, setUp, suite, portable };
 }
 
-async function baselineIn({ config, git, base, suite }: ImplementContext, runs: TestRuns): Promise<Baseline> {
+async function baselineIn(context: ImplementContext, runs: TestRuns): Promise<Baseline> {
+  const { config, git, base, suite, emit } = context;
   if (config.implement.policy === 'off') return NO_BASELINE;
   const run = await runs.baseline(async (found) => {
     const paths = found.outcome === 'no-tests' ? (await openCommit(git, base)).paths : [];
     const testFiles = paths.filter((path) => suite.isTestFile(path) && mayHoldTests(path));
-    return whyNoBaseline(found, suite.runner, testFiles);
+    const why = whyNoBaseline(found, suite.runner, testFiles);
+    return why === null || found.loadFailures.length === 0 ? why : `${why}${await buildHint(context)}`;
   });
+  const warning = loadWarning(run);
+  if (warning !== null) emit({ type: 'notice', text: `${warning}${await buildHint(context)}` });
   return baselineOf(run);
+}
+
+/** What to write where the tests need a build; nothing where the set-up is named already. */
+async function buildHint({ config, worktree, itemEnv }: ImplementContext): Promise<string> {
+  const setup = config.implement.setup === null ? await setupWithBuild(worktree.directory, itemEnv['PATH']) : null;
+  return setup === null ? '' : `. If they need a build, write in agentos.yaml: implement: { setup: '${setup}' }`;
 }
 
 /** The checkout may hold the LLD as an untracked file: a branch that brought it could not be merged there. */

@@ -1,9 +1,12 @@
-import type { ItemId } from '../core/ids.ts';
+import { readFile } from 'node:fs/promises';
+import { type ItemId, isItemId, parseItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { type Implemented, readReportStatus } from '../documents/header.ts';
-import { branchesBelow } from '../git/branches.ts';
+import { designFacts } from '../documents/lld/document.ts';
+import { branchesBelow, type Foundation } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
 import { readAt } from '../git/repository.ts';
+import { namesIn } from '../process/files.ts';
 
 /** A report on a branch of ours, or in the commit that is checked out. */
 export interface Implementation extends Implemented {
@@ -38,6 +41,59 @@ export async function implementationsOf(
     }
   }
   return found;
+}
+
+/** The local branches of the items that one builds on; one that is merged is in the base already. */
+export async function foundationsOf(
+  git: Git,
+  paths: Pick<Paths, 'report'>,
+  ids: readonly string[],
+): Promise<Foundation[]> {
+  if (ids.length === 0) return [];
+  const implementations = await implementationsOf(git, paths, ids.filter(isItemId));
+  const found: Foundation[] = [];
+  for (const id of ids) {
+    // A branch that began after the item was merged has its report too; the report names the branch that it is from.
+    const all = implementations.get(id) ?? [];
+    const own = all.findLast(({ ref, branch }) => ref === `refs/heads/${branch}`);
+    const merged = all.find(({ ref }) => ref === 'HEAD');
+    const branch = own ?? (merged ? undefined : all.findLast(({ ref }) => ref.startsWith('refs/heads/')));
+    // Also where it was merged as one commit, and the branch is still there.
+    if (branch === undefined || branch.lldHash === merged?.lldHash) continue;
+    found.push({
+      id,
+      branch: branch.ref.slice('refs/heads/'.length),
+      commit: await git.text(['rev-parse', branch.ref]),
+    });
+  }
+  return found;
+}
+
+/** A finished branch that is not merged, and what it changes, or should by its design. */
+export interface OpenBranch extends Foundation {
+  files: readonly string[];
+}
+
+export async function openBranches(git: Git, paths: Pick<Paths, 'report' | 'llds' | 'lld'>): Promise<OpenBranch[]> {
+  const unmerged = ['for-each-ref', '--format=%(refname)', '--no-merged=HEAD', '--count=1', `refs/heads/${PREFIX}`];
+  if ((await git.text(unmerged)) === '') return [];
+  const ids = (await namesIn(paths.llds)).map((name) => name.replace(/^LLD-|\.md$/g, ''));
+  const found: OpenBranch[] = [];
+  for (const foundation of await foundationsOf(git, paths, ids)) {
+    const listing = await git.text(['diff', '--name-only', '-z', `HEAD...${foundation.commit}`]);
+    const design = await readFile(paths.lld(parseItemId(foundation.id)), 'utf8').catch(() => '');
+    found.push({ ...foundation, files: [...listing.split('\0').filter(Boolean), ...designFacts(design).files] });
+  }
+  return found;
+}
+
+/** Those of other items that change one of these files or folders. */
+export function onSameFiles(
+  branches: readonly OpenBranch[],
+  { id, files }: { id: string; files: readonly string[] },
+): OpenBranch[] {
+  const isShared = (path: string): boolean => files.some((file) => path === file || path.startsWith(`${file}/`));
+  return branches.filter((branch) => branch.id !== id && branch.files.some(isShared));
 }
 
 /** By its name alone `agentos/4-2-x` may be a branch of item 4, 4-2 or 4-2-x. */

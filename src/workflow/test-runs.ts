@@ -1,4 +1,5 @@
 import { AgentosError } from '../core/errors.ts';
+import { cutMiddle } from '../core/reason.ts';
 import { isRead, type TestRun } from '../testing/port.ts';
 import { countsOfRun, whyNothingRan } from '../verification/test-key.ts';
 import type { ImplementContext } from './implement-item.ts';
@@ -130,10 +131,10 @@ function cannotRun(run: TestRun): AgentosError {
 }
 
 function stored(run: TestRun): TestRun {
-  const shortened = (text: string): string => (text.length > MOST_MESSAGE ? `${text.slice(0, MOST_MESSAGE)} …` : text);
+  const shortened = (text: string): string => cutMiddle(text, MOST_MESSAGE);
   return {
     ...run,
-    tail: run.tail.slice(-MOST_MESSAGE),
+    tail: shortened(run.tail),
     cases: run.cases.map((test) => ({ ...test, message: test.message === null ? null : shortened(test.message) })),
     loadFailures: run.loadFailures.map(({ file, message }) => ({ file, message: shortened(message) })),
   };

@@ -105,8 +105,10 @@ async function problemsIn(invariant: string, facts: Facts): Promise<string[]> {
 
 /** Keeps the folder, with what was seen, where something is wrong. */
 async function clear(ground: Ground, facts: Facts, violations: readonly Violation[]): Promise<void> {
-  if (violations.length === 0) await rm(ground.folder, { recursive: true, force: true });
-  else {
+  if (violations.length === 0) {
+    await rm(ground.folder, { recursive: true, force: true });
+    await rm(ground.work, { recursive: true, force: true });
+  } else {
     if (ground.disk !== null) await cp(ground.disk.folder, join(ground.folder, 'disk'), { recursive: true });
     const { scenario, acts } = facts;
     const fired = facts.fired.map((one) => ({ name: describeFault(one.fault), ...one }));

@@ -150,8 +150,9 @@ function placeOf({ repository, state }: Ground, what: ReadOnly): string {
 }
 
 /** Whether there was anything to delete. */
-export async function deleteState({ state }: Ground, what: Deletable): Promise<boolean> {
-  const path = what === 'all' ? state : what === 'run-record' ? await newestRecord(state) : join(state, what);
+export async function deleteState({ state, work }: Ground, what: Deletable): Promise<boolean> {
+  const parent = what === 'worktrees' ? work : state;
+  const path = what === 'all' ? state : what === 'run-record' ? await newestRecord(state) : join(parent, what);
   if (path === null || !existsSync(path)) return false;
   // A program at work may put something there meanwhile.
   await rm(path, { recursive: true, force: true, maxRetries: 3, retryDelay: 10 }).catch(() => undefined);

@@ -6,10 +6,11 @@ import type { Facts } from './facts.ts';
 
 /** Files of ours in the checkout and in the state folder, by their path. */
 async function ourFiles({ ground }: Facts): Promise<string[]> {
-  const { repository, state } = ground;
-  const folders = [...['docs', 'issues', 'briefs'].map((name) => join(repository.root, name)), state];
+  const { repository, state, work } = ground;
+  const ours = ['docs', 'issues', 'briefs'].map((name) => join(repository.root, name));
+  const folders = new Set([...ours, state, work]);
   const all = await Promise.all(
-    folders.map(async (folder) =>
+    [...folders].map(async (folder) =>
       Object.entries(await treeOf(folder).catch(() => ({}))).map(([path, kind]) => ({
         path: join(folder, path),
         kind,
@@ -75,7 +76,7 @@ export async function leftBehind(facts: Facts): Promise<string[]> {
   const files = await ourFiles(facts);
   const temporary = files.filter((path) => /\.tmp$|\.lock\.\d+$|\.guard$|\.new-\d+$/.test(basename(path)));
   const work = files.filter((path) =>
-    /\/(?:locks|checkpoints|worktrees|homes)\/./.test(path.slice(ground.state.length)),
+    /^\/(?:locks|checkpoints|worktrees|homes)\/./.test(path.replace(ground.state, '').replace(ground.work, '')),
   );
   const isOver = facts.resumed.at(-1)?.code === 0;
   const git = join(ground.repository.root, '.git');
@@ -83,6 +84,6 @@ export async function leftBehind(facts: Facts): Promise<string[]> {
     (path) => path.endsWith('.lock') || /^worktrees\/[^/]+$/.test(path),
   );
   const refs = ground.repository.git('for-each-ref', '--format=%(refname)', 'refs/agentos').split('\n').filter(Boolean);
-  const left = [...new Set([...temporary, ...(isOver ? work : [])])].map((path) => path.slice(ground.state.length));
+  const left = [...new Set([...temporary, ...(isOver ? work : [])])].map((path) => path.replace(ground.state, ''));
   return [...left, ...(isOver ? [...locks.map((path) => `.git/${path}`), ...refs] : [])];
 }

@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { baseDirectory } from '../../src/core/paths.ts';
+import { baseDirectory, workDirectory } from '../../src/core/paths.ts';
+import { userId } from '../../src/process/state-folder.ts';
 import { approve, commitProject } from '../support/implement.ts';
 import { ISSUE, lldFor, vendorEnv } from '../support/models.ts';
 import { repositoryIn, type TestRepository } from '../support/repository.ts';
@@ -24,12 +25,14 @@ export interface Abilities {
   mount: boolean;
 }
 
-/** What a run takes place on. Everything is in `folder`, but for a small disk. */
+/** What a run takes place on. Everything is in `folder`, but for a small disk and `work`. */
 export interface Ground {
   folder: string;
   repository: TestRepository;
   /** The state folder of this repository. */
   state: string;
+  /** Where its worktrees and homes are. */
+  work: string;
   vendor: Vendor;
   keys: string[];
   env: Record<string, string>;
@@ -94,11 +97,13 @@ export async function prepareGround(scenario: Scenario, can: Abilities): Promise
           'anthropic:claude-opus-5',
         ];
   const places = outside === null ? [] : ['--base-dir', outside];
+  const state = baseDirectory(repository.root, outside, repository.root);
   const tag = `chaos-${seed}-${process.pid}`;
   return {
     folder,
     repository,
-    state: baseDirectory(repository.root, outside, repository.root),
+    state,
+    work: workDirectory(repository.root, state, userId()),
     vendor,
     keys: world.models === 'vendor' ? keys : [],
     env: {

@@ -4,10 +4,10 @@ import type { Facts } from './facts.ts';
 
 /** Keys in any file, in what was printed, or on a branch. */
 export async function keysInFiles({ ground, acts }: Facts): Promise<string[]> {
-  const { keys, repository, state } = ground;
+  const { keys, repository, state, work } = ground;
   if (keys.length === 0) return [];
   const holds = (text: string | Buffer): boolean => keys.some((key) => text.includes(key));
-  const folders = new Set([repository.root, repository.home, state, dirname(state)]);
+  const folders = new Set([repository.root, repository.home, state, dirname(state), work]);
   const problems: string[] = [];
   for (const folder of folders) {
     for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])) {

@@ -3,10 +3,11 @@ import { rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
-import { agentos, type Ended, startAgentos } from '../support/program.ts';
+import { agentos, type Ended, PROJECT, startAgentos } from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
+import { openTmux, tmuxIsMissing } from '../support/tmux.ts';
 
-const WORKTREE = '.agentos/worktrees/implement-42';
+const worktreeOf = ({ work }: TestRepository): string => join(work, 'worktrees', 'implement-42');
 
 async function commandLine(repository: TestRepository, how: Record<string, string>): Promise<string[]> {
   const reviewer = await reviewerSaying(repository, 'APPROVED');
@@ -29,23 +30,41 @@ test('an unfinished implementation that is thrown away begins anew, with its tes
   const planned = await inside(repository, ['clean', '--discard', '42', '--dry-run', '--json']);
   const { removed } = JSON.parse(planned.stdout) as { removed: { kind: string }[] };
   expect(removed.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['checkpoint', 'worktree', 'branch', 'home']));
-  expect(existsSync(join(repository.root, WORKTREE))).toBe(true);
+  expect(existsSync(worktreeOf(repository))).toBe(true);
 
   const thrown = await inside(repository, ['clean', '--discard', '42']);
   expect(thrown.code).toBe(0);
   expect(thrown.stdout).toContain('removed  checkpoint implement-42.db: asked for\n');
-  expect(existsSync(join(repository.root, WORKTREE))).toBe(false);
+  expect(existsSync(worktreeOf(repository))).toBe(false);
   expect(repository.git('for-each-ref', 'refs/heads/agentos', 'refs/agentos')).toBe('');
   const nothing = await inside(repository, ['clean', '--discard', '42']);
   expect(nothing).toMatchObject({
     code: 2,
     stdout: '',
-    stderr: 'error: There is no unfinished implementation of 42 to throw away.\n',
+    stderr: 'error: There is no implementation of 42 to throw away.\n',
   });
 
   await writeFile(state, '');
   expect((await inside(repository, await commandLine(repository, { state }))).code).toBe(0);
   expect((await callsOf(state)).map(({ phase }) => phase)).toEqual(['tests', 'code']);
+
+  // Finished work takes a yes.
+  const branches = (): string => repository.git('for-each-ref', '--format=%(refname:short)', 'refs/heads/agentos');
+  const asked = await inside(repository, ['clean', '--discard', '42']);
+  expect(asked).toMatchObject({ code: 2, stdout: '' });
+  expect(asked.stderr).toContain('42 is implemented on agentos/42-add-a-number.');
+  expect(asked.stderr).toContain('Add --yes');
+  expect(branches()).toBe('agentos/42-add-a-number');
+  if (!tmuxIsMissing) {
+    const terminal = openTmux(repository.root, 100, 20, { HOME: repository.home });
+    terminal.type(`cd '${repository.root}' && ${join(PROJECT, 'bin', 'agentos')} clean --discard 42`, 'Enter');
+    await terminal.until((screen) => expect(screen.join('')).toContain('Throw it away? [y/N]'));
+    terminal.type('n', 'Enter');
+    await terminal.until((screen) => expect(screen.join('\n')).toContain('Nothing was removed.'));
+    expect(branches()).toBe('agentos/42-add-a-number');
+  }
+  expect((await inside(repository, ['clean', '--discard', '42', '--yes'])).code).toBe(0);
+  expect(branches()).toBe('');
 });
 
 test('the worktree of a done item that could not be removed at its end goes with the next run', async () => {
@@ -54,18 +73,23 @@ test('the worktree of a done item that could not be removed at its end goes with
   expect((await inside(repository, lines)).code).toBe(0);
   const branch = repository.git('branch', '--list', 'agentos/42*', '--format=%(refname:short)').trim();
   const head = repository.git('rev-parse', branch).trim();
-  repository.git('worktree', 'add', '--quiet', WORKTREE, branch);
-  const start = repository.git('rev-parse', 'main').trim();
-  const notes = { branch, start, head, ready: true, made: [], ignored: [] };
-  await repository.write('.agentos/worktree-state/implement-42/state.json', JSON.stringify(notes));
-  await repository.write(`${WORKTREE}/mine.txt`, 'not committed');
+  const leave = async (work: string, name: string, of: string): Promise<void> => {
+    repository.git('worktree', 'add', '--quiet', join(work, 'worktrees', name), of);
+    const [start, at] = repository.git('rev-parse', 'main', of).split('\n');
+    const notes = { branch: of, start, head: at, ready: true, made: [], ignored: [] };
+    await repository.write(join(work, 'worktree-state', name, 'state.json'), JSON.stringify(notes));
+  };
+  await leave(repository.work, 'implement-42', branch);
+  await repository.write(join(worktreeOf(repository), 'mine.txt'), 'not committed');
 
   const next = lines.map((word) => (word === '42' ? '43' : word));
   expect((await inside(repository, next)).code).toBe(0);
-  expect(existsSync(join(repository.root, WORKTREE))).toBe(true);
-  await rm(join(repository.root, WORKTREE, 'mine.txt'));
+  expect(existsSync(worktreeOf(repository))).toBe(true);
+  await rm(join(worktreeOf(repository), 'mine.txt'));
+  // Where earlier versions had them.
+  await leave('.agentos', 'implement-43', branch.replace('42', '43'));
   expect((await inside(repository, ['lld', '43', '--offline'])).code).toBe(0);
-  expect(existsSync(join(repository.root, WORKTREE))).toBe(false);
+  expect(existsSync(worktreeOf(repository))).toBe(false);
   expect(repository.git('worktree', 'list').trim().split('\n')).toHaveLength(1);
   expect(repository.git('rev-parse', branch).trim()).toBe(head);
 });
@@ -98,13 +122,13 @@ test('an implementation that waits for a person names its reviews, and can be th
   const args = ['implement', '42', ...place, '--implementer', implementer(), '--reviewer', reviewer];
   const waiting = await inside(repository, args);
   expect(waiting.code).toBe(3);
-  const reviews = '.agentos/homes/implement-42/reviews';
+  const reviews = join(repository.work, 'homes/implement-42/reviews');
   const decide = `agentos decide 42 --repo '${repository.root}' --approve`;
   expect(waiting.stdout).toContain(`Read the last review in ${reviews}/, then: ${decide}`);
   expect(await repository.list(reviews)).toEqual(['review-1.md']);
   expect(waiting.stdout).toContain(`Throw it away: agentos clean --discard 42 --repo '${repository.root}'\n`);
   expect((await inside(repository, ['clean', '--discard', '42', ...place])).code).toBe(0);
-  expect(existsSync(join(repository.root, reviews))).toBe(false);
+  expect(existsSync(reviews)).toBe(false);
 });
 
 test('what a killed git left locked is in the way of neither a new run nor throwing it away', async () => {

@@ -74,7 +74,7 @@ for (const sample of SAMPLES) {
 
       const after = repository.git('status', '--porcelain', '--ignored', '--untracked-files=all');
       expect(after.split('\n').filter((line) => !line.includes('.agentos'))).toEqual(before.split('\n'));
-      expect(await repository.list('.agentos/worktrees')).toEqual([]);
+      expect(await repository.list(join(repository.work, 'worktrees'))).toEqual([]);
       expect(await readdir(repository.home)).toEqual([]);
     },
     120_000,

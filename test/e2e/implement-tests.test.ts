@@ -71,7 +71,7 @@ test('a test script that is not understood fails before anything is made or paid
   expect(error?.hint).toMatch(/agentos\.yaml.*command:.*runner: tap.*runner: junit/);
   expect(attempts).toBe(1);
   expect(await phases()).toEqual([]);
-  expect(await repository.list('.agentos/worktrees')).toEqual([]);
+  expect(await repository.list(join(repository.work, 'worktrees'))).toEqual([]);
   expect(repository.git('for-each-ref')).toBe(before);
 
   const keys = { ANTHROPIC_API_KEY: 'sk-ant-0123456789', GEMINI_API_KEY: 'gem-0123456789' };
@@ -111,6 +111,14 @@ test.each<[string, Record<string, string | null>, string]>([
     'its report is missing',
     { 'agentos.yaml': 'tests: { command: echo fine, runner: junit, report: out.xml }\n' },
     'the tests wrote no report',
+  ],
+  [
+    'what they import is not built',
+    {
+      'package.json': '{ "type": "module", "scripts": { "test": "node --test", "build": "cp -r src dist" } }\n',
+      'test/main.test.js': "import '../dist/main.js';\n",
+    },
+    "If they need a build, write in agentos.yaml: implement: { setup: 'npm run build' }",
   ],
   [
     'no test file can be loaded',

@@ -103,7 +103,7 @@ test('made by the set-up', () => {
   expect(added(repository)).toEqual(ITEM_FILES);
   expect(await repository.read('.git/config')).toBe(settings);
   expect(repository.git('-C', 'vendor/library', 'status', '--porcelain')).toBe('');
-  expect(await repository.list('.agentos/worktrees')).toEqual([]);
+  expect(await repository.list(join(repository.work, 'worktrees'))).toEqual([]);
   expect(await readdir(repository.home)).toEqual([]);
 });
 
@@ -214,7 +214,7 @@ test('what failed before anything was paid begins at the commit with the fix; af
   expect(await itemIn(join(repository.root, '.agentos'))).toMatchObject({ error: { code: 'setup-failed' } });
 
   // A person's own file in the worktree stays; a file that the fix deletes does not.
-  await writeFile(join(repository.root, '.agentos/worktrees/implement-42/mine.txt'), 'mine\n');
+  await writeFile(join(repository.work, 'worktrees/implement-42/mine.txt'), 'mine\n');
   await repository.write('setup.sh', 'test -f mine.txt && test ! -e old.txt\n');
   await rm(join(repository.root, 'old.txt'));
   const fixed = commit('A set-up that works');
@@ -246,7 +246,7 @@ test('without a git identity nobody is called and nothing is begun', async () =>
   });
   expect(await callsOf(state)).toEqual([]);
   expect(repository.git('branch', '--list', 'agentos/*')).toBe('');
-  expect(await repository.list('.agentos/worktrees')).toEqual([]);
+  expect(await repository.list(join(repository.work, 'worktrees'))).toEqual([]);
 });
 
 test('a second run on the item is refused; after kill -9 while the code is written, the tests are not written again', async () => {
@@ -275,6 +275,8 @@ test('a second run on the item is refused; after kill -9 while the code is writt
     () => processesWith(join(repository.home, '..')).length === 0,
   );
   await rm(hold);
+  // As a system does that empties its temporary folders.
+  await rm(repository.work, { recursive: true });
   const again = await implement(repository, { implementer: plan });
   expect(again.stdout).toContain('again without the code');
   expect(again.code).toBe(0);
@@ -304,12 +306,8 @@ test.each([
   expect(added(repository)).toEqual(
     expect.arrayContaining([...Object.keys(sample.code), ...Object.keys(sample.tests)]),
   );
-  const [place] = /\/var\/tmp\/agentos-\d+\/[0-9a-f]{16}/.exec(stdout) ?? [];
-  expect(place === undefined).toBe(name !== ODD);
-  if (place !== undefined) {
-    expect(await readdir(join(place, 'worktrees'))).toEqual([]);
-    await rm(place, { recursive: true });
-  }
+  expect(stdout).toContain(`[IMPL-42] worktree: ${repository.work}/worktrees/implement-42\n`);
+  expect(await repository.list(join(repository.work, 'worktrees'))).toEqual([]);
   expect(await readdir(repository.home)).toEqual([]);
 });
 

@@ -87,7 +87,7 @@ test('an approved LLD becomes a branch: tests, code and report as commits of the
   expect(report).toContain("Cannot find module 'src/item-42.js' imported from test/item-42.test.js");
   // Of the machine that it was made on nothing is named: neither the repository nor the folder around it.
   expect(report).not.toContain(join(repository.root, '..'));
-  expect(await repository.list('.agentos/worktrees')).toEqual([]);
+  expect(await repository.list(join(repository.work, 'worktrees'))).toEqual([]);
   expect(await repository.list('.agentos/checkpoints')).toEqual([]);
   expect(await readdir(repository.home)).toEqual([]);
 });
@@ -122,8 +122,8 @@ test('the command gets the whole task with the LLD on stdin, in the worktree, wi
     expect(call.task).toContain('A pure function, no state.');
     // What it is shown of the repository.
     expect(call.task).toContain('export const answer = 42;');
-    expect(call.env['PWD']).toBe(join(repository.root, '.agentos', 'worktrees', 'implement-42'));
-    expect(call.env['HOME']).toContain(join(repository.root, '.agentos'));
+    expect(call.env['PWD']).toBe(join(repository.work, 'worktrees', 'implement-42'));
+    expect(call.env['HOME']).toContain(join(repository.work, 'homes'));
     expect(JSON.stringify(call.env)).not.toMatch(/sk-ant|ghp_/);
     expect(call.env['MY_OWN']).toBeUndefined();
   }
@@ -153,7 +153,7 @@ test.each(TEST_FAULTS)('tests that are %s are refused, and the writer is told', 
     { phase: 'tests', again: true },
   ]);
   expect(calls[1]?.task).toContain(said);
-  expect(existsSync(join(repository.root, '.agentos/worktrees/implement-42'))).toBe(true);
+  expect(existsSync(join(repository.work, 'worktrees/implement-42'))).toBe(true);
   expect(stdout).toContain('Look at it: cd ');
   expect(stdout).toContain('Throw it away: agentos clean --discard 42\n');
 });
@@ -280,7 +280,7 @@ test('an item whose gate failed goes on where it was when it is run again', asyn
   const state = join(repository.home, '..', 'calls.jsonl');
   expect((await implement(repository, { code: 'wrong', state }, { args: ['42', '--max-rounds', '1'] })).code).toBe(1);
   const { stdout } = await agentos(['status', '42'], { cwd: repository.root, env: { HOME: repository.home } });
-  expect(stdout).toMatch(/^ {2}worktree +\.agentos\/worktrees\/implement-42$/m);
+  expect(stdout).toContain(`  worktree    ${join(repository.work, 'worktrees', 'implement-42')}\n`);
   expect(stdout).toMatch(/^ {2}now +failed: gate green/m);
   await writeFile(state, '');
   const again = await implement(repository, { code: 'wrong', state }, { args: ['42', '--max-rounds', '1'] });
@@ -292,7 +292,7 @@ test('an item whose gate failed goes on where it was when it is run again', asyn
 
 test.each([
   ['writes-outside', 'new file.txt, src/main.js'],
-  ['writes-above', '.agentos/worktrees/above.txt, .git/hooks/pre-commit'],
+  ['writes-above', '.git/hooks/pre-commit, {work}/worktrees/above.txt'],
   ['edits-lld', 'docs/lld/LLD-42.md'],
 ])('an agent that %s fails the item; the files are named, and nothing is undone', async (how, files) => {
   const repository = await designedRepository(['42']);
@@ -302,7 +302,7 @@ test.each([
   expect(code).toBe(1);
   const item = await itemOf(repository);
   expect(item).toMatchObject({ status: 'failed', attempts: 1, error: { code: 'changed-outside' } });
-  expect(stdout).toContain(`ran: ${files}.`);
+  expect(stdout).toContain(`ran: ${files.replace('{work}', repository.work)}.`);
   if (how !== 'writes-outside') return;
   expect(await repository.read('src/main.js')).toContain('answer = 0');
   expect(await repository.read('new file.txt')).toBe('x\n');
@@ -386,8 +386,8 @@ test('a review that asks for changes has them made and proven again; one that ca
   const revision = (await callsOf(state)).at(-1);
   expect(revision).toMatchObject({ phase: 'code', again: true });
   expect(revision?.task).toContain('call it otherwise');
-  expect(existsSync(join(repository.root, '.agentos/worktrees/implement-42/src/item-42.js'))).toBe(true);
-  const said = await repository.read('.agentos/homes/implement-42/reviews/review-2.md');
+  expect(existsSync(join(repository.work, 'worktrees/implement-42/src/item-42.js'))).toBe(true);
+  const said = await repository.read(join(repository.work, 'homes/implement-42/reviews/review-2.md'));
   expect(said).toContain('call it otherwise');
 
   const options = { cwd: repository.root, env: { HOME: repository.home } };
@@ -467,7 +467,11 @@ test('items that change the same file run one after another, dependencies first;
   expect(JSON.parse(whole.stdout).groups).toEqual(plan.groups);
   expect(existsSync(join(repository.root, '.agentos'))).toBe(false);
 
-  expect((await agentos(args, options)).code).toBe(0);
+  const ended = await agentos(args, options);
+  expect(ended.code, ended.stdout).toBe(0);
+  expect(ended.stdout).toContain(
+    'One after another: 42 → 43 (both change src/main.js). Each begins at the branch of the one before.',
+  );
   const designs = (await repository.read('.agentos/caches/designs.jsonl')).trim().split('\n');
   expect(designs).toHaveLength(4);
   expect(designs.flatMap((line) => JSON.parse(line).after)).toEqual(['45']);
@@ -481,6 +485,24 @@ test('items that change the same file run one after another, dependencies first;
   const [first, second] = at('item-started', '42') < at('item-started', '43') ? ['42', '43'] : ['43', '42'];
   expect(at('item-finished', first)).toBeLessThan(at('item-started', second));
   expect(at('item-finished', '45')).toBeLessThan(at('item-started', '44'));
+  // The second begins at the first one's branch, and says so.
+  const branchOf = (id: string): string => `agentos/${id}-add-a-number`;
+  repository.git('merge-base', '--is-ancestor', branchOf(first), branchOf(second));
+  expect(ended.stdout).toContain(`[IMPL-${second}] begins at ${branchOf(first)}, not merged yet\n`);
+  expect(repository.git('show', `${branchOf(second)}:docs/reports/${second}.md`)).toContain(
+    `begun at ${branchOf(first)}, which was not merged: merge that first`,
+  );
+  // When the first is merged, it is done over on the new base, beside what it was.
+  repository.git('stash', '--quiet', '--include-untracked', '--', 'docs/lld');
+  repository.git('merge', '--quiet', '--no-edit', branchOf(first));
+  repository.git('stash', 'pop', '--quiet');
+  const over = ['implement', '--again', second, ...args.slice(4)];
+  expect((await agentos(['implement', second, ...args.slice(4)], options)).stdout).toContain('implemented already');
+  const again = await agentos(over, options);
+  expect(again.code, again.stdout).toBe(0);
+  expect(again.stdout).not.toContain('begins at');
+  expect(repository.git('rev-parse', `${branchOf(second)}-2~3`)).toBe(repository.git('rev-parse', 'main'));
+  expect((await agentos(['implement', '--again', '--all', ...args.slice(4)], options)).code).toBe(2);
   // What 44 builds on is on its branch.
   expect(repository.git('ls-tree', '-r', '--name-only', 'agentos/44-add-a-number')).toContain('src/item-45.js');
   const folder = join(repository.home, '..');

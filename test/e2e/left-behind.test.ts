@@ -86,9 +86,10 @@ test('what is left of a worktree whose files are gone is removed by the next run
   const { root } = repository;
   const git = (...args: string[]): string => repository.git(...args);
   const name = 'implement-7';
-  git('worktree', 'add', '--quiet', '-b', 'agentos/7-done', `.agentos/worktrees/${name}`);
+  git('worktree', 'add', '--quiet', '-b', 'agentos/7-done', join(repository.work, 'worktrees', name));
   git('update-ref', `refs/agentos/${name}/1`, 'HEAD');
-  await rm(join(root, '.agentos'), { recursive: true });
+  await rm(join(root, '.agentos'), { recursive: true, force: true });
+  await rm(repository.work, { recursive: true });
   // One of a person, whose files are on a disk that is not mounted.
   git('worktree', 'add', '--quiet', '-b', 'mine', '../mine');
   await rm(join(root, '..', 'mine'), { recursive: true });
@@ -96,10 +97,10 @@ test('what is left of a worktree whose files are gone is removed by the next run
   // Also where there is nothing to do, of a run that was killed after its last commit.
   const { pid } = spawnSync('true');
   await repository.write('.agentos/locks/implement-7.lock', JSON.stringify({ pid, processStart: '1', since: 'then' }));
-  await repository.write(`.agentos/homes/${name}/.gitconfig`, '');
+  await repository.write(join(repository.work, 'homes', name, '.gitconfig'), '');
   expect((await agentos(['lld', '--all', ...models.flags], options)).stdout).toMatch(/^Nothing to do/m);
   expect(await repository.list('.agentos/locks')).toEqual([]);
-  expect(await repository.list('.agentos/homes')).toEqual([]);
+  expect(await repository.list(join(repository.work, 'homes'))).toEqual([]);
   expect(await repository.list('.git/worktrees')).toEqual(['mine']);
   expect(git('for-each-ref', 'refs/agentos')).toBe('');
   expect(git('branch', '--list', 'agentos/7-done')).toContain('agentos/7-done');

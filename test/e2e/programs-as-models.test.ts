@@ -41,8 +41,8 @@ async function summaryOf(repository: TestRepository): Promise<Summary> {
 /** No worktree but the user's own, and nothing of ours where they were. */
 async function expectNoWorktree(repository: TestRepository): Promise<void> {
   expect(repository.git('worktree', 'list').split('\n')).toHaveLength(1);
-  expect(await repository.list('.agentos/worktrees')).toEqual([]);
-  expect(await repository.list('.agentos/worktree-state')).toEqual([]);
+  expect(await repository.list(join(repository.work, 'worktrees'))).toEqual([]);
+  expect(await repository.list(join(repository.work, 'worktree-state'))).toEqual([]);
 }
 
 describe('commands as drafter and reviewer', () => {
@@ -70,7 +70,7 @@ describe('commands as drafter and reviewer', () => {
     expect(ended.code, ended.stdout + ended.stderr).toBe(0);
     expect(await notes.read('prompt')).toContain('Add a number');
     expect(await notes.read('env')).not.toContain('sk-must-not-be-seen');
-    expect(await notes.read('pwd')).toContain('/.agentos/worktrees/');
+    expect(await notes.read('pwd')).toContain('/worktrees/reading-');
     expect(await notes.read('head')).toBe(repository.git('rev-parse', 'HEAD'));
     expect(await notes.read('files')).toBe('issues\nsrc\ntest');
     expect([await notes.read('main'), await notes.read('main-2')]).toEqual(Array(2).fill('export const answer = 42;'));
@@ -188,7 +188,7 @@ describe('an agent as drafter and reviewer', () => {
     expect(JSON.stringify(calls)).not.toContain(
       Object.values(vendorEnv(vendor.url)).find((value) => /key/.test(value)),
     );
-    expect(await repository.list('.agentos/homes')).toEqual([]);
+    expect(await repository.list(join(repository.work, 'homes'))).toEqual([]);
     await expectNoWorktree(repository);
   });
 

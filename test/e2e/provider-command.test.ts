@@ -128,7 +128,7 @@ describe('a command that fails', () => {
       command: 'echo early >&2; echo "no credit left" >&2; exit 3',
       exitCode: 3,
       signal: null,
-      detail: 'early no credit left',
+      detail: 'early | no credit left',
     });
   });
 

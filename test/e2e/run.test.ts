@@ -140,7 +140,7 @@ test('an issue becomes an approved LLD and then a tested branch, as one item of 
   expect(logs.indexOf('again without the code')).toBeGreaterThan(logs.indexOf('review 1: APPROVED'));
   expect((await agentos(['status'], options)).stdout).toMatch(/ run {2}finished .*\n {2}42 {2}succeeded +implement /);
   expect(await repository.list('.agentos/checkpoints')).toEqual([]);
-  expect(await repository.list('.agentos/worktrees')).toEqual([]);
+  expect(await repository.list(join(repository.work, 'worktrees'))).toEqual([]);
 
   expect((await run('--all')).stdout).toContain('Nothing to do: every approved LLD is implemented.');
   expect((await run('42')).code).toBe(0);
@@ -184,7 +184,7 @@ test('a failure in either stage stops nobody else: exit 1, and the line to copy 
   expect(await statuses(repository)).toEqual(['41 failed', '42 succeeded', '43 failed']);
   expect(stdout).toContain('Failed: 41, 43. Retry with: agentos run --ids 41 43 --drafter ');
   expect(stdout).toMatch(/^43 {2}failed .* command-failed$/m);
-  expect(stdout).toContain('43 is kept. Look at it: cd .agentos/worktrees/implement-43');
+  expect(stdout).toContain(`43 is kept. Look at it: cd ${repository.work}/worktrees/implement-43`);
   expect(stdout).not.toContain('41 is kept');
 });
 

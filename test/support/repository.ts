@@ -1,12 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { workDirectory } from '../../src/core/paths.ts';
+import { userId } from '../../src/process/state-folder.ts';
 import { testFolder } from './folder.ts';
 
 export interface TestRepository {
   root: string;
   /** A home of its own, which nothing may write to. */
   home: string;
+  /** Where the program has worktrees, homes and caches for it. */
+  work: string;
   write(path: string, text: string): Promise<void>;
   read(path: string): Promise<string>;
   list(path: string): Promise<string[]>;
@@ -43,12 +47,13 @@ export async function repositoryIn(
   const repository: TestRepository = {
     root,
     home,
+    work: workDirectory(await realpath(root), join(await realpath(root), '.agentos'), userId()),
     async write(path, text) {
-      await mkdir(dirname(join(root, path)), { recursive: true });
-      await writeFile(join(root, path), text);
+      await mkdir(dirname(resolve(root, path)), { recursive: true });
+      await writeFile(resolve(root, path), text);
     },
-    read: (path) => readFile(join(root, path), 'utf8'),
-    list: async (path) => (await readdir(join(root, path)).catch(() => [] as string[])).sort(),
+    read: (path) => readFile(resolve(root, path), 'utf8'),
+    list: async (path) => (await readdir(resolve(root, path)).catch(() => [] as string[])).sort(),
     git: (...args) =>
       execFileSync('git', [...IDENTITY, ...args], {
         cwd: root,

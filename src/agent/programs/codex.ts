@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { CACHE_FOLDERS } from '../../core/paths.ts';
+import { reasonIn } from '../../core/reason.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
 import { promptText } from '../../models/port.ts';
 import { writeFileAtomic } from '../../process/files.ts';
@@ -112,7 +113,9 @@ function completed(item: Fields): string[] {
     case 'agent_message':
       return linesOf(textOf(item['text']) ?? '');
     case 'command_execution':
-      return item['exit_code'] === 0 ? [] : [shortLine(`failed (${String(item['exit_code'])}): ${lastLine(item)}`)];
+      return item['exit_code'] === 0
+        ? []
+        : [shortLine(`failed (${String(item['exit_code'])}): ${reasonIn(textOf(item['aggregated_output']) ?? '')}`)];
     case 'file_change':
       return listOf(item['changes']).map((change) =>
         shortLine(`${textOf(change['kind']) ?? 'change'} ${textOf(change['path']) ?? ''}`),
@@ -122,8 +125,4 @@ function completed(item: Fields): string[] {
     default:
       return [];
   }
-}
-
-function lastLine(item: Fields): string {
-  return linesOf(textOf(item['aggregated_output']) ?? '').at(-1) ?? '';
 }

@@ -54,7 +54,7 @@ describe('Codex’s events', () => {
       'add /worktree/hello.txt',
       'Step 1',
       "exec /bin/bash -lc 'cat hello.txt nothing.txt'",
-      'failed (1): hi',
+      'failed (1): cat: nothing.txt: No such file or directory',
       'All done.',
     ]);
     expect(reader).toMatchObject({ verdict: { is: 'done' }, lastWords: 'All done.' });

@@ -8,6 +8,7 @@ import { VENDORS } from '../../core/keys.ts';
 import { MASK } from '../../core/mask.ts';
 import type { AgentSpec } from '../../core/model-spec.ts';
 import { NO_USAGE } from '../../core/money.ts';
+import { reasonIn } from '../../core/reason.ts';
 import { withinBounds } from '../../models/call-bounds.ts';
 import { detailOf } from '../../models/detail.ts';
 import { fieldsOf } from '../../models/json-fields.ts';
@@ -268,7 +269,7 @@ function failed(
 ): AgentosError {
   if (neverRan) return missing(agent);
   const silent = exitCode === 0 && verdict === null ? 'it ended without a result; ' : '';
-  const why = verdict?.is === 'failed' ? verdict.why : `${silent}${stray.join(' ').slice(-300)}`;
+  const why = verdict?.is === 'failed' ? verdict.why : `${silent}${reasonIn(stray.join('\n'))}`;
   // One that ends before its first event does so for its arguments or its settings, and these stay the same.
   const neverBegan = !began && signal === null && exitCode !== 0;
   const permanent = neverBegan || (exitCode !== null && agent.permanentExits.has(exitCode));

@@ -26,7 +26,7 @@ import { version } from '../version.ts';
 /** `agentos lld`, `issue`, `implement` and `run`. */
 export async function batchCommand(name: PipelineName, positional: string[], rawFlags: unknown): Promise<number> {
   const request = parseBatchFlags(name, positional, rawFlags);
-  return runBatchCommand(pipelineNamed(name, request.until), request);
+  return runBatchCommand(pipelineNamed(name, request.until, request.again), request);
 }
 
 /** What every batch command does with its flags: plan, and unless that is all, run and sum up. */
@@ -77,6 +77,7 @@ export async function runBatchCommand(
           config: request.config,
           all: request.ids === 'all',
           ...(request.until === undefined ? {} : { until: request.until }),
+          ...(request.again ? { again: true } : {}),
         },
         resumes,
         retryFlags: request.retryFlags,

@@ -241,7 +241,7 @@ async function tests({ paths, config, childEnv }: Project): Promise<Row> {
 /** Whether its programs are there; whether it works is seen when it runs. */
 async function setUp({ paths, config, childEnv }: Project): Promise<Row[]> {
   const { setup } = config.implement;
-  const command = setup === false ? null : (setup ?? (await detectSetup(paths.repository)));
+  const command = setup === false ? null : (setup ?? (await detectSetup(paths.repository, childEnv['PATH'])));
   if (command === null) return [];
   const [missing] = await missingPrograms(command, paths.repository, childEnv);
   if (missing === undefined) return [row('set-up', 'ok', command)];

@@ -45,7 +45,11 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
       process.stdout.write(`${JSON.stringify(emptySummary({ workflow, parallel: given.parallel.workers }))}\n`);
     return EXIT.ok;
   }
-  return runBatchCommand(pipelineNamed(workflow, record.request.until), requestOf(given, record, ids, rawFlags), runId);
+  return runBatchCommand(
+    pipelineNamed(workflow, record.request.until, record.request.again),
+    requestOf(given, record, ids, rawFlags),
+    runId,
+  );
 }
 
 /** The file that an item of this kind of run is made from. */
@@ -82,8 +86,8 @@ function requestOf(
   const isMixed = request.config.offline && (given.config.drafter ?? given.config.reviewer ?? given.config.implementer);
   const recorded = isMixed ? { ...request.config, offline: undefined, ...models } : request.config;
   const said = { ...recorded, ...(given.config.offline ? NO_ROLES : {}), ...overrides };
-  const { until } = request;
-  const how = { parallel, haltAfter, ...(until === undefined ? {} : { until }) };
+  const { until, again } = request;
+  const how = { parallel, haltAfter, again, ...(until === undefined ? {} : { until }) };
   return {
     ...given,
     ...how,

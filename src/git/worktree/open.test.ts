@@ -364,3 +364,15 @@ test('two repositories that share nothing but a base directory’s name don’t 
   await writeFile(join(directory, 'work.txt'), 'work\n');
   expect(await other.worktree.snapshot()).not.toBe(await opened.worktree.snapshot());
 });
+
+test('what is left of a repository that was at the same path before is not taken over', async () => {
+  const bench = await worktreeBench();
+  const { worktree } = await bench.open();
+  await writeFile(join(worktree.directory, 'theirs.txt'), 'theirs\n');
+  await rm(join(bench.root, '.git'), { recursive: true });
+  bench.git('init', '--quiet', '.');
+  bench.git('commit', '--quiet', '--allow-empty', '-m', 'Another');
+  const opened = await bench.open({ start: bench.git('rev-parse', 'HEAD') });
+  expect(opened.isNew).toBe(true);
+  expect(await readdir(opened.worktree.directory)).toEqual(['.git']);
+});

@@ -2,7 +2,7 @@ import { lstat, readdir, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, systemCode } from '../../core/errors.ts';
-import { makeFolder } from '../../process/files.ts';
+import { makeFolder, removeFolder } from '../../process/files.ts';
 import { type BranchRef, branchesNear, freeBranch, isAncestor, NO_HOOKS, unusable } from '../branches.ts';
 import type { Git } from '../git.ts';
 import { inGitQueue, removeStaleGitLocks } from '../locks.ts';
@@ -122,6 +122,8 @@ export async function checkOut(git: Git, place: WorktreePlace, commit: string): 
  *   none      yes                            the branch as it is, files checked out again
  *   some      yes                            taken over as it is, the registration repaired
  *   some      no                             refused: it is not ours
+ *
+ * A note of a commit that is not there is about another repository, which was at the same path before: it is removed.
  */
 async function claimWorktree(
   repository: Git,
@@ -130,11 +132,11 @@ async function claimWorktree(
   wanted: { branch: string; start: string },
 ): Promise<Claim> {
   const { directory } = place;
-  const [isFilled, registered, noted] = await Promise.all([
-    hasContent(directory),
-    registrationOf(place),
-    readWorktreeState(place),
-  ]);
+  const [registered, found] = await Promise.all([registrationOf(place), readWorktreeState(place)]);
+  const isForeign = found !== null && registered === null && !(await hasCommit(repository, found.head));
+  if (isForeign) for (const folder of [directory, place.stateFolder]) await removeFolder(folder);
+  const noted = isForeign ? null : found;
+  const isFilled = await hasContent(directory);
   // By hand: folder, registration and branch are all gone, and only our note is left.
   const isThrownAway = noted !== null && !isFilled && registered === null && !branches.has(noted.branch);
   const known = isThrownAway
@@ -184,6 +186,16 @@ async function stateFrom(
   const branch = head === asked || head.startsWith(`${asked}-`) ? head : asked;
   const commit = branches.get(branch)?.commit;
   return commit === undefined ? null : { branch, start, head: commit, ready: true, made: null, ignored: [] };
+}
+
+async function hasCommit(repository: Git, commit: string): Promise<boolean> {
+  try {
+    await repository.run(['cat-file', '-e', `${commit}^{commit}`]);
+    return true;
+  } catch (error) {
+    if (codeOf(error) !== 'git-failed') throw error;
+    return false;
+  }
 }
 
 async function hasContent(directory: string): Promise<boolean> {

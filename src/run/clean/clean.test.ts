@@ -40,11 +40,14 @@ async function cleaning(): Promise<Cleaning> {
     head: bench.git('rev-parse', 'HEAD'),
     paths,
     cleaned: async ({ dryRun = false, caches = false } = {}) =>
-      clean(await openProject({ cwd: bench.root, env: bench.env, flags: {} }), {
-        dryRun,
-        caches,
-        place: ['--repo', bench.root],
-      }),
+      clean(
+        { ...(await openProject({ cwd: bench.root, env: bench.env, flags: {} })), paths },
+        {
+          dryRun,
+          caches,
+          place: ['--repo', bench.root],
+        },
+      ),
   };
 }
 

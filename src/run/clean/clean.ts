@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { codeOf, systemCode, toErrorRecord } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { type Item, itemOfKey, keyOf } from '../../core/item.ts';
@@ -9,8 +10,10 @@ import { createGit } from '../../git/git.ts';
 import { inGitQueue } from '../../git/locks.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { deleteDatabase } from '../../journal/database-files.ts';
+import { inspectJournal } from '../../journal/inspect.ts';
 import { namesIn, removeFolder, staleTemporaryFiles } from '../../process/files.ts';
 import { isHolderAlive, isLockStale, lockItem, readHolder, workedOnBy } from '../../process/lock.ts';
+import { abandonedWorkFolders } from '../../process/state-folder.ts';
 import { pipelineNamed } from '../batches.ts';
 import type { Project } from '../project.ts';
 import { readRun, runIds } from '../run-history.ts';
@@ -60,6 +63,7 @@ export async function clean(project: Project, { dryRun, caches, place }: CleanOp
     ...(await pinsOf(project, isNeeded)),
     ...(await runsOf(project)),
     ...(await cachesOf(project, caches)),
+    ...(await abandonedOf(project)),
   ];
   return removeAll(project, all, dryRun);
 }
@@ -163,11 +167,17 @@ async function checkpointsOf(
     if (item === null) return kept(name.includes('.damaged-') ? 'damaged, kept for inspection' : 'not ours');
     const pid = workedOnBy(paths, item);
     if (pid !== null) return kept(`process ${pid} is working on it`);
-    if (done.has(keyOf(item))) return { entry, item, remove: () => deleteDatabase(path) };
+    if (done.has(keyOf(item)) && !isDoneOver(path, item)) return { entry, item, remove: () => deleteDatabase(path) };
     // Told once: with the worktree, where there is one.
     const isAlone = item.workflow === 'implement' && !worktrees.has(keyOf(item));
     return kept('its item is not done and resumes from it', isAlone ? discardCommand(item.id, place) : null);
   });
+}
+
+/** Of an item that is implemented, a journal without the last step is of a run that does it over. */
+function isDoneOver(path: string, { workflow }: Item): boolean {
+  const steps = workflow === 'implement' ? (inspectJournal(path)?.finished ?? []) : [];
+  return steps.length > 0 && !steps.some(({ name }) => name === 'commit-report');
 }
 
 async function homesOf(
@@ -175,20 +185,27 @@ async function homesOf(
   worktrees: ReadonlySet<string>,
   isWanted: (name: string) => boolean,
 ): Promise<Candidate[]> {
-  return (await namesIn(paths.homes)).filter(isWanted).map((name): Candidate => {
-    const path = join(paths.homes, name);
-    const item = itemOfKey(name);
-    const pid = item === null ? null : workedOnBy(paths, item);
-    let keptBecause: string | null = null;
-    if (item === null) keptBecause = 'not ours';
-    else if (pid !== null) keptBecause = `process ${pid} is working on it`;
-    else if (worktrees.has(name)) keptBecause = 'its worktree is kept';
-    return {
-      entry: { kind: 'home', name, path, why: keptBecause ?? 'there is no worktree for it', discard: null },
-      item,
-      remove: keptBecause === null ? () => removeFolder(path) : null,
-    };
-  });
+  const folders = new Set([paths.homes, join(paths.base, 'homes')]);
+  const found = await Promise.all(
+    [...folders].map(async (folder) => (await namesIn(folder)).map((name) => ({ folder, name }))),
+  );
+  return found
+    .flat()
+    .filter(({ name }) => isWanted(name))
+    .map(({ folder, name }): Candidate => {
+      const path = join(folder, name);
+      const item = itemOfKey(name);
+      const pid = item === null ? null : workedOnBy(paths, item);
+      let keptBecause: string | null = null;
+      if (item === null) keptBecause = 'not ours';
+      else if (pid !== null) keptBecause = `process ${pid} is working on it`;
+      else if (worktrees.has(name)) keptBecause = 'its worktree is kept';
+      return {
+        entry: { kind: 'home', name, path, why: keptBecause ?? 'there is no worktree for it', discard: null },
+        item,
+        remove: keptBecause === null ? () => removeFolder(path) : null,
+      };
+    });
 }
 
 async function undoneOf(project: Project, worktrees: ReadonlySet<string>): Promise<Candidate[]> {
@@ -291,16 +308,33 @@ async function temporaryFilesOf({ paths }: Project): Promise<Candidate[]> {
   }));
 }
 
+/** Of package managers, and what was read of the repository. */
 async function cachesOf({ paths }: Project, asked: boolean): Promise<Candidate[]> {
-  const path = paths.caches;
-  if ((await modifiedMs(path)) === 0) return [];
   const isBusy = (await lockFiles(paths)).some((lock) => {
     const holder = readHolder(lock);
     return holder !== null && isHolderAlive(holder);
   });
   const why = !asked ? 'shared by the items: --caches removes them' : isBusy ? 'a run is using them' : 'asked for';
-  const entry: CleanEntry = { kind: 'cache', name: 'caches', path, why, discard: null };
-  return [{ entry, item: null, remove: asked && !isBusy ? () => removeFolder(path) : null }];
+  return [...new Set([paths.caches, dirname(paths.designs)])].filter(existsSync).map((path) => ({
+    entry: { kind: 'cache', name: 'caches', path, why, discard: null },
+    item: null,
+    remove: asked && !isBusy ? () => removeFolder(path) : null,
+  }));
+}
+
+/** Of repositories that are gone: what was unfinished there can't be resumed, and its states were in git. */
+async function abandonedOf({ paths }: Project): Promise<Candidate[]> {
+  return (await abandonedWorkFolders(paths)).map(({ folder, repository }) => ({
+    entry: {
+      kind: 'worktree',
+      name: basename(folder),
+      path: folder,
+      why: `its repository ${repository} is gone`,
+      discard: null,
+    },
+    item: null,
+    remove: () => removeFolder(folder),
+  }));
 }
 
 async function lockFiles({ locks }: Paths): Promise<string[]> {

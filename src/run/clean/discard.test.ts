@@ -40,7 +40,11 @@ async function discarding(): Promise<Discarding> {
     worktree,
     branches: () => bench.git('for-each-ref', '--format=%(refname:short)', 'refs/heads/agentos'),
     discarded: async (ids = ['42'], { dryRun = false } = {}) =>
-      discard(await openProject({ cwd: bench.root, env: bench.env, flags: {} }), ids.map(parseItemId), dryRun),
+      discard(
+        { ...(await openProject({ cwd: bench.root, env: bench.env, flags: {} })), paths },
+        ids.map(parseItemId),
+        dryRun,
+      ),
   };
 }
 
@@ -83,7 +87,7 @@ test('all of an unfinished implementation goes, and nothing of another item or o
   expect(pins().every((ref) => ref.includes('/implement-7/'))).toBe(true);
   expect(ofTheUser(bench)).toEqual(user);
   await expect(bench.discarded()).rejects.toMatchObject({
-    problem: { code: 'usage', reason: 'There is no unfinished implementation of 42 to throw away.' },
+    problem: { code: 'usage', reason: 'There is no implementation of 42 to throw away.' },
   });
 });
 
@@ -117,16 +121,29 @@ test('what is left after the worktree and its folder were removed by hand goes t
   expect(named((await bench.discarded()).removed)).toEqual(['checkpoint implement-42.db']);
 });
 
+async function finish({ worktree, head }: Discarding): Promise<void> {
+  const report = writeFrontMatter('# Report\n', { status: 'implemented', lldHash: 'x', branch: worktree.branch });
+  const tree = await worktree.withFiles(await worktree.snapshot(), { 'docs/reports/42.md': report });
+  await worktree.setBranch(await worktree.commit({ tree, parents: [head], message: 'Report' }));
+}
+
+test('a finished implementation goes too, also when nothing but its branch is left; not what a person put on it', async () => {
+  const bench = await discarding();
+  await finish(bench);
+  expect(named((await bench.discarded()).removed)).toContain(`branch ${BRANCH}`);
+  const other = await discarding();
+  await finish(other);
+  await other.worktree.remove();
+  expect(named((await other.discarded(['42'], { dryRun: true })).removed)).toContain(`branch ${BRANCH}`);
+  other.git('checkout', '--quiet', BRANCH);
+  other.git('commit', '--quiet', '--allow-empty', '-m', 'Mine');
+  other.git('checkout', '--quiet', 'main');
+  const { removed, kept } = await other.discarded();
+  expect(named(removed)).not.toContain(`branch ${BRANCH}`);
+  expect(kept.map(({ why }) => why)).toEqual(['it has commits that no run of ours made']);
+});
+
 test.each([
-  [
-    'implemented',
-    async ({ worktree, head }: Discarding) => {
-      const report = writeFrontMatter('# Report\n', { status: 'implemented', lldHash: 'x', branch: worktree.branch });
-      const tree = await worktree.withFiles(await worktree.snapshot(), { 'docs/reports/42.md': report });
-      await worktree.setBranch(await worktree.commit({ tree, parents: [head], message: 'Report' }));
-    },
-    'it is implemented',
-  ],
   ['merged', async (bench: Discarding) => void bench.git('merge', '--quiet', BRANCH), 'it is part of main'],
   [
     'checked out elsewhere',

@@ -48,10 +48,20 @@ interface FoundWorktree {
   isThere: boolean;
 }
 
+/** Where earlier versions had them. */
+export function formerWorktrees({ base }: Paths): string {
+  return join(base, 'worktrees');
+}
+
 async function worktreesIn({ paths, childEnv }: Project): Promise<FoundWorktree[]> {
   const git = createGit(paths.repository, childEnv);
   const commonDir = await git.text(['rev-parse', '--path-format=absolute', '--git-common-dir']);
-  const folder = await realFolder(paths.worktrees);
+  const folders = new Set([paths.worktrees, formerWorktrees(paths)]);
+  return (await Promise.all([...folders].map((folder) => worktreesBelow(commonDir, folder)))).flat();
+}
+
+async function worktreesBelow(commonDir: string, parent: string): Promise<FoundWorktree[]> {
+  const folder = await realFolder(parent);
   const known = (await registrations(commonDir)).filter(({ directory }) => dirname(directory) === folder);
   const there = new Set(await namesIn(folder));
   const names = new Set([
@@ -94,7 +104,11 @@ async function judge(
     if (holder !== null && isHolderAlive(holder)) return kept(`process ${holder.pid} is working in it`);
     return {
       ...kept('nothing in it is needed'),
-      remove: () => removeReadingWorktrees({ repository: git, paths }),
+      remove: () =>
+        removeReadingWorktrees({
+          repository: git,
+          paths: { ...paths, worktrees: dirname(directory), work: dirname(dirname(directory)) },
+        }),
     };
   }
   if (item === null || (isThere && state === null && gitDir === null)) return kept('no worktree of ours');

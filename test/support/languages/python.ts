@@ -45,19 +45,43 @@ export const pytestFlat: LanguageSample = {
   isMeasured: measures,
 };
 
+/** A build system of its own, so that nothing has to be fetched. */
+const BACKEND = `import os
+import zipfile
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    name = "calc-0.1.0-py3-none-any.whl"
+    info = "calc-0.1.0.dist-info/"
+    with zipfile.ZipFile(os.path.join(wheel_directory, name), "w") as wheel:
+        wheel.writestr("calc.pth", os.path.join(os.getcwd(), "src"))
+        wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: calc\\nVersion: 0.1.0\\n")
+        wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(info + "RECORD", "")
+    return name
+
+
+build_wheel = build_editable
+`;
+
 export const pytestInSrc: LanguageSample = {
-  name: 'Python, a package in src/',
-  needs: NEEDS,
+  name: 'Python, a package in src/ that has to be installed',
+  needs: [...NEEDS, ['python3', '-c', 'import ensurepip']],
   files: {
     'agentos.yaml': CONFIG,
     'pyproject.toml': `[project]
 name = "calc"
 version = "0.1.0"
 
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+
 [tool.pytest.ini_options]
-pythonpath = ["src"]
 testpaths = ["tests"]
 `,
+    'backend.py': BACKEND,
     'src/calc/__init__.py': 'ANSWER = 42\n',
     'tests/test_calc.py':
       'from calc import ANSWER\n\n\nclass TestCalc:\n    def test_answer(self):\n        assert ANSWER == 42\n',

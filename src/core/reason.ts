@@ -1,0 +1,95 @@
+import { stripVTControlCharacters } from 'node:util';
+
+/*
+ * Why a tool failed, cut from its output. Tools say it first and then print stack frames, brackets, versions and banners, so
+ * the last line is never asked for by itself.
+ */
+
+/** How package managers, compilers, runners, shells and languages write the line that says what went wrong. */
+const ERROR =
+  /^\W{0,4}(?:E\s+)?(?:npm (?:err!|error)\s|(?:fatal|panic|error|err)(?:\[\w+\])?(?::|!|\s)|err_\w+|(?:\w+\.)*\w*(?:error|exception)(?: \[\w+\])?:\s)|:\s(?:fatal )?error(?: TS\d+)?:\s|:\d+:\d+: (?:undefined|cannot|could not|syntax error)\b|:\s(?:command )?not found$|(?:^|:\s)no such file or directory|^Cannot find (?:module|package)\b/i;
+/** In a message of one failure, where nothing has such a form. */
+const TELLING = /error|cannot|can't|failed|unexpected|undefined|expected|no module/i;
+/** What is said beside: hints, updates, where the details are, stack frames, and lines of nothing but brackets or rulers. */
+const ASIDE =
+  /^\W{0,4}npm (?:notice|warn)\b|^npm (?:err!|error)\s+(?:A complete log of this run|$)|^Node\.js v\d|^\W*(?:update available|new (?:major|minor|patch) version|changelog:|to update run)|ELIFECYCLE|^\s*at .+(?::\d+|\))$|^\s*node:internal\/|^[^\p{L}\p{N}]*$/iu;
+
+function linesOf(output: string): string[] {
+  return stripVTControlCharacters(output)
+    .split(/\r?\n/)
+    .map((line) => line.trimEnd())
+    .filter((line) => !ASIDE.test(line));
+}
+
+const isError = (line: string): boolean => ERROR.test(line.trimStart());
+
+/** The lines of a tool's output that say why it failed: its first errors, or its last words where none looks like one. */
+export function errorLines(output: string, most: number): string[] {
+  const lines = linesOf(output);
+  const errors = lines.filter(isError);
+  return errors.length > 0 ? errors.slice(0, most) : lines.slice(-most);
+}
+
+const MOST_REASON = 3;
+
+/** The same in one line. */
+export function reasonIn(output: string): string {
+  return errorLines(output, MOST_REASON)
+    .map((line) => line.trim())
+    .join(' | ');
+}
+
+const MOST_LINE = 300;
+const MOST_MESSAGE = 1_500;
+
+/** Whether a line, or the paragraph around it, only reports code that is still missing. */
+type IsExcused = (part: string) => boolean;
+
+/** The line of one failure's message that says what is wrong; headings, paths and rulers are around it. */
+export function errorLine(text: string, isExcused: IsExcused = () => false): string {
+  const lines = text
+    .split(/\n\s*\n/)
+    .flatMap((paragraph) => linesOf(paragraph).map((line) => ({ line: line.trim(), paragraph })));
+  const errors = lines.filter(({ line }) => isError(line));
+  const candidates = errors.length > 0 ? errors : lines.filter(({ line }) => TELLING.test(line));
+  const blamed = candidates.find(({ line, paragraph }) => !isExcused(line) && !isExcused(paragraph));
+  const found = blamed ?? candidates[0] ?? lines[0];
+  return (found?.line ?? '').replace(/^E\s+/, '').slice(0, MOST_LINE);
+}
+
+/** What is wrong in one line, then all that was said where that is more. */
+export function errorMessage(text: string, isExcused?: IsExcused): string {
+  const line = errorLine(text, isExcused);
+  const whole = cutMiddle(text.trim(), MOST_MESSAGE);
+  return whole.startsWith(line) ? whole : `${line}\n${whole}`;
+}
+
+/** A long text without its middle: some runners say what is wrong first, others last. */
+export function cutMiddle(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const half = Math.floor(most / 2);
+  return `${text.slice(0, half)}\n…\n${text.slice(-half)}`;
+}
+
+const LAST_LINES = 60;
+const FIRST_ERRORS = 20;
+
+export interface OutputKeeper {
+  push(line: string): void;
+  text(): string;
+}
+
+/** Keeps the first errors of an output and its last lines, however long it is. */
+export function createOutputKeeper(): OutputKeeper {
+  const errors: string[] = [];
+  const last: string[] = [];
+  return {
+    push(line) {
+      last.push(line);
+      if (last.length <= LAST_LINES) return;
+      const gone = last.shift() ?? '';
+      if (errors.length < FIRST_ERRORS && isError(stripVTControlCharacters(gone))) errors.push(gone);
+    },
+    text: () => [...errors, ...last].join('\n'),
+  };
+}

@@ -1,0 +1,131 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { delimiter, join, relative } from 'node:path';
+import { isInside } from '../core/paths.ts';
+import { runProgram } from './program.ts';
+import type { SetupFolder } from './setup.ts';
+
+/** What running needs, and what developing and testing need; not what some platform or extra needs. */
+export const REQUIREMENTS =
+  /^(?:requirements(?:[-_.](?:dev|development|tests?|testing|ci))?|(?:dev|tests?)[-_.]requirements)\.txt$/;
+
+// What is installed for all stays in reach: a list of requirements often takes the test runner for granted.
+const VENV = 'python3 -m venv --system-site-packages "$VIRTUAL_ENV"';
+const PIP = '"$VIRTUAL_ENV/bin/python" -m pip install';
+
+/**
+ * Into the item's own virtual environment (`pythonEnvironment`), by the tool that the repository has a lock file of, where that
+ * tool is installed, else by pip. A project with a build system is installed itself: without that, tests of a package that the
+ * system has too would test the system's copy.
+ */
+export async function pythonSetup(folder: SetupFolder): Promise<string | null> {
+  const { names, read, updatesLocks, has } = folder;
+  const toml = names.has('pyproject.toml') ? await read('pyproject.toml') : '';
+  const isBuilt = hasBuildSystem(names, toml);
+  // A tool that is not there is named by the failure, where pip can't take its place.
+  const uses = async (tool: string): Promise<boolean> => names.has(`${tool}.lock`) && (!isBuilt || (await has(tool)));
+  if (await uses('uv')) return updatesLocks ? 'uv sync' : 'uv sync --frozen';
+  if (await uses('poetry'))
+    return `${VENV} && ${updatesLocks ? 'poetry lock --no-interaction && ' : ''}poetry install --no-interaction`;
+  if (await uses('pdm')) return `${VENV} && pdm install${updatesLocks ? '' : ' --frozen-lockfile'}`;
+  const lists: string[] = [];
+  for (const name of [...names].filter((one) => REQUIREMENTS.test(one)).sort())
+    if (/^\s*[^\s#]/m.test(await read(name))) lists.push(`-r ${name}`);
+  const isInstalled = isBuilt || (lists.length === 0 && hasDependencies(toml));
+  const what = [...lists, ...(isInstalled ? [`-e ${withTestExtras(toml)}`] : [])].join(' ');
+  if (what === '') return null;
+  const install = `${PIP} ${what}`;
+  // Without a network the build system can't be fetched, but may be installed.
+  return `${VENV} && ${isInstalled ? `{ ${install} || ${PIP} --no-build-isolation ${what}; }` : install}`;
+}
+
+function hasBuildSystem(names: ReadonlySet<string>, toml: string): boolean {
+  return names.has('setup.py') || /^\s*\[build-system\]/m.test(toml);
+}
+
+/** `dependencies = [ … ]` under `[project]`, or anything but `python` under poetry's table. */
+function hasDependencies(toml: string): boolean {
+  const project = tableOf(toml, 'project');
+  const poetry = tableOf(toml, 'tool.poetry.dependencies');
+  return (
+    /^\s*dependencies\s*=\s*\[\s*(?:#[^\n]*\n\s*)*["']/m.test(project) ||
+    poetry.split('\n').some((line) => /^\s*["']?[\w.-]+["']?\s*=/.test(line) && !/^\s*python\s*=/.test(line))
+  );
+}
+
+/** The project, with what it says that its tests need. */
+function withTestExtras(toml: string): string {
+  const extras = tableOf(toml, 'project.optional-dependencies');
+  const name = ['test', 'tests', 'testing', 'dev'].find((one) =>
+    new RegExp(`^\\s*["']?${one}["']?\\s*=`, 'm').test(extras),
+  );
+  return name === undefined ? '.' : `'.[${name}]'`;
+}
+
+/** The lines of one table of a TOML file, without those of its subtables. */
+export function tableOf(toml: string, name: string): string {
+  const lines = toml.split('\n');
+  const start = lines.findIndex((line) => line.trim().replace(/\s*#.*$/, '') === `[${name}]`);
+  if (start === -1) return '';
+  const length = lines.slice(start + 1).findIndex((line) => /^\s*\[/.test(line));
+  return lines.slice(start + 1, length === -1 ? undefined : start + 1 + length).join('\n');
+}
+
+const PYTHON_FILES = ['pyproject.toml', 'setup.py', 'setup.cfg', 'uv.lock', 'poetry.lock', 'pdm.lock'];
+
+/**
+ * What programs in a Python worktree see besides: the item's own virtual environment, which is outside of the tree, unless the
+ * user's own set-up makes one; and in a project with `src/` that nothing installs, that folder. What the user's PYTHONPATH has of
+ * the checkout means the worktree.
+ */
+export async function pythonEnvironment(
+  env: Readonly<Record<string, string>>,
+  { worktree, home, repository, ownVenv }: { worktree: string; home: string; repository: string; ownVenv: boolean },
+): Promise<Record<string, string>> {
+  const names = new Set(await readdir(worktree));
+  if (![...names].some((name) => PYTHON_FILES.includes(name) || REQUIREMENTS.test(name) || name.endsWith('.py')))
+    return {};
+  const venv = join(home, 'venv');
+  const given = (env['PYTHONPATH'] ?? '').split(delimiter).filter(Boolean);
+  const moved = given.map((path) => (isInside(repository, path) ? join(worktree, relative(repository, path)) : path));
+  const toml = await readFile(join(worktree, 'pyproject.toml'), 'utf8').catch(() => '');
+  const isFound = hasBuildSystem(names, toml) || (await packagesIn(join(worktree, 'src'))).length === 0;
+  const own = isFound ? [] : [join(worktree, 'src')];
+  const path = [...own, ...moved].join(delimiter);
+  const environment = {
+    VIRTUAL_ENV: venv,
+    UV_PROJECT_ENVIRONMENT: venv,
+    PATH: [join(venv, 'bin'), env['PATH'] ?? ''].join(delimiter),
+    PIP_DISABLE_PIP_VERSION_CHECK: '1',
+  };
+  return { ...(ownVenv ? environment : {}), ...(path === '' ? {} : { PYTHONPATH: path }) };
+}
+
+/** Folders with an `__init__.py`. */
+async function packagesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch(() => []);
+  return names.filter((name) => /^\w+$/.test(name) && existsSync(join(folder, name, '__init__.py')));
+}
+
+const ORIGINS = `import importlib.util, sys
+for name in sys.argv[1:]:
+    spec = importlib.util.find_spec(name)
+    print(name, (spec and (spec.origin or next(iter(spec.submodule_search_locations or []), ''))) or '')`;
+
+/** Packages of the worktree that Python takes from elsewhere, such as the system's copy, and from where. */
+export async function importedFromElsewhere(
+  worktree: string,
+  env: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<{ name: string; origin: string }[]> {
+  const packages = await packagesIn(join(worktree, 'src'));
+  if (packages.length === 0) return [];
+  const command = ['python3', '-c', ORIGINS, ...packages];
+  const { stdout, exitCode } = await runProgram({ command, cwd: worktree, env, signal, timeoutMs: 30_000 });
+  if (exitCode !== 0) return [];
+  return stdout.split('\n').flatMap((line) => {
+    const [name = '', ...rest] = line.split(' ');
+    const origin = rest.join(' ');
+    return origin !== '' && !isInside(worktree, origin) ? [{ name, origin }] : [];
+  });
+}
