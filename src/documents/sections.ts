@@ -9,7 +9,7 @@ export interface SectionName {
   title: string;
   key: string;
   /** Other titles under which the section is known, as `readTitle` gives them: lower case, singular, without "and" and "of". */
-  alias: RegExp;
+  alias: RegExp | null;
   /** Enough to know the section when its heading carries the right number as well. */
   hint: RegExp | null;
   /** What it is when the section is not there; null: nothing. */
@@ -19,7 +19,7 @@ export interface SectionName {
 export function sectionName(
   id: string,
   title: string,
-  alias: RegExp,
+  alias: RegExp | null,
   { hint = null, missing = 'error' }: Partial<Pick<SectionName, 'hint' | 'missing'>> = {},
 ): SectionName {
   return { id, title, key: readTitle(title).key, alias, hint, missing };
@@ -109,7 +109,7 @@ function candidatesIn(root: Root, names: readonly SectionName[]): Candidate[] {
 export function sectionId(number: string | null, key: string, names: readonly SectionName[]): string | null {
   if (key === '') return null;
   if (number !== null && names.find(({ id }) => id === number)?.hint?.test(key)) return number;
-  const id = (names.find((name) => name.key === key) ?? names.find(({ alias }) => alias.test(key)))?.id ?? null;
+  const id = (names.find((name) => name.key === key) ?? names.find(({ alias }) => alias?.test(key)))?.id ?? null;
   // `7.1 Security` is a part of section 7, and `1.1 Files Changed` nothing that the template knows.
   const dotted = number?.includes('.') ?? false;
   return id !== null && dotted && !id.includes('.') ? null : id;
