@@ -4,7 +4,8 @@ import type { GateEvidence, GateName } from '../../core/gate.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/money.ts';
 import { writeFrontMatter } from '../header.ts';
 import { formatReviewLog, type Ledger } from '../ledger.ts';
-import { asCode, asText, bulletsOf, gateTable, tableOf } from './markdown-text.ts';
+import { tableOf } from '../markdown.ts';
+import { asCode, asText, bulletsOf, gateTable } from './markdown-text.ts';
 
 export interface ChangedFile {
   path: string;
