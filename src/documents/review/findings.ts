@@ -129,18 +129,17 @@ function listItems(list: List, part: Part): Item[] {
 }
 
 function tableItems(table: Table, part: Part): Item[] {
-  const [header, ...rows] = table.children.map((row) =>
+  const [header = [], ...rows] = table.children.map((row) =>
     row.children.map((cell) => unwrapLines(inlineText(cell.children))),
   );
-  if (!header?.some((title) => /issue|finding|description|problem|concern|details/i.test(title))) return [];
   const areaColumn = header.findIndex((title) => /^(?:area|category|type|section)$/i.test(title));
   return rows.flatMap((cells) => {
     const said = cells.filter(
-      (cell, index) => index !== areaColumn && !/^(?:#|no\.?|id)$/i.test(header[index] ?? '') && cell !== '',
+      (cell, at) => at !== areaColumn && !/^(?:#|no\.?|id)$/i.test(header[at] ?? '') && cell !== '',
     );
     if (said.length === 0 || said.some((cell) => isNoFinding(cell))) return [];
-    const area = cells[areaColumn];
-    return [newItem(said.join(' – '), area ? { ...part, area: knownArea(area)?.area ?? area } : part, false)];
+    const area = cells[areaColumn] ?? '';
+    return [newItem(said.join(' – '), { ...part, area: (knownArea(area)?.area ?? area) || part.area }, false)];
   });
 }
 

@@ -106,12 +106,6 @@ export function openQuestionsOf(parts: Part[]): {
     if (node.type === 'list')
       for (const item of node.children)
         record(questionOf(item), item.checked === false && !isMarked(blockText(item.children)));
-    else if (node.type === 'table')
-      for (const { children } of node.children.slice(1)) {
-        const cells = children.map((cell) => unwrapLines(inlineText(cell.children)));
-        const [question = '', ...answer] = cells.filter((cell) => !/^(?:Q?\d+|[✓✔✅]|yes|resolved)?\.?$/i.test(cell));
-        record({ question: tidyQuestion(question), answer: answer.join(' – ') });
-      }
     else if (node.type === 'paragraph')
       for (const line of inlineText(node.children).split('\n')) {
         const [, box, text = line] = /^\s*(\[[ xX]?\])\s*(.*)$/.exec(line) ?? [];

@@ -117,16 +117,14 @@ function blockNodeText(node: Block): string {
   if (node.type === 'code') return `\`\`\`${node.lang ?? ''}\n${node.value}\n\`\`\``;
   if (node.type === 'blockquote') return blockText(node.children).replace(/^/gm, '> ');
   if (node.type === 'list') {
-    return node.children.map((item, index) => itemLines(item, node.ordered ? `${index + 1}. ` : '- ')).join('\n');
+    const marker = (index: number): string => (node.ordered ? `${index + 1}. ` : '- ');
+    const below = ({ children }: ListItem): string => blockText(children).replace(/\n/g, '\n  ');
+    return node.children.map((item, index) => `${marker(index)}${below(item)}`).join('\n');
   }
   if (node.type !== 'table') return '';
   return node.children
     .map((row) => row.children.map((cell) => unwrapLines(inlineText(cell.children))).join(' | '))
     .join('\n');
-}
-
-function itemLines(item: ListItem, marker: string): string {
-  return `${marker}${blockText(item.children).replace(/\n/g, '\n  ')}`;
 }
 
 /** Windows-1252 as the reader that damaged the text had it: each character and its byte. */
