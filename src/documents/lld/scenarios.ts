@@ -74,19 +74,19 @@ export function readScenarios(section: DocumentSection | undefined, known: reado
   };
 }
 
-/** A table from requirements to tests: the id of a requirement first, and nothing that describes a scenario. */
+/** A table from requirements to tests, with nothing that describes a scenario. */
 function isTrace(table: DocumentTable): boolean {
   const { pass, expected, input, type } = COLUMNS;
   const isNamed = (names: RegExp[]): boolean => columnNamed(table, names) !== null;
-  const [first = ''] = table.headers;
-  const isOfRequirements = /^(?:#|id|req.*)$/.test(first) && table.headers.some((name) => /^req/.test(name));
+  const isOfRequirements = table.headers.some((name) => name.startsWith('req'));
   return isOfRequirements && isNamed(TESTS) && ![pass, expected, input, type].some(isNamed);
 }
 
 function tracesIn(table: DocumentTable, known: readonly string[]): Pick<LldScenario, 'id' | 'requirements'>[] {
   const tests = columnNamed(table, TESTS) ?? 0;
+  const named = columnNamed(table, [/^(?:#|req\w* (?:id|#|no))$/, /^req/], [tests]) ?? 0;
   return table.rows.flatMap(({ cells }) => {
-    const requirements = requirementReferences(cells[0] ?? '', known);
+    const requirements = requirementReferences(cells[named] ?? '', known);
     return ((cells[tests] ?? '').match(/[A-Za-z]{0,4}-?\d{1,4}/g) ?? []).map((id) => ({ id, requirements }));
   });
 }

@@ -138,8 +138,9 @@ function readParts(parts: Part[], reading: VerdictReading, stated: Verdict | nul
   };
 }
 
-function textOf(parts: Part[], kind: Part['kind'], isWanted = (_: RootContent): boolean => true): string {
-  return blockText(parts.filter((part) => part.kind === kind).flatMap(({ blocks }) => blocks.filter(isWanted)));
+function textOf(parts: Part[], kind: Part['kind'], isWanted?: (node: RootContent) => boolean): string {
+  const blocks = parts.filter((part) => part.kind === kind).flatMap((part) => part.blocks);
+  return blockText(isWanted ? blocks.filter(isWanted) : blocks);
 }
 
 /** A short rejection without tiers ("# Governance Verdict: BLOCK" and a paragraph): its reason is what has to be fixed. */

@@ -109,7 +109,9 @@ function takeMatch({ key }: Part, kept: Part[], parts: Part[]): Part | undefined
 /** Whether a finding speaks of a section: by its number ("Section 2.4", "§7"), its title, or what it is known for. */
 function isNamed({ key, number }: Part, finding: string): boolean {
   const lists = [
-    ...finding.matchAll(/(?:\bsections?|\bsec\.|§+)\s*((?:\d[\d.]*(?:\s*(?:,|&|\/|and|or|to|[-–])\s*)?)+)/gi),
+    ...finding.matchAll(
+      /(?:\bsections?|\bsec\.|§+)\s*((?:\d{1,2}(?:\.\d{1,2})*(?:\s*(?:,|&|\/|and|or|to|[-–])\s*)?)+)/gi,
+    ),
   ];
   const named = lists.flatMap(([, list = '']) => list.match(/\d{1,2}(?:\.\d{1,2})*/g) ?? []);
   const isInside = (inner: string, outer: string): boolean => inner === outer || inner.startsWith(`${outer}.`);
