@@ -1,3 +1,5 @@
+import { tableOf } from './markdown.ts';
+
 /** Which requirements a scenario covers. */
 export interface Coverage {
   covered: number;
@@ -27,23 +29,15 @@ function wholePercent(part: number, whole: number): number {
 }
 
 /** The table and the calculation in the form in which a review prints them. */
-export function formatCoverage(coverage: Coverage): string {
-  const rows = coverage.rows.map((row) => {
-    const tests = row.scenarios.length > 0 ? row.scenarios.join(', ') : '–';
-    return `| ${row.requirement} | ${tableCell(row.text)} | ${tableCell(tests)} | ${row.covered ? '✓ Covered' : '✗ Not covered'} |`;
-  });
-  return [
-    '| # | Requirement | Test(s) | Status |',
-    '|---|-------------|---------|--------|',
-    ...rows,
-    '',
-    `**Coverage Calculation:** ${coverage.covered} requirements covered / ${coverage.total} total = **${coverage.percent}%**`,
-  ].join('\n');
-}
-
-function tableCell(text: string): string {
-  return text
-    .replace(/\s+/g, ' ')
-    .replace(/(?<!\\)\|/g, '\\|')
-    .trim();
+export function formatCoverage({ covered, total, percent, rows }: Coverage): string {
+  const table = tableOf(
+    ['#', 'Requirement', 'Test(s)', 'Status'],
+    rows.map((row) => [
+      row.requirement,
+      row.text,
+      row.scenarios.join(', '),
+      row.covered ? '✓ Covered' : '✗ Not covered',
+    ]),
+  );
+  return `${table}\n\n**Coverage Calculation:** ${covered} requirements covered / ${total} total = **${percent}%**`;
 }

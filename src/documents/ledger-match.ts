@@ -1,20 +1,17 @@
 import type { Finding } from './review/review.ts';
-import { contentWords, overlap, sharedWords } from './words.ts';
+import { contentWords, sharedWords } from './words.ts';
 
-/** Shares of common words above which two findings are the same one; lower where they are about the same thing. */
-const SAME_SUBJECT = { lead: 0.4, body: 0.2 };
-const SAME_PLACE = { lead: 0.6, body: 0.35 };
-const OTHER_PLACE = { lead: 0.75, body: 0.55 };
-/** A title alone is no match: every round may have its "Requirement Coverage". */
-const LEAST_BODY = 0.2;
+/** Share of the shorter one's words above which two findings are the same one; lower where they are about the same thing. */
+const SAME_SUBJECT = 0.2;
+const SAME_PLACE = 0.35;
+const OTHER_PLACE = 0.55;
 const ENOUGH_COMMON_WORDS = 3;
 
 /** A finding that has its id. */
 type Entry = Finding & { id: string };
 
 interface Words {
-  lead: Set<string>;
-  body: Set<string>;
+  words: Set<string>;
   /** What it is about: requirements, scenarios, sections, paths. "Requirement 3 is untested" is not "Requirement 4 …". */
   subjects: Set<string>;
 }
@@ -64,41 +61,30 @@ function isSamePlace(entry: Entry, finding: Finding): boolean {
 
 function likeness(a: Words, b: Words, samePlace: boolean): number | null {
   const shared = sharedWords(a.subjects, b.subjects);
-  const both = [...kindsOf(a)].filter((kind) => kindsOf(b).has(kind));
-  if (both.length > 0 && shared === 0) return null;
+  const kinds = kindsOf(b);
+  if (shared === 0 && [...kindsOf(a)].some((kind) => kinds.has(kind))) return null;
+  const common = sharedWords(a.words, b.words);
+  const share = common / Math.max(1, Math.min(a.words.size, b.words.size));
   const threshold = shared > 0 ? SAME_SUBJECT : samePlace ? SAME_PLACE : OTHER_PLACE;
-  const common = sharedWords(a.body, b.body);
-  const body = common / Math.max(1, Math.min(a.body.size, b.body.size));
-  const lead = overlap(a.lead, b.lead);
-  const besideLead = sharedWords(without(a.body, a.lead), without(b.body, b.lead));
-  const saysMore = besideLead / Math.max(1, Math.min(a.body.size - a.lead.size, b.body.size - b.lead.size));
-  const isContained = samePlace && body === 1 && common === ENOUGH_COMMON_WORDS - 1;
-  const isTitled = lead >= threshold.lead && (shared > 0 || saysMore >= LEAST_BODY);
-  const isSame = isTitled || (body >= threshold.body && common >= ENOUGH_COMMON_WORDS) || isContained;
-  return isSame ? Math.max(lead, body) + (samePlace ? 1 : 0) + shared : null;
+  const isContained = samePlace && share === 1 && common === ENOUGH_COMMON_WORDS - 1;
+  const isSame = (share >= threshold && common >= ENOUGH_COMMON_WORDS) || isContained;
+  return isSame ? share + (samePlace ? 1 : 0) + shared : null;
 }
 
 function kindsOf({ subjects }: Words): Set<string> {
   return new Set([...subjects].map((subject) => subject.split(' ', 1)[0] ?? ''));
 }
 
-function without(words: Set<string>, left: Set<string>): Set<string> {
-  return new Set([...words].filter((word) => !left.has(word)));
-}
+const NUMBERED = /\b(req(?:uirement)?|scenario|test)s?[\s#-]*0*(\d{1,4})\b/gi;
+const SECTION = /(?:\bsections?\s+|§\s*)(\d{1,2}(?:\.\d{1,2})?)|(?<![\w.])(\d{1,2}\.\d{1,2})(?![\w.%])/gi;
+const PATH = /(?<![\w:/])((?:[\w.-]+\/)+[\w-]+\.\w+)/g;
 
 function wordsOf(text: string): Words {
-  const lead = /^([^:.\n]{3,90})[:.\n]/.exec(text)?.[1] ?? '';
-  const numbered = [...text.matchAll(/\b(req(?:uirement)?|scenario|test)s?[\s#-]*0*(\d{1,4})\b/gi)].map(
-    ([, kind = '', number]) => `${/^r/i.test(kind) ? 'req' : 'scenario'} ${number}`,
+  const numbered = [...text.matchAll(NUMBERED)].map(
+    ([, kind = '', id]) => `${/^r/i.test(kind) ? 'req' : 'scenario'} ${id}`,
   );
-  const sections = [
-    ...text.matchAll(/(?:\bsections?\s+|§\s*)(\d{1,2}(?:\.\d{1,2})?)|(?<![\w.])(\d{1,2}\.\d{1,2})(?![\w.%])/gi),
-  ];
-  const paths = [...text.matchAll(/(?<![\w:/])((?:[\w.-]+\/)+[\w-]+\.\w+)/g)];
-  const subjects = [
-    ...numbered,
-    ...sections.map(([, named, bare]) => `section ${named ?? bare}`),
-    ...paths.map(([, path]) => `path ${path}`),
-  ];
-  return { lead: contentWords(lead), body: new Set([...contentWords(text), ...subjects]), subjects: new Set(subjects) };
+  const sections = [...text.matchAll(SECTION)].map(([, named, bare]) => `section ${named ?? bare}`);
+  const paths = [...text.matchAll(PATH)].map(([, path]) => `path ${path}`);
+  const subjects = [...numbered, ...sections, ...paths];
+  return { words: new Set([...contentWords(text), ...subjects]), subjects: new Set(subjects) };
 }

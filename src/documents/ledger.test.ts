@@ -230,7 +230,7 @@ describe('tables', () => {
       { round: 1, draftChanged: true },
     );
     expect(formatLedger(ledger)).toBe(
-      '| Id | Tier | Area | State | Raised in round | Finding |\n|---|---|---|---|---|---|\n| F1 | 1 | Cost | open | 1 | A: `a \\| b` loops Recommendation: stop |',
+      '| Id | Tier | Area | State | Raised in round | Finding |\n|----|------|------|-------|-----------------|---------|\n| F1 | 1 | Cost | open | 1 | A: `a \\| b` loops Recommendation: stop |',
     );
   });
 

@@ -1,5 +1,6 @@
 import { headline } from './finding.ts';
 import { matchFindings } from './ledger-match.ts';
+import { tableOf } from './markdown.ts';
 import type { Finding, Review, Ruling, Tier } from './review/review.ts';
 
 export type FindingState = 'open' | 'fixed' | 'disputed' | 'withdrawn';
@@ -168,7 +169,7 @@ export function formatLedger(ledger: Ledger): string {
       text,
     ],
   );
-  return table(['Id', 'Tier', 'Area', 'State', 'Raised in round', 'Finding'], rows);
+  return tableOf(['Id', 'Tier', 'Area', 'State', 'Raised in round', 'Finding'], rows);
 }
 
 /** The table of a Review Log: one row for each finding and what was done about it, then those that are given. */
@@ -177,7 +178,7 @@ export function formatReviewLog(ledger: Ledger, more: readonly [finding: string,
     `${finding.id} (round ${finding.raisedInRound}, Tier ${finding.tier}${finding.area ? `, ${finding.area}` : ''}): ${finding.state === 'open' && finding.tier < 3 ? finding.text : headline(finding.text, 160)}`,
     answer(finding),
   ]);
-  return table(
+  return tableOf(
     ['Finding', 'Answer'],
     [...(findings.length > 0 ? findings : [['None', 'No finding was raised']]), ...more],
   );
@@ -204,17 +205,4 @@ function outcome({ tier, isUnproven, state, updatedInRound, reason }: LedgerFind
     case 'withdrawn':
       return `Withdrawn: ${reason}`;
   }
-}
-
-function table(header: string[], rows: string[][]): string {
-  const line = (cells: string[]): string => `| ${cells.map(cell).join(' | ')} |`;
-  return [line(header), `|${header.map(() => '---|').join('')}`, ...rows.map(line)].join('\n');
-}
-
-function cell(text: string): string {
-  return text
-    .replace(/\s*\n\s*(?:[-*]\s+)?/g, ' ')
-    .replace(/\\/g, '\\\\')
-    .replace(/\|/g, '\\|')
-    .trim();
 }

@@ -205,3 +205,17 @@ export function columnNamed(table: DocumentTable, names: RegExp[], taken: number
   }
   return null;
 }
+
+/** Rows of Markdown as a table; an empty cell shows a dash, and a cell is one line without bars of its own. */
+export function tableOf(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.map((cell) => tableCell(cell) || '–').join(' | ')} |`;
+  const rule = header.map((title) => `${'-'.repeat(title.length + 2)}|`).join('');
+  return [line(header), `|${rule}`, ...rows.map(line)].join('\n');
+}
+
+function tableCell(text: string): string {
+  return text
+    .replace(/\s*\n\s*(?:[-*]\s+)?/g, ' ')
+    .replace(/(?<!\\)\|/g, '\\|')
+    .trim();
+}

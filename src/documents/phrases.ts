@@ -15,17 +15,14 @@ const BY_HAND =
   /\b(?:manually|manual (?:check|test|review|inspection|verification)|by (?:hand|eye)|visual(?:ly)? (?:inspect|check|verif|confirm)\w*|eyeball)/i;
 const ENDLESS =
   /\b(?:forever|indefinitely|endlessly|until (?:it|they) (?:succeeds?|works?|pass(?:es)?|responds?)|until success(?:ful)?|keeps? (?:re)?trying|never gives? up)\b|\bwhile\s*\(?\s*true\b|\bfor\s*\(\s*;\s*;\s*\)/i;
-const DEPENDS = /\b(?:depends on|blocked by|requires|builds on)\s+(?:issue\s+)?#(\w+)/i;
-const COVERAGE = /\d{1,3}\s*% (?:\w+ ){0,2}coverage\b|\bcoverage\b[^.%]{0,30}\d{1,3}\s*%/i;
-
 /** Whether a criterion names nothing that a program could compare with. */
 export function isEmptyCriterion(text: string): boolean {
   return EMPTY.test(text.replace(/[*_`]/g, ''));
 }
 
-/** `pass-criteria-vague`, `scenario-manual`, `unbounded-loop`, `depends-on`, `coverage-target`. */
+/** `pass-criteria-vague`, `scenario-manual`, `unbounded-loop`. */
 export function checkPhrases(lld: LldDocument): DocumentFinding[] {
-  const { scenarios, scenariosLine, hasPassColumn, fields } = lld;
+  const { scenarios, scenariosLine, hasPassColumn } = lld;
   const criteria = scenarios.flatMap(({ id, pass, expected, scenario, line }) => {
     const decide = 'name the value, message, state or exit code that decides';
     const rule = 'pass-criteria-vague';
@@ -44,44 +41,21 @@ export function checkPhrases(lld: LldDocument): DocumentFinding[] {
   return [
     ...(scenarios.length > 0 && !hasPassColumn ? [error('pass-criteria-vague', scenariosLine ?? 1, column)] : []),
     ...criteria,
-    ...inSections(lld, ['2.5', '2.6', '8'], 'unbounded-loop', (text) =>
-      ENDLESS.test(text)
-        ? `${quote(text)} has no bound: name how often or how long at most, and what happens then.`
-        : null,
-    ),
-    ...inSections(lld, ['1', '2.2'], 'depends-on', (text) => {
-      const id = DEPENDS.exec(text)?.[1];
-      if (id === undefined || fields.dependsOn.includes(id)) return null;
-      return `${quote(text)} is not read: if this has to wait for ${id}, write "* **Depends on:** #${id}" in section 1.`;
-    }),
-    ...(fields.coverageTarget === null
-      ? inSections(lld, ['3', '10', '12'], 'coverage-target', (text) =>
-          COVERAGE.test(text) && !/requirement/i.test(text)
-            ? `${quote(text)} is not read: to hold the tests to it, write "* **Coverage target:** 90 %" in section 1.`
-            : null,
-        )
-      : []),
+    ...lld.sections
+      .filter(({ id }) => ['2.5', '2.6', '8'].includes(id))
+      .flatMap(({ nodes }) => nodes.flatMap(piecesOf))
+      .filter(({ text }) => ENDLESS.test(text))
+      .map(({ text, line }) => {
+        const advice = 'name how often or how long at most, and what happens then';
+        return warning('unbounded-loop', line, `${quote(text)} has no bound: ${advice}.`);
+      }),
   ];
 }
 
-/** One warning for each paragraph, item or line of code of these sections that has something to say. */
-function inSections(
-  { sections }: LldDocument,
-  ids: string[],
-  rule: string,
-  messageFor: (text: string) => string | null,
-): DocumentFinding[] {
-  const piecesOf = (node: Nodes): { text: string; line: number }[] => {
-    if (node.type === 'code')
-      return node.value.split('\n').map((text, index) => ({ text, line: lineOf(node) + 1 + index }));
-    if (node.type === 'paragraph' || node.type === 'tableRow') return [{ text: flatText(node), line: lineOf(node) }];
-    return 'children' in node ? node.children.flatMap(piecesOf) : [];
-  };
-  return sections
-    .filter(({ id }) => ids.includes(id))
-    .flatMap(({ nodes }) => nodes.flatMap(piecesOf))
-    .flatMap(({ text, line }) => {
-      const message = messageFor(text.trim());
-      return message === null ? [] : [warning(rule, line, message)];
-    });
+/** Each paragraph, item or line of code. */
+function piecesOf(node: Nodes): { text: string; line: number }[] {
+  if (node.type === 'code')
+    return node.value.split('\n').map((text, index) => ({ text: text.trim(), line: lineOf(node) + 1 + index }));
+  if (node.type === 'paragraph' || node.type === 'tableRow') return [{ text: flatText(node), line: lineOf(node) }];
+  return 'children' in node ? node.children.flatMap(piecesOf) : [];
 }

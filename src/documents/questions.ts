@@ -1,4 +1,4 @@
-import type { List, ListItem, Nodes, Paragraph, Parents, Root } from 'mdast';
+import type { List, ListItem, Nodes, Paragraph, Parents } from 'mdast';
 import { flatText, flattenSections, lineOf, parseMarkdown, plainText, sectionsOf } from './markdown.ts';
 import type { OpenQuestion } from './review/review.ts';
 import { OPEN_QUESTIONS_KEY, readTitle } from './titles.ts';
@@ -101,40 +101,30 @@ function tidyAnswer(answer: string): string {
     .trim();
 }
 
-/** Items and paragraphs under every heading "Open Questions", at whatever level it stands, in document order. */
+/** Items and paragraphs under every heading "Open Questions", and lists right below a paragraph that says only that. */
 export function questionItems(draft: string, root = parseMarkdown(draft)): QuestionItem[] {
-  const listed = questionLists(root).flatMap((list) =>
-    list.children.flatMap((item) => questionItem(item.children[0], item.checked, draft) ?? []),
-  );
-  const asked = questionParagraphs(root).flatMap((paragraph) => {
-    const item = questionItem(paragraph, null, draft);
-    return item ? [{ ...item, mark: '' }] : [];
-  });
-  return [...listed, ...asked].toSorted((left, right) => left.start - right.start);
-}
-
-function questionParagraphs(root: Root): Paragraph[] {
-  return flattenSections(sectionsOf(root))
-    .filter((section) => isQuestionsTitle(section.title))
-    .flatMap((section) => section.own.filter((node) => node.type === 'paragraph'));
-}
-
-/** Lists under a heading "Open Questions", or right below a paragraph that says only that. */
-function questionLists(root: Root): List[] {
-  const lists = new Set<List>();
-  for (const section of flattenSections(sectionsOf(root))) {
-    if (!isQuestionsTitle(section.title)) continue;
-    for (const node of section.all) if (node.type === 'list') lists.add(node);
+  const found = new Set<List | Paragraph>();
+  for (const { title, own, all } of flattenSections(sectionsOf(root))) {
+    if (!isQuestionsTitle(title)) continue;
+    for (const node of [...own, ...all])
+      if (node.type === 'list' || (node.type === 'paragraph' && own.includes(node))) found.add(node);
   }
-  const visit = (parent: Parents): void => {
-    for (const [index, node] of parent.children.entries()) {
-      const above: Nodes | undefined = parent.children[index - 1];
-      if (node.type === 'list' && above?.type === 'paragraph' && isQuestionsTitle(plainText(above))) lists.add(node);
+  const visit = ({ children }: Parents): void => {
+    for (const [index, node] of children.entries()) {
+      const above: Nodes | undefined = children[index - 1];
+      if (node.type === 'list' && above?.type === 'paragraph' && isQuestionsTitle(plainText(above))) found.add(node);
       if ('children' in node) visit(node);
     }
   };
   visit(root);
-  return [...lists];
+  return [...found]
+    .flatMap((node) => {
+      if (node.type === 'list')
+        return node.children.flatMap((item) => questionItem(item.children[0], item.checked, draft) ?? []);
+      const item = questionItem(node, null, draft);
+      return item ? [{ ...item, mark: '' }] : [];
+    })
+    .toSorted((left, right) => left.start - right.start);
 }
 
 function isQuestionsTitle(title: string): boolean {

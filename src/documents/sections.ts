@@ -9,7 +9,7 @@ export interface SectionName {
   title: string;
   key: string;
   /** Other titles under which the section is known, as `readTitle` gives them: lower case, singular, without "and" and "of". */
-  alias: RegExp;
+  alias: RegExp | null;
   /** Enough to know the section when its heading carries the right number as well. */
   hint: RegExp | null;
   /** What it is when the section is not there; null: nothing. */
@@ -19,7 +19,7 @@ export interface SectionName {
 export function sectionName(
   id: string,
   title: string,
-  alias: RegExp,
+  alias: RegExp | null,
   { hint = null, missing = 'error' }: Partial<Pick<SectionName, 'hint' | 'missing'>> = {},
 ): SectionName {
   return { id, title, key: readTitle(title).key, alias, hint, missing };
@@ -69,47 +69,38 @@ export function titleOf(root: Root, names: readonly SectionName[]): Heading | un
  * inside section 7 or `Tests` inside section 12 is not taken for a section of its own.
  */
 export function findSections(root: Root, names: readonly SectionName[]): DocumentSections {
-  const candidates = candidatesIn(root, names);
-  const main = candidates.filter((candidate) => !candidate.id.includes('.'));
-  const depth = commonDepth(main);
-  const sections = main.filter(
-    (candidate) => candidate.node.depth === depth || (candidate.exact && candidate.number === candidate.id),
-  );
-  const starts = new Set(sections.map((candidate) => candidate.index));
-  const [first, again] = splitRepeated(sections);
-
-  const changes = first.find((candidate) => candidate.id === '2');
-  const next = sections.find((candidate) => candidate.index > (changes?.index ?? Number.POSITIVE_INFINITY));
-  const parts = candidates.filter((candidate) => {
-    if (!candidate.id.includes('.')) return false;
-    if (candidate.number !== null || !changes) return true;
-    return candidate.index > changes.index && candidate.index < (next?.index ?? Number.POSITIVE_INFINITY);
-  });
-  const [firstParts, repeatedParts] = splitRepeated(parts);
-
-  const toSection = (candidate: Candidate) => sectionAt(root, candidate, starts);
-  const order = (all: Candidate[]) => all.toSorted((a, b) => a.index - b.index).map(toSection);
-  return {
-    sections: order([...first, ...firstParts]),
-    repeatedSections: order([...again, ...repeatedParts]),
-  };
-}
-
-function candidatesIn(root: Root, names: readonly SectionName[]): Candidate[] {
-  return root.children.flatMap((node, index) => {
+  const candidates = root.children.flatMap((node, index): Candidate[] => {
     if (node.type !== 'heading') return [];
     const { number, key } = readTitle(plainText(node));
     const id = sectionId(number, key, names);
     const exact = names.some((name) => name.id === id && name.key === key);
     return id === null ? [] : [{ index, node, id, number, exact }];
   });
+  const main = candidates.filter(({ id }) => !id.includes('.'));
+  const depth = commonDepth(main);
+  const sections = main.filter(({ node, exact, number, id }) => node.depth === depth || (exact && number === id));
+  const starts = new Set(sections.map(({ index }) => index));
+  const changes = sections.find(({ id }) => id === '2')?.index ?? -1;
+  const next = sections.find(({ index }) => index > changes)?.index ?? Number.POSITIVE_INFINITY;
+  // Without its number, a part of section 2 is one only inside it.
+  const parts = candidates.filter(
+    ({ id, number, index }) =>
+      id.includes('.') && (number !== null || changes < 0 || (index > changes && index < next)),
+  );
+  const all = [...sections, ...parts].toSorted((a, b) => a.index - b.index);
+  const isFirst = (candidate: Candidate) => all.find(({ id }) => id === candidate.id) === candidate;
+  const toSection = (candidate: Candidate) => sectionAt(root, candidate, starts);
+  return {
+    sections: all.filter(isFirst).map(toSection),
+    repeatedSections: all.filter((candidate) => !isFirst(candidate)).map(toSection),
+  };
 }
 
 /** The section that a heading begins, or null. */
 export function sectionId(number: string | null, key: string, names: readonly SectionName[]): string | null {
   if (key === '') return null;
   if (number !== null && names.find(({ id }) => id === number)?.hint?.test(key)) return number;
-  const id = (names.find((name) => name.key === key) ?? names.find(({ alias }) => alias.test(key)))?.id ?? null;
+  const id = (names.find((name) => name.key === key) ?? names.find(({ alias }) => alias?.test(key)))?.id ?? null;
   // `7.1 Security` is a part of section 7, and `1.1 Files Changed` nothing that the template knows.
   const dotted = number?.includes('.') ?? false;
   return id !== null && dotted && !id.includes('.') ? null : id;
@@ -121,33 +112,17 @@ function commonDepth(candidates: Candidate[]): number {
   return [...votes].toSorted((a, b) => b[1].size - a[1].size || a[0] - b[0])[0]?.[0] ?? 2;
 }
 
-function splitRepeated(candidates: Candidate[]): [Candidate[], Candidate[]] {
-  const seen = new Set<string>();
-  const first: Candidate[] = [];
-  const again: Candidate[] = [];
-  for (const candidate of candidates) {
-    (seen.has(candidate.id) ? again : first).push(candidate);
-    seen.add(candidate.id);
-  }
-  return [first, again];
-}
-
 function sectionAt(root: Root, candidate: Candidate, starts: Set<number>): DocumentSection {
-  const nodes: RootContent[] = [];
-  for (let index = candidate.index + 1; index < root.children.length; index++) {
-    const node = root.children[index];
-    if (!node || starts.has(index)) break;
-    if (node.type === 'heading' && node.depth <= candidate.node.depth && !isPartOf(node, candidate)) break;
-    nodes.push(node);
-  }
-  return {
-    id: candidate.id,
-    title: plainText(candidate.node),
-    number: candidate.number,
-    line: lineOf(candidate.node),
-    lines: (nodes.at(-1)?.position?.end.line ?? lineOf(candidate.node)) - lineOf(candidate.node),
-    nodes,
-  };
+  const { id, node: heading, number, index } = candidate;
+  const rest = root.children.slice(index + 1);
+  const end = rest.findIndex((node, offset) => {
+    const isHigher = node.type === 'heading' && node.depth <= heading.depth && !isPartOf(node, candidate);
+    return isHigher || starts.has(index + 1 + offset);
+  });
+  const nodes = end < 0 ? rest : rest.slice(0, end);
+  const line = lineOf(heading);
+  const lines = (nodes.at(-1)?.position?.end.line ?? line) - line;
+  return { id, title: plainText(heading), number, line, lines, nodes };
 }
 
 /** `## 2.1 …` belongs to `## 2. …` though it stands on the same level. */
@@ -179,17 +154,17 @@ export function checkOutline(
 ): DocumentFinding[] {
   const order = names.map(({ id }) => id);
   const found = new Set(sections.map(({ id }) => id));
-  const missing = names.flatMap((name): DocumentFinding[] => {
+  const missing = names.flatMap((name, place): DocumentFinding[] => {
     const { id, title, missing: severity } = name;
     if (found.has(id) || severity === null || (id.startsWith('2.') && !found.has('2'))) return [];
-    const before = order.slice(0, order.indexOf(id));
-    const line = sections.filter((section) => before.includes(section.id)).at(-1)?.line ?? titleLine;
+    const line = sections.findLast((section) => order.indexOf(section.id) < place)?.line ?? titleLine;
     const message = `The section ${quote(title)} is missing: add "${headingOf(name)}" with its content.`;
     return [{ rule: 'section-missing', severity, line, message }];
   });
+  const isNeeded = (id: string): boolean => names.find((name) => name.id === id)?.missing === 'error';
+  const hasParts = [...found].some((id) => id.startsWith('2.'));
   const empty = sections
-    .filter(({ id, nodes }) => names.find((name) => name.id === id)?.missing === 'error' && !nodes.some(isContent))
-    .filter(({ id }) => id !== '2' || ![...found].some((other) => other.startsWith('2.')))
+    .filter(({ id, nodes }) => isNeeded(id) && !nodes.some(isContent) && !(id === '2' && hasParts))
     .map(({ line, title }) =>
       error('section-empty', line, `${quote(title)} is empty: fill it in, or say "None" and why nothing applies.`),
     );
@@ -199,12 +174,14 @@ export function checkOutline(
   });
   let last = -1;
   const misplaced = sections.flatMap(({ id, line, title, number }) => {
-    const place = order.indexOf(id);
-    const isBefore = place < last;
-    last = Math.max(last, place);
-    if (isBefore) return [warning('section-order', line, `${quote(title)} stands out of order: see the template.`)];
-    if (number === null || number === id || !/^\d/.test(id)) return [];
-    return [warning('section-order', line, `${quote(title)} is section ${id} of the template: correct its number.`)];
+    const isBefore = order.indexOf(id) < last;
+    last = Math.max(last, order.indexOf(id));
+    const isNumbered = number === null || number === id || !/^\d/.test(id);
+    if (!isBefore && isNumbered) return [];
+    const what = isBefore
+      ? 'stands out of order: see the template'
+      : `is section ${id} of the template: correct its number`;
+    return [warning('section-order', line, `${quote(title)} ${what}.`)];
   });
   return [...missing, ...empty, ...repeated, ...misplaced];
 }

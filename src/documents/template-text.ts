@@ -11,41 +11,30 @@ export function createLeftoverText(template: string): (node: Nodes) => DocumentF
   const placeholders = template.match(/\{\{[^{}]*\}\}/g) ?? [];
   const hints = new Set([...template.matchAll(COMMENT)].map((match) => bare(match[1] ?? '')));
   const oursIn = (text: string) => placeholders.find((placeholder) => text.includes(placeholder)) ?? null;
-
   const inText = (text: string, line: number): DocumentFinding[] => {
     const found = oursIn(text) ?? placeholderIn(text) ?? (text.length > 20 && hints.has(bare(text)) ? text : null);
     return found === null ? [] : [leftover(line, found)];
   };
-  const inComments = (value: string, line: number): DocumentFinding[] => {
-    const hint = [...value.matchAll(COMMENT)].map((match) => match[1] ?? '').find((text) => hints.has(bare(text)));
-    if (hint === undefined) return [];
-    return [warning(RULE, line, `A hint of the template is left over, ${quote(hint)}: delete it.`)];
-  };
   return function inNode(node: Nodes): DocumentFinding[] {
     const line = lineOf(node);
-    if (node.type === 'html')
-      return [...inComments(node.value, line), ...inText(node.value.replace(COMMENT, ''), line)];
-    if (node.type === 'code') {
-      const found = oursIn(node.value);
-      return found === null ? [] : [leftover(line, found)];
+    if (node.type === 'html') {
+      const hint = [...node.value.matchAll(COMMENT)].map(([, text = '']) => text).find((text) => hints.has(bare(text)));
+      const message = `A hint of the template is left over, ${quote(hint ?? '')}: delete it.`;
+      const hinted = hint === undefined ? [] : [warning(RULE, line, message)];
+      return [...hinted, ...inText(node.value.replace(COMMENT, ''), line)];
     }
-    if (node.type === 'paragraph' || node.type === 'heading' || node.type === 'tableCell') {
-      const comments = node.children.flatMap((child) =>
-        child.type === 'html' ? inComments(child.value, lineOf(child)) : [],
-      );
-      const lines = markedText(node).split('\n');
-      return [...comments, ...lines.flatMap((text, index) => inText(text, line + index))];
-    }
-    return 'children' in node ? node.children.flatMap(inNode) : [];
+    if (node.type === 'code') return oursIn(node.value) === null ? [] : inText(oursIn(node.value) ?? '', line);
+    if (node.type !== 'paragraph' && node.type !== 'heading' && node.type !== 'tableCell')
+      return 'children' in node ? node.children.flatMap(inNode) : [];
+    const comments = node.children.filter((child) => child.type === 'html' && child.value.startsWith('<!--'));
+    const lines = markedText(node).split('\n');
+    return [...comments.flatMap(inNode), ...lines.flatMap((text, index) => inText(text, line + index))];
   };
 }
 
 export function leftover(line: number, text: string): DocumentFinding {
-  return error(
-    RULE,
-    line,
-    `Template text is left over, ${quote(text)}: replace it (or put it in backticks if it is meant literally).`,
-  );
+  const advice = 'replace it (or put it in backticks if it is meant literally)';
+  return error(RULE, line, `Template text is left over, ${quote(text)}: ${advice}.`);
 }
 
 function bare(text: string): string {

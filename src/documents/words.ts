@@ -27,14 +27,10 @@ export function stem(word: string): string {
   return bare.length > 3 ? bare.replace(/e$/, '') : bare;
 }
 
-export function isCommon(word: string): boolean {
-  return COMMON.has(word);
-}
-
 /** The words that carry meaning, each once. */
 export function contentWords(text: string): Set<string> {
   const words = text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
-  return new Set(words.filter((word) => !isCommon(word)).map(stem));
+  return new Set(words.filter((word) => !COMMON.has(word)).map(stem));
 }
 
 export function sharedWords(left: Set<string>, right: Set<string>): number {

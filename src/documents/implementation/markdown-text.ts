@@ -1,4 +1,5 @@
 import type { GateCounts, GateEvidence } from '../../core/gate.ts';
+import { tableOf } from '../markdown.ts';
 
 /**
  * Plain text (a test's name, a message, a path) as Markdown that shows exactly that, on one line, in a table or a list.
@@ -26,12 +27,6 @@ export function asCode(text: string, most = Number.POSITIVE_INFINITY): string {
   const fence = '`'.repeat(longest + 1);
   const inner = line.replace(/\|/g, '\\|');
   return /^`|`$/.test(line) ? `${fence} ${inner} ${fence}` : `${fence}${inner}${fence}`;
-}
-
-/** Cells are Markdown already, from `asText` or `asCode`; an empty one shows a dash. */
-export function tableOf(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.map((cell) => cell || '–').join(' | ')} |`;
-  return [line(header), `|${header.map(() => ' --- |').join('')}`, ...rows.map(line)].join('\n');
 }
 
 function oneLine(text: string, most: number): string {

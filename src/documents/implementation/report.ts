@@ -4,7 +4,8 @@ import type { GateEvidence, GateName } from '../../core/gate.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/money.ts';
 import { writeFrontMatter } from '../header.ts';
 import { formatReviewLog, type Ledger } from '../ledger.ts';
-import { asCode, asText, bulletsOf, gateTable, tableOf } from './markdown-text.ts';
+import { tableOf } from '../markdown.ts';
+import { asCode, asText, bulletsOf, gateTable } from './markdown-text.ts';
 
 export interface ChangedFile {
   path: string;
@@ -92,18 +93,20 @@ export function writeReport(facts: ReportFacts): string {
   const body = [
     `# Implementation Report: ${asText(id)} - ${asText(title)}`,
     `Design: [${asText(design)}](${relative(REPORTS, design)})`,
-    ...section('What changed', whatChanged(facts.changes)),
-    ...section('Gates', gates(facts)),
-    ...section('Coverage', coverage(facts.coverage)),
-    ...section('Review', review(facts)),
-    ...section('What was undone or noticed', facts.notices.length === 0 ? ['Nothing.'] : [bulletsOf(facts.notices)]),
-    ...section('Cost', cost(facts.spending)),
+    '## What changed',
+    whatChanged(facts.changes),
+    '## Gates',
+    ...gates(facts),
+    '## Coverage',
+    coverage(facts.coverage),
+    '## Review',
+    review(facts),
+    '## What was undone or noticed',
+    facts.notices.length === 0 ? 'Nothing.' : bulletsOf(facts.notices),
+    '## Cost',
+    cost(facts.spending),
   ].join('\n\n');
   return writeFrontMatter(`${body}\n`, frontMatter(facts));
-}
-
-function section(title: string, blocks: string[]): string[] {
-  return [`## ${title}`, ...blocks];
 }
 
 function frontMatter(facts: ReportFacts): Record<string, string | number> {
@@ -127,8 +130,8 @@ function frontMatter(facts: ReportFacts): Record<string, string | number> {
   };
 }
 
-function whatChanged(changes: readonly ChangedFile[]): string[] {
-  if (changes.length === 0) return ['Nothing.'];
+function whatChanged(changes: readonly ChangedFile[]): string {
+  if (changes.length === 0) return 'Nothing.';
   const lines = (sign: string, count: number | null): string => (count === null ? '' : `${sign}${count}`);
   const rows = changes.map(({ path, change, isTest, planned, linesAdded, linesRemoved }) => [
     asCode(path),
@@ -138,7 +141,7 @@ function whatChanged(changes: readonly ChangedFile[]): string[] {
     lines('-', linesRemoved),
     planned ? 'yes' : '**no**',
   ]);
-  return [tableOf(['File', 'Change', 'Kind', 'Lines added', 'Lines removed', 'In the LLD'], rows)];
+  return tableOf(['File', 'Change', 'Kind', 'Lines added', 'Lines removed', 'In the LLD'], rows);
 }
 
 function gates({ gates: all, policy, scenarios, frozen }: ReportFacts): string[] {
@@ -188,24 +191,21 @@ function detailsOf(
 
 const MOST_MISSED = 30;
 
-function coverage({ target, files }: CoverageFacts): string[] {
+function coverage({ target, files }: CoverageFacts): string {
   const asked = target === null ? 'No target.' : `Target: ${target.percent} %, from the ${asText(target.from)}.`;
-  if (files === null) return [`${asked} The test runner gave no coverage.`];
-  if (files.length === 0) return [`${asked} No changed file has lines to cover.`];
+  if (files === null) return `${asked} The test runner gave no coverage.`;
+  if (files.length === 0) return `${asked} No changed file has lines to cover.`;
+  const row = (name: string, lines: number, covered: number, missed: string): string[] => {
+    return [name, String(lines), String(covered), percentOf(covered, lines), missed];
+  };
   const rows = files.map(({ file, lines, covered, missed }) => {
     const more = missed.length > MOST_MISSED ? `, … (${missed.length} in all)` : '';
-    return [
-      asCode(file),
-      String(lines),
-      String(covered),
-      percentOf(covered, lines),
-      `${missed.slice(0, MOST_MISSED).join(', ')}${more}`,
-    ];
+    return row(asCode(file), lines, covered, `${missed.slice(0, MOST_MISSED).join(', ')}${more}`);
   });
   const lines = files.reduce((sum, file) => sum + file.lines, 0);
   const covered = files.reduce((sum, file) => sum + file.covered, 0);
-  rows.push(['all', String(lines), String(covered), percentOf(covered, lines), '']);
-  return [asked, tableOf(['File', 'Lines', 'Covered', 'Percent', 'Lines not covered'], rows)];
+  const header = ['File', 'Lines', 'Covered', 'Percent', 'Lines not covered'];
+  return `${asked}\n\n${tableOf(header, [...rows, row('all', lines, covered, '')])}`;
 }
 
 /** Rounded down: what is not wholly covered never shows as 100. */
@@ -213,23 +213,13 @@ function percentOf(covered: number, lines: number): string {
   return lines === 0 ? '' : `${Math.floor((covered / lines) * 1_000) / 10} %`;
 }
 
-function review({ review: facts, reviewer }: ReportFacts): string[] {
-  if (facts === null) return ['The change was not reviewed.'];
-  return [
-    `${asText(facts.verdict)} by ${asCode(reviewer)} after ${facts.rounds} round(s).`,
-    formatReviewLog(facts.ledger),
-  ];
+function review({ review: facts, reviewer }: ReportFacts): string {
+  if (facts === null) return 'The change was not reviewed.';
+  const by = `${asText(facts.verdict)} by ${asCode(reviewer)} after ${facts.rounds} round(s).`;
+  return `${by}\n\n${formatReviewLog(facts.ledger)}`;
 }
 
-function cost(spending: readonly Spending[]): string[] {
-  const row = ({ role, model, calls, usage, metered, costUsd }: Spending): string[] => [
-    asText(role),
-    asCode(model),
-    String(calls),
-    metered ? String(usage.inputTokens) : 'not known',
-    metered ? String(usage.outputTokens) : 'not known',
-    usdOf(costUsd),
-  ];
+function cost(spending: readonly Spending[]): string {
   const total: Spending = {
     role: 'all',
     model: '',
@@ -238,8 +228,11 @@ function cost(spending: readonly Spending[]): string[] {
     metered: spending.every(({ metered }) => metered),
     costUsd: totalCost(spending),
   };
-  const header = ['Role', 'Model', 'Calls', 'Input tokens', 'Output tokens', 'USD'];
-  return [tableOf(header, [...spending.map(row), row(total)])];
+  const rows = [...spending, total].map(({ role, model, calls, usage, metered, costUsd }) => {
+    const tokens = [usage.inputTokens, usage.outputTokens].map((count) => (metered ? String(count) : 'not known'));
+    return [asText(role), asCode(model), String(calls), ...tokens, costUsd === null ? 'not known' : costUsd.toFixed(4)];
+  });
+  return tableOf(['Role', 'Model', 'Calls', 'Input tokens', 'Output tokens', 'USD'], rows);
 }
 
 /** One unknown price makes the sum unknown. */
@@ -248,8 +241,4 @@ function totalCost(spending: readonly Spending[]): number | null {
     (sum, { costUsd }) => (sum === null || costUsd === null ? null : sum + costUsd),
     0,
   );
-}
-
-function usdOf(costUsd: number | null): string {
-  return costUsd === null ? 'not known' : costUsd.toFixed(4);
 }

@@ -138,13 +138,6 @@ describe('other ways to write the same', () => {
       ),
     ],
     [
-      'a table of criteria',
-      issueWithSection(
-        'Acceptance Criteria',
-        '| # | Criterion | Scenarios | Requirements |\n|---|---|---|---|\n| 1 | 2 calls | S1 | 1 |\n| 2 | 6 calls | 2 | REQ-2 |',
-      ),
-    ],
-    [
       'references in front',
       issueWithSection(
         'Acceptance Criteria',

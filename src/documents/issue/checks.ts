@@ -7,7 +7,13 @@ import { lineOf, markedText } from '../markdown.ts';
 import { isEmptyCriterion } from '../phrases.ts';
 import { checkOutline } from '../sections.ts';
 import { createLeftoverText, elisionsIn } from '../template-text.ts';
-import { ISSUE_SECTIONS, type IssueDocument, type References, readIssueDocument } from './document.ts';
+import {
+  ISSUE_SECTIONS,
+  type IssueCriterion,
+  type IssueDocument,
+  type References,
+  readIssueDocument,
+} from './document.ts';
 
 export interface IssueCheck {
   /** In document order. */
@@ -23,7 +29,6 @@ export function checkIssue(text: string): IssueCheck {
     ...checkWhole(issue),
     ...checkOutline(issue, ISSUE_SECTIONS),
     ...checkCoverage(issue),
-    ...checkCriteria(issue),
     ...checkUndecided(issue),
     ...checkOpenQuestions(issue),
   ].toSorted((a, b) => a.line - b.line);
@@ -44,10 +49,9 @@ const MOST_REQUIREMENTS = 20;
 /** `title`, `issue-size`. */
 function checkWhole({ title, titleLine, requirements }: IssueDocument): DocumentFinding[] {
   const size = `The issue has ${requirements.length} requirements, and ${MOST_REQUIREMENTS} are what one change can hold: see whether a part of it is useful on its own.`;
+  const untitled = 'The issue has no title: begin with "# " and what will be different.';
   return [
-    ...(title === ''
-      ? [error('title', titleLine, 'The issue has no title: begin with "# " and what will be different.')]
-      : []),
+    ...(title === '' ? [error('title', titleLine, untitled)] : []),
     ...(requirements.length > MOST_REQUIREMENTS ? [warning('issue-size', titleLine, size)] : []),
   ];
 }
@@ -58,114 +62,67 @@ const WORDS: Record<Kind, { one: string; letter: string; form: string }> = {
   scenarios: { one: 'scenario', letter: 'S', form: '"- **S1 – name:** …"' },
   requirements: { one: 'requirement', letter: 'R', form: '"1. …"' },
 };
+const KINDS = ['scenarios', 'requirements'] as const;
+
+const nameOf = (kind: Kind, id: string): string => (/^\d/.test(id) ? `${WORDS[kind].letter}${id}` : id);
 
 /**
  * `scenario-none`, `scenario-duplicate`, `scenario-uncovered`, the same for requirements, `criterion-none`,
- * `criterion-unknown-reference`, `criterion-unlinked`.
+ * `criterion-unknown-reference`, `criterion-unlinked`, `criterion-vague`. A section that is missing or empty is said
+ * elsewhere.
  */
 function checkCoverage(issue: IssueDocument): DocumentFinding[] {
-  return [...numbering(issue, 'scenarios'), ...numbering(issue, 'requirements'), ...criteria(issue)];
+  const lineOfSection = (id: string): number | null => {
+    const section = issue.sections.find((entry) => entry.id === id);
+    return section && section.nodes.length > 0 ? section.line : null;
+  };
+  const inCriteria = lineOfSection('criteria');
+  const none = 'There is no acceptance criterion: write them as a checklist, "- [ ] … (S1, R1)".';
+  return [
+    ...KINDS.flatMap((kind) => {
+      const line = lineOfSection(kind);
+      return line === null ? [] : numbering(issue, kind, line);
+    }),
+    ...(inCriteria !== null && issue.criteria.length === 0 ? [error('criterion-none', inCriteria, none)] : []),
+    ...issue.criteria.flatMap((criterion) => checkCriterion(issue, criterion)),
+  ];
 }
 
-/** Where a section has content, it has entries; each has its own number and a criterion that names it. */
-function numbering(issue: IssueDocument, kind: Kind): DocumentFinding[] {
+/** Each entry has its own number and a criterion that names it. */
+function numbering(issue: IssueDocument, kind: Kind, section: number): DocumentFinding[] {
   const { one, form } = WORDS[kind];
-  const section = sectionWithContent(issue, kind);
-  if (section === null) return [];
-  const entries = issue[kind];
-  if (entries.length === 0) {
-    return [
-      error(
-        `${one}-none`,
-        section,
-        `There is no numbered ${one}: write each as ${form}, so that a criterion can name it.`,
-      ),
-    ];
-  }
+  const none = `There is no numbered ${one}: write each as ${form}, so that a criterion can name it.`;
+  if (issue[kind].length === 0) return [error(`${one}-none`, section, none)];
   const seen = new Set<string>();
   const covered = new Set(issue.criteria.flatMap((criterion) => criterion[kind]));
-  return entries.flatMap(({ id, text, line }) => {
+  return issue[kind].flatMap(({ id, text, line }) => {
     const name = nameOf(kind, id);
-    if (seen.has(id)) {
-      return [error(`${one}-duplicate`, line, `${name} is there twice: number every ${one} in one sequence.`)];
-    }
+    const twice = `${name} is there twice: number every ${one} in one sequence.`;
+    if (seen.has(id)) return [error(`${one}-duplicate`, line, twice)];
     seen.add(id);
-    return covered.has(id) || issue.criteria.length === 0
-      ? []
-      : [
-          error(
-            `${one}-uncovered`,
-            line,
-            `No acceptance criterion settles ${name}, ${quote(text)}: add one that ends with "(${name})".`,
-          ),
-        ];
+    if (covered.has(id) || issue.criteria.length === 0) return [];
+    const message = `No acceptance criterion settles ${name}, ${quote(text)}: add one that ends with "(${name})".`;
+    return [error(`${one}-uncovered`, line, message)];
   });
 }
 
-function criteria(issue: IssueDocument): DocumentFinding[] {
-  const section = sectionWithContent(issue, 'criteria');
-  if (section === null) return [];
-  if (issue.criteria.length === 0) {
-    return [
-      error(
-        'criterion-none',
-        section,
-        'There is no acceptance criterion: write them as a checklist, "- [ ] … (S1, R1)".',
-      ),
-    ];
-  }
-  return issue.criteria.flatMap((criterion) => {
-    const { label, line } = criterion;
-    const unknown = (['scenarios', 'requirements'] as const).flatMap((kind) =>
-      unknownIds(issue, kind, criterion[kind]).map((id) => nameOf(kind, id)),
-    );
-    if (unknown.length > 0) {
-      const list = unknown.join(', ');
-      return [
-        error(
-          'criterion-unknown-reference',
-          line,
-          `${label} names ${list}, which is not there: correct the number, or add what it means.`,
-        ),
-      ];
-    }
-    return criterion.scenarios.length + criterion.requirements.length > 0
-      ? []
-      : [
-          warning(
-            'criterion-unlinked',
-            line,
-            `${label} names no scenario and no requirement: end it with those that it settles, as in "(S1, R1)".`,
-          ),
-        ];
+function checkCriterion(issue: IssueDocument, criterion: IssueCriterion): DocumentFinding[] {
+  const { label, line, text } = criterion;
+  const unknown = KINDS.flatMap((kind) => {
+    const known = new Set(issue[kind].map(({ id }) => id));
+    // Without any entry the section itself is the finding.
+    return known.size === 0 ? [] : criterion[kind].filter((id) => !known.has(id)).map((id) => nameOf(kind, id));
   });
-}
-
-function nameOf(kind: Kind, id: string): string {
-  return /^\d/.test(id) ? `${WORDS[kind].letter}${id}` : id;
-}
-
-/** Without any entry the section itself is the finding. */
-function unknownIds(issue: IssueDocument, kind: Kind, ids: string[]): string[] {
-  const known = new Set(issue[kind].map(({ id }) => id));
-  return known.size === 0 ? [] : ids.filter((id) => !known.has(id));
-}
-
-/** The line of the section, or null where it is missing or empty, which is said elsewhere. */
-function sectionWithContent({ sections }: IssueDocument, id: Kind | 'criteria'): number | null {
-  const section = sections.find((entry) => entry.id === id);
-  return section && section.nodes.length > 0 ? section.line : null;
-}
-
-/** `criterion-vague`. */
-function checkCriteria({ criteria: all }: IssueDocument): DocumentFinding[] {
-  return all
-    .filter(({ text }) => isEmptyCriterion(text))
-    .map(({ label, text, line }) => {
-      const what = text === '' ? 'says nothing' : `${quote(text)} cannot be checked by a program`;
-      const message = `${label} ${what}: name the value, message, state or exit code that decides.`;
-      return error('criterion-vague', line, message);
-    });
+  const isLinked = criterion.scenarios.length + criterion.requirements.length > 0;
+  const missing = `${label} names ${unknown.join(', ')}, which is not there: correct the number, or add what it means.`;
+  const unlinked = `${label} names no scenario and no requirement: end it with those that it settles, as in "(S1, R1)".`;
+  const what = text === '' ? 'says nothing' : `${quote(text)} cannot be checked by a program`;
+  const vague = `${label} ${what}: name the value, message, state or exit code that decides.`;
+  return [
+    ...(unknown.length > 0 ? [error('criterion-unknown-reference', line, missing)] : []),
+    ...(isLinked ? [] : [warning('criterion-unlinked', line, unlinked)]),
+    ...(isEmptyCriterion(text) ? [error('criterion-vague', line, vague)] : []),
+  ];
 }
 
 const UNDECIDED = /\b(?:TBD|TBA|TBC|FIXME)\b|\bto be (?:determined|defined|decided|announced|confirmed)\b|\?{3,}/i;

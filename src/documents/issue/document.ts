@@ -1,16 +1,6 @@
-import type { ListItem, Nodes, Root, RootContent } from 'mdast';
+import type { ListItem, Root, RootContent } from 'mdast';
 import { type NumberedEntry, readNumbered, requirementReferences, SCENARIO_LABEL } from '../lld/requirements.ts';
-import {
-  columnNamed,
-  type DocumentTable,
-  flatText,
-  lineOf,
-  markedText,
-  normaliseText,
-  parseMarkdown,
-  plainText,
-  tablesIn,
-} from '../markdown.ts';
+import { flatText, lineOf, markedText, normaliseText, parseMarkdown, plainText } from '../markdown.ts';
 import { type QuestionItem, questionItems } from '../questions.ts';
 import { type DocumentSections, findSections, sectionName, titleOf } from '../sections.ts';
 
@@ -90,7 +80,7 @@ export function readIssueDocument(given: string): IssueDocument {
 
 const CRITERION_LABEL = /^\W*(?:ac|criterion)[\s._#-]*\d{1,3}(?=\W)[\s.:)\]*–—-]*/i;
 
-/** Criteria as list items, labelled lines or table rows; a heading or an item that groups them hands its references down. */
+/** Criteria as list items or labelled lines; a heading or an item that groups them hands its references down. */
 function readCriteria(nodes: RootContent[], known: References): IssueCriterion[] {
   const found: Omit<IssueCriterion, 'label'>[] = [];
   let above = '';
@@ -109,7 +99,6 @@ function readCriteria(nodes: RootContent[], known: References): IssueCriterion[]
   for (const node of nodes) {
     if (node.type === 'heading') above = withoutReferences(`${flatText(node)}:`).named;
     else if (node.type === 'list') for (const item of node.children) addItem(item, above);
-    else if (node.type === 'table') for (const { text, line } of rowsOf(node)) add(text, line, above);
     else if (node.type === 'paragraph') {
       for (const [index, text] of markedText(node).split('\n').entries()) {
         if (CRITERION_LABEL.test(text)) add(text, lineOf(node) + index, above);
@@ -117,23 +106,6 @@ function readCriteria(nodes: RootContent[], known: References): IssueCriterion[]
     }
   }
   return found.map((criterion, index) => ({ label: `AC${index + 1}`, ...criterion }));
-}
-
-/** A row as a line of text with the references of its columns in brackets, as a list item would have them. */
-function rowsOf(node: Nodes): { text: string; line: number }[] {
-  return tablesIn([node]).flatMap((table: DocumentTable) => {
-    const id = columnNamed(table, [/^(?:#|id|no|nr|ac|number)$/]);
-    const scenarios = columnNamed(table, [/scenario/]);
-    const requirements = columnNamed(table, [/\breq/]);
-    return table.rows.map(({ cells, line }) => {
-      const words = cells.filter((cell, at) => cell !== '' && ![id, scenarios, requirements].includes(at));
-      const named = [
-        scenarios === null ? '' : ` (S ${cells[scenarios]})`,
-        requirements === null ? '' : ` (R ${cells[requirements]})`,
-      ];
-      return { text: `${words.join(' – ')}${named.join('')}`, line };
-    });
-  });
 }
 
 const ONE = String.raw`(?<![\p{L}\p{N}])(?:(?:scenarios?|sc|s|requirements?|reqs?|n?fr|r)[\s._#-]{0,2})+\d{1,3}(?![\p{L}\p{N}])`;

@@ -362,18 +362,4 @@ describe('fields', () => {
       expected,
     );
   });
-
-  test('what only a sentence says is a warning that shows the field', () => {
-    const text = edited(
-      'None.\n\n### 2.3',
-      'It depends on #12.\n\n### 2.3',
-      edited('Both scenarios pass', 'Both scenarios pass with 90 % coverage'),
-    );
-    const { findings } = checkLld(text);
-    expect(findings.map(({ rule, severity }) => `${severity} ${rule}`)).toEqual([
-      'warning depends-on',
-      'warning coverage-target',
-    ]);
-    expect(findings[0]?.message).toContain('* **Depends on:** #12');
-  });
 });

@@ -198,10 +198,6 @@ describe('the table of files', () => {
     [table(['File', 'Change Type', 'Description'], ['`a/x\\|y.js`', 'Add', 'a \\| b']), ['Add a/x|y.js']],
     [table(['File', 'Change Type', 'Description'], ['`./a/b/`', 'Add (directory)', 'x']), ['Add a/b']],
     [table(['File', 'Change Type', 'Description'], ['`a.js`, `b.js`', 'Add', 'x']), ['Add a.js', 'Add b.js']],
-    [
-      table(['File', '', 'Description'], ['`a.js`', 'Add', 'x'], ['`b.js`', 'Modify', 'y']),
-      ['Add a.js', 'Modify b.js'],
-    ],
     [table(['File', 'Change Type', 'Description'], ['`a b/ü.js`', 'Add', 'x']), ['Add a b/ü.js']],
     [
       `${table(['File', 'Change'], ['`a.js`', 'Add'])}\n\nand\n\n${table(['File', 'Change'], ['`b.js`', 'Delete'])}`,

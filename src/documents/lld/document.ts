@@ -98,24 +98,20 @@ export function isMermaid(code: Code): boolean {
 }
 
 /** Headings that only an issue has. */
-const OF_AN_ISSUE = new Set(
-  ['User Story', 'Acceptance Criteria', 'Scenarios of Use'].map((title) => readTitle(title).key),
-);
+const OF_AN_ISSUE = ['User Story', 'Acceptance Criteria', 'Scenarios of Use'].map((title) => readTitle(title).key);
 
 function secondTitleLine(root: Root, title: Heading | undefined, sections: DocumentSection[]): number | null {
-  const isSection = new Set(sections.map(({ line }) => line));
   const logLine = sections.find(({ id }) => id === 'log')?.line ?? Number.POSITIVE_INFINITY;
-  const headings = root.children.filter((node) => node.type === 'heading' && node !== title);
-  const appended = headings.find((node) => lineOf(node) > logLine && OF_AN_ISSUE.has(readTitle(plainText(node)).key));
-  const second = headings.find((node) => isTop(node) && !/^appendix\b/i.test(plainText(node)));
+  const headings = root.children.filter((node) => node.type === 'heading' && node !== title) as Heading[];
+  const top = headings.filter(({ depth }) => depth === 1);
   // Sections of the same level as the title are no second one.
-  const isAlone = sections.every(({ line }) => headings.every((node) => lineOf(node) !== line || !isTop(node)));
-  if (title?.depth === 1 && isAlone && second && !isSection.has(lineOf(second))) return lineOf(second);
+  const isAlone = top.every((node) => sections.every(({ line }) => line !== lineOf(node)));
+  const second = top.find((node) => !/^appendix\b/i.test(plainText(node)));
+  if (title?.depth === 1 && isAlone && second) return lineOf(second);
+  const appended = headings.find((node) => {
+    return lineOf(node) > logLine && OF_AN_ISSUE.includes(readTitle(plainText(node)).key);
+  });
   return appended ? lineOf(appended) : null;
-}
-
-function isTop(node: Nodes): boolean {
-  return node.type === 'heading' && node.depth === 1;
 }
 
 function filesOf(sections: DocumentSection[], text: string): FilesTable {

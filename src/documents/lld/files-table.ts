@@ -79,26 +79,19 @@ interface Columns {
 
 function columnsOf(table: DocumentTable): Columns | null {
   const path = columnNamed(table, PATH_COLUMN);
-  if (path === null) return null;
-  const change = columnNamed(table, CHANGE_COLUMN, [path]) ?? changeColumnByContent(table);
-  if (change === null) return null;
+  const change = path === null ? null : columnNamed(table, CHANGE_COLUMN, [path]);
+  if (path === null || change === null) return null;
   const others = table.headers.map((_, index) => index).filter((index) => index !== path && index !== change);
   return { path, change, text: columnNamed(table, TEXT_COLUMN, [path, change]) ?? others[0] ?? null };
 }
 
-function changeColumnByContent(table: DocumentTable): number | null {
-  const index = table.headers.findIndex(
-    (_, at) => table.rows.length > 0 && table.rows.every((row) => fileChange(row.cells[at] ?? '') !== null),
-  );
-  return index < 0 ? null : index;
-}
-
-function readRow(row: TableRow, columns: Columns, source: string, into: FilesTable): void {
-  const change = fileChange(row.cells[columns.change] ?? '');
-  const description = columns.text === null ? '' : (row.cells[columns.text] ?? '');
-  for (const path of pathsIn(row.nodes[columns.path], source)) {
-    if (change) into.files.push({ path, change, description, line: row.line });
-    else into.unread.push({ path, change: row.cells[columns.change] ?? '', line: row.line });
+function readRow({ cells, nodes, line }: TableRow, columns: Columns, source: string, into: FilesTable): void {
+  const said = cells[columns.change] ?? '';
+  const change = fileChange(said);
+  const description = columns.text === null ? '' : (cells[columns.text] ?? '');
+  for (const path of pathsIn(nodes[columns.path], source)) {
+    if (change) into.files.push({ path, change, description, line });
+    else into.unread.push({ path, change: said, line });
   }
 }
 

@@ -86,42 +86,44 @@ function idPattern(id: string): string {
     : String.raw`${id}(?![\p{L}\p{N}_-])`;
 }
 
-const RULE = 'issue-number';
-
 /** `issue-number`: the title and section 1 name the issue, the same one, and the one that was asked for. */
 export function checkIssueNumber(lld: LldDocument, issueId: string | null): DocumentFinding[] {
-  return [...inTitle(lld, issueId), ...inContext(lld, issueId)];
+  return [...inTitle(lld, issueId), ...inContext(lld, issueId)].map(({ line, message }) =>
+    error('issue-number', line, message),
+  );
 }
 
-function inTitle(lld: LldDocument, issueId: string | null): DocumentFinding[] {
-  const form = `write "# ${issueId ?? lld.contextIssue?.id ?? '<issue>'} - Feature: <title>"`;
-  if (lld.title === '') return [error(RULE, 1, `The document has no title: ${form}.`)];
+type Wrong = { line: number; message: string }[];
+
+function inTitle({ title, titleLine: line, titleIssue, contextIssue }: LldDocument, issueId: string | null): Wrong {
+  const form = `write "# ${issueId ?? contextIssue?.id ?? '<issue>'} - Feature: <title>"`;
+  const wrong = (what: string): Wrong => [{ line, message: `${what}: ${form}.` }];
+  if (title === '') return wrong('The document has no title');
   // An issue may well be called `issue-5` or `none`: its own id is never a placeholder.
-  if (issueId !== null && beginsWithIssue(lld.title, issueId)) return [];
-  const { titleIssue: mention } = lld;
-  if (!mention) return [error(RULE, lld.titleLine, `The title does not name its issue: ${form}.`)];
-  if (mention.id === null)
-    return [error(RULE, mention.line, `The title has ${quote(mention.text)} in place of the issue number: ${form}.`)];
-  return issueId === null || sameIssue(mention.id, issueId)
-    ? []
-    : [error(RULE, lld.titleLine, `The title names issue ${mention.text}, not ${issueId}: ${form}.`)];
+  if (issueId !== null && beginsWithIssue(title, issueId)) return [];
+  if (!titleIssue) return wrong('The title does not name its issue');
+  if (titleIssue.id === null) return wrong(`The title has ${quote(titleIssue.text)} in place of the issue number`);
+  const isRight = issueId === null || sameIssue(titleIssue.id, issueId);
+  return isRight ? [] : wrong(`The title names issue ${titleIssue.text}, not ${issueId}`);
 }
 
-function inContext(lld: LldDocument, issueId: string | null): DocumentFinding[] {
-  const context = lld.sections.find((section) => section.id === '1');
+function inContext({ sections, titleIssue, contextIssue }: LldDocument, issueId: string | null): Wrong {
+  const context = sections.find((section) => section.id === '1');
   if (!context) return [];
-  const mention = lld.contextIssue;
-  const expected = issueId ?? lld.titleIssue?.id ?? null;
-  const form = `write "* **Issue:** #${expected ?? '<issue>'}"`;
-  if (!mention) return [error(RULE, context.line, `Section 1 has no issue link: ${form}.`)];
-  const isNamed = (id: string) => new RegExp(`(?<![\\p{L}\\p{N}_])${idPattern(id)}`, 'iu').test(mention.text);
+  const expected = issueId ?? titleIssue?.id ?? null;
+  const line = contextIssue?.line ?? context.line;
+  const wrong = (what: string): Wrong => [
+    { line, message: `${what}: write "* **Issue:** #${expected ?? '<issue>'}".` },
+  ];
+  if (!contextIssue) return wrong('Section 1 has no issue link');
+  const { id, text } = contextIssue;
+  const isNamed = (one: string) => new RegExp(`(?<![\\p{L}\\p{N}_])${idPattern(one)}`, 'iu').test(text);
   if (issueId !== null && isNamed(issueId)) return [];
-  if (mention.id === null)
-    return [error(RULE, mention.line, `Section 1 has ${quote(mention.text)} in place of the issue link: ${form}.`)];
+  if (id === null) return wrong(`Section 1 has ${quote(text)} in place of the issue link`);
   if (expected === null || isNamed(expected)) return [];
-  if (issueId !== null)
-    return [error(RULE, mention.line, `Section 1 links issue ${mention.id}, but the issue is ${expected}: ${form}.`)];
+  if (issueId !== null) return wrong(`Section 1 links issue ${id}, but the issue is ${expected}`);
   // Either of the two may be the right one.
-  const message = `The title names issue ${expected} and section 1 links ${mention.id}: name the same issue in both.`;
-  return [error(RULE, mention.line, message)];
+  return [
+    { line, message: `The title names issue ${expected} and section 1 links ${id}: name the same issue in both.` },
+  ];
 }

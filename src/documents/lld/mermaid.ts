@@ -54,18 +54,16 @@ export function mermaidProblem(text: string): string | null {
   if (type === 'graph' || type.startsWith('flowchart')) return flowchartProblem(rest, body);
   if (body.length === 0 && rest === '') return `the ${type} has no content`;
   if (type === 'sequenceDiagram') return sequenceProblem(body);
-  const isDrawn = type.startsWith('stateDiagram') || type.startsWith('classDiagram');
-  const noArrow = type.startsWith('state') ? /(?<![-<])->/ : /(?<![-.=<])[-=]>/;
-  const arrow = body.map((line) => noArrow.exec(withoutLabel(line))?.[0]).find(Boolean);
-  if (isDrawn && arrow) return `"${arrow}" is no arrow of a ${type} (use "-->")`;
-  if (isDrawn) return braceProblem(body.map(withoutLabel));
+  if (type === 'requirementDiagram') return braceProblem(body);
   if (type === 'erDiagram') {
     const unnamed = body.find((line) => RELATION.test(line) && !line.includes(':'));
     if (unnamed) return `the relation "${unnamed.trim().slice(0, 40)}" has no name (write ": …" behind it)`;
     return braceProblem(body.map((line) => withoutLabel(line).replace(RELATION, ' ')));
   }
-  if (type === 'requirementDiagram') return braceProblem(body);
-  return null;
+  if (!/^(?:state|class)Diagram/.test(type)) return null;
+  const noArrow = type.startsWith('state') ? /(?<![-<])->/ : /(?<![-.=<])[-=]>/;
+  const arrow = body.map((line) => noArrow.exec(withoutLabel(line))?.[0]).find(Boolean);
+  return arrow ? `"${arrow}" is no arrow of a ${type} (use "-->")` : braceProblem(body.map(withoutLabel));
 }
 
 /** Lines without configuration, comments and blanks. */
@@ -197,9 +195,11 @@ function sequenceProblem(lines: string[]): string | null {
 
 function braceProblem(lines: string[]): string | null {
   let depth = 0;
-  for (const char of lines.join('\n').replace(/"[^"\n]*"/g, '')) {
-    if (char === '{') depth++;
-    else if (char === '}') depth--;
+  for (const brace of lines
+    .join('\n')
+    .replace(/"[^"\n]*"/g, '')
+    .match(/[{}]/g) ?? []) {
+    depth += brace === '{' ? 1 : -1;
     if (depth < 0) return 'a "}" closes nothing';
   }
   return depth > 0 ? 'a "{" is not closed' : null;

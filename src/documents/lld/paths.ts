@@ -47,66 +47,32 @@ function decoded(path: string): string {
   return path.replace(/%(2e|2f|5c)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }
 
-function atBase(file: LldFile, tree: BaseTree, all: LldFile[]): DocumentFinding[] {
-  const { path, change, line } = file;
+function atBase({ path, change, line }: LldFile, tree: BaseTree, all: LldFile[]): DocumentFinding[] {
   const kind = tree.kindOf(path);
+  const at = 'at the base commit';
   if (change !== 'Add') {
-    if (kind !== null) return [];
-    const advice =
-      change === 'Modify' ? 'correct the path, or make it an Add' : 'correct the path, or leave the row out';
-    return [
-      error(
-        'path-missing',
-        line,
-        `${path} is to be ${change === 'Modify' ? 'modified' : 'deleted'} but is not in the repository at the base commit: ${advice}.`,
-      ),
-    ];
+    const [done, advice] = change === 'Modify' ? ['modified', 'make it an Add'] : ['deleted', 'leave the row out'];
+    const message = `${path} is to be ${done} but is not in the repository ${at}: correct the path, or ${advice}.`;
+    return kind === null ? [error('path-missing', line, message)] : [];
   }
-  if (kind === 'file') {
-    return [
-      error(
-        'path-exists',
-        line,
-        `${path} is to be added but is already in the repository at the base commit: make it a Modify, or choose another path.`,
-      ),
-    ];
+  if (kind !== null) {
+    const [what, advice] =
+      kind === 'file'
+        ? [`already in the repository ${at}`, 'make it a Modify, or choose another path']
+        : [`a folder ${at}`, 'list the files inside it'];
+    return [error('path-exists', line, `${path} is to be added but is ${what}: ${advice}.`)];
   }
-  if (kind === 'directory') {
-    return [
-      error(
-        'path-exists',
-        line,
-        `${path} is to be added but is a folder at the base commit: list the files inside it.`,
-      ),
-    ];
-  }
-  return parentOf(file, tree, all);
-}
-
-function parentOf({ path, line }: LldFile, tree: BaseTree, all: LldFile[]): DocumentFinding[] {
   const folders = ancestors(path);
   const blocking = folders.find((folder) => tree.kindOf(folder) === 'file');
-  if (blocking !== undefined) {
-    return [
-      error(
-        'path-parent',
-        line,
-        `${path} cannot be added: ${blocking} is a file at the base commit. Choose another folder.`,
-      ),
-    ];
-  }
+  if (blocking !== undefined)
+    return [error('path-parent', line, `${path} cannot be added: ${blocking} is a file ${at}. Choose another folder.`)];
   const [first, second] = folders;
   if (first === undefined || second === undefined || CONVENTIONAL.test(first)) return [];
   // A file directly in the new folder shows that the folder itself is meant, not mistyped.
   const isMeant = all.some((other) => other.change === 'Add' && ancestors(other.path).join() === first);
   if (isMeant || [first, second].some((folder) => tree.kindOf(folder) !== null)) return [];
-  return [
-    error(
-      'path-parent',
-      line,
-      `${path} is to be added, but neither ${folders.join(' nor ')} is in the repository: use an existing folder, or correct the path.`,
-    ),
-  ];
+  const missing = `neither ${folders.join(' nor ')} is in the repository: use an existing folder, or correct the path`;
+  return [error('path-parent', line, `${path} is to be added, but ${missing}.`)];
 }
 
 /** The folders above a path, outermost first: `a`, `a/b` for `a/b/c`. */

@@ -1,4 +1,4 @@
-import type { ListItem, Nodes, RootContent } from 'mdast';
+import type { RootContent } from 'mdast';
 import { columnNamed, type DocumentTable, flatText, lineOf, markedText, tablesIn } from '../markdown.ts';
 
 /** A requirement, or a scenario of an issue. */
@@ -44,28 +44,21 @@ export function readNumbered(nodes: RootContent[], label = LABEL): NumberedEntry
 
 function requirementsIn(nodes: RootContent[], label: RegExp): Labelled[] {
   return nodes.flatMap((node) => {
-    if (node.type === 'list') return listRequirements(node.children, node.ordered ? (node.start ?? 1) : null, label);
-    if (node.type === 'paragraph') return lineRequirements(node, label);
     if (node.type === 'heading') return labelled(flatText(node), lineOf(node), label);
     if (node.type === 'table') return tablesIn([node]).flatMap(tableRequirements);
-    return [];
+    if (node.type === 'paragraph') {
+      const lines = markedText(node).split('\n');
+      return lines.flatMap((text, index) => labelled(text, lineOf(node) + index, label));
+    }
+    if (node.type !== 'list') return [];
+    return node.children.flatMap((item, index) => {
+      const text = item.children[0] ? flatText(item.children[0]) : '';
+      const line = lineOf(item);
+      const own = labelled(text, line, label);
+      if (own.length > 0 || !node.ordered || text === '') return own;
+      return [{ kind: '', number: (node.start ?? 1) + index, text, line }];
+    });
   });
-}
-
-function listRequirements(items: ListItem[], start: number | null, label: RegExp): Labelled[] {
-  return items.flatMap((item, index) => {
-    const [first] = item.children;
-    const text = first ? flatText(first) : '';
-    const own = labelled(text, lineOf(item), label);
-    if (own.length > 0) return own;
-    return start === null || text === '' ? [] : [{ kind: '', number: start + index, text, line: lineOf(item) }];
-  });
-}
-
-function lineRequirements(paragraph: Nodes, label: RegExp): Labelled[] {
-  return markedText(paragraph)
-    .split('\n')
-    .flatMap((text, index) => labelled(text, lineOf(paragraph) + index, label));
 }
 
 function labelled(text: string, line: number, label: RegExp): Labelled[] {

@@ -18,56 +18,41 @@ export function checkSections(lld: LldDocument): DocumentFinding[] {
 /** One document of a readable size: the issue's own text does not belong below it. */
 function whole({ text, sections, secondTitleLine, titleLine }: LldDocument): DocumentFinding[] {
   const lines = text.trimEnd().split('\n').length;
-  const long = sections.toSorted((a, b) => b.lines - a.lines)[0];
+  const [long] = sections.toSorted((a, b) => b.lines - a.lines);
+  const second = 'A second document begins here: keep the LLD alone, and delete the rest.';
+  const most = long === undefined ? '' : ` (most stand under ${quote(long.title)})`;
+  const size = `The LLD has ${lines} lines, and about 200 are usual: shorten it${most}, or split the issue.`;
   return [
-    ...(secondTitleLine === null
-      ? []
-      : [
-          error(
-            'second-document',
-            secondTitleLine,
-            'A second document begins here: keep the LLD alone, and delete the rest.',
-          ),
-        ]),
-    ...(lines <= MOST_LINES || long === undefined
-      ? []
-      : [
-          warning(
-            'lld-size',
-            titleLine,
-            `The LLD has ${lines} lines, and about 200 are usual: shorten it (most stand under ${quote(long.title)}), or split the issue.`,
-          ),
-        ]),
+    ...(secondTitleLine === null ? [] : [error('second-document', secondTitleLine, second)]),
+    ...(lines <= MOST_LINES ? [] : [warning('lld-size', titleLine, size)]),
   ];
 }
 
 /** `files-table`: every row has a path of its own and a change type. */
-export function checkFilesTable(lld: LldDocument): DocumentFinding[] {
+export function checkFilesTable({ sections, files, unreadFiles, filesLine }: LldDocument): DocumentFinding[] {
   const finding = (line: number, message: string): DocumentFinding => error('files-table', line, message);
-  const section = lld.sections.find(({ id }) => id === '2.1') ?? lld.sections.find(({ id }) => id === '2');
+  const section = sections.find(({ id }) => id === '2.1') ?? sections.find(({ id }) => id === '2');
   if (!section || section.nodes.length === 0) return [];
-  if (lld.filesLine === null)
+  if (filesLine === null)
     return [finding(section.line, `No table of files can be read in section 2.1: list every file in ${FILES_FORM}.`)];
-  if (lld.files.length + lld.unreadFiles.length === 0)
-    return [
-      finding(lld.filesLine, 'The table of files has no rows: list every file that is added, modified or deleted.'),
-    ];
-  const unread = lld.unreadFiles.map(({ path, change, line }) => {
-    const what = change === '' ? 'has no change type' : `has the change type ${quote(change)}`;
-    return finding(line, `${path || 'A row'} ${what}: use Add, Modify or Delete (a move is a Delete and an Add).`);
-  });
-  const wrong = [...lld.files, ...lld.unreadFiles].flatMap(({ path, line }) => {
-    if (/^[.–—-]?$/.test(path))
-      return [
-        finding(line, 'A row of the table of files names no path: give the path from the root of the repository.'),
-      ];
-    return path.includes('*') ? [finding(line, `${path} is a pattern: list each file by its own path.`)] : [];
-  });
-  const twice = lld.files.flatMap(({ path, line }, index) => {
-    const before = lld.files.slice(0, index).find((file) => file.path === path && path !== '');
-    return before ? [finding(line, `${path} is already listed in line ${before.line}: give each file one row.`)] : [];
-  });
-  return [...unread, ...wrong, ...twice];
+  const all = [...files, ...unreadFiles];
+  const empty = 'The table of files has no rows: list every file that is added, modified or deleted.';
+  const unnamed = 'A row of the table of files names no path: give the path from the root of the repository.';
+  return [
+    ...(all.length === 0 ? [finding(filesLine, empty)] : []),
+    ...unreadFiles.map(({ path, change, line }) => {
+      const what = change === '' ? 'has no change type' : `has the change type ${quote(change)}`;
+      return finding(line, `${path || 'A row'} ${what}: use Add, Modify or Delete (a move is a Delete and an Add).`);
+    }),
+    ...all.filter(({ path }) => /^[.–—-]?$/.test(path)).map(({ line }) => finding(line, unnamed)),
+    ...all
+      .filter(({ path }) => path.includes('*'))
+      .map(({ path, line }) => finding(line, `${path} is a pattern: list each file by its own path.`)),
+    ...files.flatMap(({ path, line }, index) => {
+      const before = files.slice(0, index).find((file) => file.path === path && path !== '');
+      return before ? [finding(line, `${path} is already listed in line ${before.line}: give each file one row.`)] : [];
+    }),
+  ];
 }
 
 /** `requirement-none`, `requirement-duplicate`, `requirement-uncovered`. */
@@ -97,13 +82,10 @@ function uncovered({ requirements, scenarios }: LldDocument): DocumentFinding[] 
   if (covered.size === 0) return [];
   return requirements
     .filter(({ id }) => !covered.has(id))
-    .map(({ id, text, line }) =>
-      error(
-        'requirement-uncovered',
-        line,
-        `No scenario in section 10 covers requirement ${id}, ${quote(text)}: add one that names ${requirementName(id)}.`,
-      ),
-    );
+    .map(({ id, text, line }) => {
+      const message = `No scenario in section 10 covers requirement ${id}, ${quote(text)}: add one that names ${requirementName(id)}.`;
+      return error('requirement-uncovered', line, message);
+    });
 }
 
 /**

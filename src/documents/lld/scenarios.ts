@@ -44,15 +44,7 @@ const COLUMNS = {
 const TESTS = [/^(?:tests?|test cases?|scenarios?|covered by|covering tests?|verified by|test ids?|scenario ids?)$/];
 const SCENARIO_ID = /^\W*(?:[A-Za-z]{1,4}-?)?\d{1,4}[a-z]?\W*$/;
 
-interface Columns {
-  id: number;
-  requirements: number | null;
-  pass: number | null;
-  expected: number | null;
-  type: number | null;
-  input: number | null;
-  scenario: number | null;
-}
+type Columns = Record<'id' | keyof typeof COLUMNS, number | null>;
 
 /**
  * Scenarios from the tables of section 10. Where some tables have pass criteria and others don't (a test plan of names
@@ -61,23 +53,18 @@ interface Columns {
  */
 export function readScenarios(section: DocumentSection | undefined, known: readonly string[]): Scenarios {
   const tables = tablesIn(section?.nodes ?? []);
-  const traces = tables.flatMap((table) => traceOf(table, known));
-  const lists = tables
-    .filter((table) => traceOf(table, known).length === 0)
-    .flatMap((table) => {
-      const columns = columnsOf(table);
-      return columns ? [{ table, columns, scenarios: table.rows.map((row) => scenarioOf(row, columns, known)) }] : [];
-    });
+  const lists = tables.flatMap((table) => {
+    const columns = isTrace(table) ? null : columnsOf(table);
+    return columns ? [{ table, columns, scenarios: table.rows.map((row) => scenarioOf(row, columns, known)) }] : [];
+  });
   const full = lists.filter(({ columns }) => columns.pass !== null);
   const counted = full.length > 0 ? full : lists;
   const scenarios = counted.flatMap((list) => list.scenarios);
   const others = lists.filter((list) => !counted.includes(list)).flatMap((list) => list.scenarios);
-  for (const other of others) {
-    traces.push(...other.requirements.map((requirement) => ({ requirement, test: other.id })));
-  }
-  for (const { requirement, test } of traces) {
-    const traced = scenarios.find((scenario) => sameTest(scenario.id, test));
-    if (traced && !traced.requirements.includes(requirement)) traced.requirements.push(requirement);
+  const traced = tables.filter(isTrace).flatMap((table) => tracesIn(table, known));
+  for (const { id, requirements } of [...others, ...traced]) {
+    const same = scenarios.find((scenario) => testNumber(scenario.id) === testNumber(id));
+    if (same) same.requirements = [...new Set([...same.requirements, ...requirements])];
   }
   return {
     scenarios,
@@ -87,60 +74,64 @@ export function readScenarios(section: DocumentSection | undefined, known: reado
   };
 }
 
+/** A table from requirements to tests, with nothing that describes a scenario. */
+function isTrace(table: DocumentTable): boolean {
+  const { pass, expected, input, type } = COLUMNS;
+  const isNamed = (names: RegExp[]): boolean => columnNamed(table, names) !== null;
+  const isOfRequirements = table.headers.some((name) => name.startsWith('req'));
+  return isOfRequirements && isNamed(TESTS) && ![pass, expected, input, type].some(isNamed);
+}
+
+function tracesIn(table: DocumentTable, known: readonly string[]): Pick<LldScenario, 'id' | 'requirements'>[] {
+  const tests = columnNamed(table, TESTS) ?? 0;
+  const named = columnNamed(table, [/^(?:#|req\w* (?:id|#|no))$/, /^req/], [tests]) ?? 0;
+  return table.rows.flatMap(({ cells }) => {
+    const requirements = requirementReferences(cells[named] ?? '', known);
+    return ((cells[tests] ?? '').match(/[A-Za-z]{0,4}-?\d{1,4}/g) ?? []).map((id) => ({ id, requirements }));
+  });
+}
+
 /** Ids of the second list that the first does not have. */
 function missingFrom(list: LldScenario[], of: LldScenario[]): string[] {
-  return of.filter(({ id }) => id !== '' && !list.some((other) => sameTest(other.id, id))).map(({ id }) => id);
+  return of
+    .filter(({ id }) => id !== '' && !list.some((other) => testNumber(other.id) === testNumber(id)))
+    .map(({ id }) => id);
 }
 
 function columnsOf(table: DocumentTable): Columns | null {
-  let id = columnNamed(table, ID);
-  if (id === null) {
-    const byContent = table.headers.findIndex(
-      (_, at) => table.rows.length > 0 && table.rows.every((row) => SCENARIO_ID.test(row.cells[at] ?? '')),
-    );
-    id = byContent < 0 || !/^(?:tests?|scenarios?|cases?|tc|)$/.test(table.headers[byContent] ?? '') ? null : byContent;
-  }
+  const isNumbered = (at: number): boolean =>
+    table.rows.length > 0 && table.rows.every(({ cells }) => SCENARIO_ID.test(cells[at] ?? ''));
+  const byContent = table.headers.findIndex(
+    (name, at) => /^(?:tests?|scenarios?|cases?|tc|)$/.test(name) && isNumbered(at),
+  );
+  const id = columnNamed(table, ID) ?? (byContent < 0 ? null : byContent);
   if (id === null) return null;
   const taken = [id];
-  const take = (names: RegExp[]) => {
-    const index = columnNamed(table, names, taken);
+  const names = Object.entries(COLUMNS).map(([name, patterns]) => {
+    const index = columnNamed(table, patterns, taken);
     if (index !== null) taken.push(index);
-    return index;
-  };
-  const requirements = take(COLUMNS.requirements);
-  const pass = take(COLUMNS.pass);
-  const expected = take(COLUMNS.expected);
-  const type = take(COLUMNS.type);
-  const input = take(COLUMNS.input);
-  const scenario = take(COLUMNS.scenario);
-  if (pass === null && expected === null && scenario === null) return null;
-  return { id, requirements, pass, expected, type, input, scenario };
+    return [name, index];
+  });
+  const columns: Columns = { id, ...(Object.fromEntries(names) as Omit<Columns, 'id'>) };
+  const { pass, expected, scenario } = columns;
+  return pass === null && expected === null && scenario === null ? null : columns;
 }
 
 function scenarioOf(row: TableRow, columns: Columns, known: readonly string[]): LldScenario {
-  const cell = (index: number | null) => (index === null ? '' : (row.cells[index] ?? ''));
-  const scenario = cell(columns.scenario);
-  const named = requirementReferences(cell(columns.requirements), known);
-  const requirements =
-    named.length > 0 || cell(columns.requirements) !== '' ? named : citedRequirements(row.cells.join(' '), known);
+  const cell = (index: number | null): string => (index === null ? '' : (row.cells[index] ?? ''));
+  const cited = cell(columns.requirements);
+  const position = columns.type === null ? undefined : row.nodes[columns.type]?.position;
   return {
     id: cell(columns.id).replace(/[`*]/g, '').trim(),
-    scenario,
+    scenario: cell(columns.scenario),
     type: cell(columns.type),
     input: cell(columns.input),
     expected: cell(columns.expected),
     pass: cell(columns.pass),
-    requirements: [...requirements],
+    requirements: cited === '' ? citedRequirements(row.cells.join(' '), known) : requirementReferences(cited, known),
     line: row.line,
-    typeCell: cellAt(row, columns.type),
+    typeCell: position ? { start: position.start.offset ?? 0, end: position.end.offset ?? 0 } : null,
   };
-}
-
-function cellAt({ nodes }: TableRow, column: number | null): LldScenario['typeCell'] {
-  const position = column === null ? undefined : nodes[column]?.position;
-  const start = position?.start.offset;
-  const end = position?.end.offset;
-  return start === undefined || end === undefined ? null : { start, end };
 }
 
 /** A guard holds before the change and after it; every other scenario fails until the code is there. */
@@ -158,34 +149,7 @@ function digitsOf(id: string): string {
   return digits.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }
 
-/** A table from requirements to tests, read as pairs; nothing for any other table. */
-function traceOf(table: DocumentTable, known: readonly string[]): { requirement: string; test: string }[] {
-  const tests = columnNamed(table, TESTS);
-  const described = [COLUMNS.pass, COLUMNS.expected, COLUMNS.input, COLUMNS.type].some(
-    (names) => columnNamed(table, names) !== null,
-  );
-  if (tests === null || described) return [];
-  const requirement = [/^(?:#|requirement #|req(?:uirement)? ?(?:id|#|no))$/, /^req(?:uirement)?s?$/]
-    .map((header) => columnNamed(table, [header], [tests]))
-    .find(
-      (column) =>
-        column !== null && table.rows.some((row) => requirementReferences(row.cells[column] ?? '', []).length > 0),
-    );
-  const namesRequirements = table.headers.some((header, at) => at !== tests && /^req(?:uirement)?/.test(header));
-  if (requirement === undefined || requirement === null || !namesRequirements) return [];
-  return table.rows.flatMap((row) => {
-    const ids = (row.cells[tests] ?? '').match(/[A-Za-z]{0,4}-?\d{1,4}/g) ?? [];
-    return requirementReferences(row.cells[requirement] ?? '', known).flatMap((id) =>
-      ids.map((test) => ({ requirement: id, test })),
-    );
-  });
-}
-
 /** `T010` and `010` are the same test. */
-function sameTest(a: string, b: string): boolean {
-  return testNumber(a) === testNumber(b);
-}
-
 export function testNumber(id: string): string {
   return id.replace(/^[^\d]*0*(?=\d)/, '').toLowerCase();
 }

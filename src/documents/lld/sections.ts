@@ -2,77 +2,49 @@ import { normaliseText, parseMarkdown, plainText } from '../markdown.ts';
 import { type SectionName, sectionId, sectionName } from '../sections.ts';
 import { readTitle } from '../titles.ts';
 
+/** Each with the words of which one is enough where the heading has the right number, or says nothing else. */
+const SECTIONS: [id: string, title: string, words: string][] = [
+  ['1', 'Context & Goal', 'context|goal|background|objective|overview'],
+  ['2', 'Proposed Changes', 'propos\\w*|change|solution|design|implementation'],
+  ['2.1', 'Files Changed', 'file|path'],
+  ['2.2', 'Dependencies', 'dependency|package|librar\\w+'],
+  ['2.3', 'Data Structures', 'data|struct\\w*|model|type|schema'],
+  ['2.4', 'Function Signatures', 'signature|function|interface|api|method'],
+  ['2.5', 'Logic Flow', 'logic|flow|algorithm|pseudo\\w*'],
+  ['2.6', 'Technical Approach', 'approach|technical|implementation'],
+  ['2.7', 'Architecture Decisions', 'decision|architect\\w*'],
+  ['3', 'Requirements', 'requirement|acceptance'],
+  ['4', 'Alternatives Considered', 'alternative|option'],
+  ['5', 'Data & Fixtures', 'data|fixture'],
+  ['6', 'Diagram', 'diagram|mermaid'],
+  ['7', 'Security & Safety Considerations', 'security|safety'],
+  ['8', 'Performance & Cost Considerations', 'performance|cost|budget'],
+  ['9', 'Legal & Compliance', 'legal|complian\\w*|licen\\w*'],
+  ['10', 'Verification & Testing', 'verif\\w*|test\\w*'],
+  ['11', 'Risks & Mitigations', 'risk|mitigation'],
+  ['12', 'Definition of Done', 'done|dod'],
+];
+
+/** The same words mean several sections: without its number each needs its title, or the one word that is only its own. */
+const ALONE: Record<string, RegExp> = {
+  '1': /^(?:context|background|overview|goal)$/,
+  '2.1': /^(?:file|(?:changed|affected|modified) file|file (?:modified|affected))$/,
+  '2.2': /^(?:new |external )?dependency(?: change)?$/,
+  '3': /^(?:functional |testable )?requirement$/,
+  '6': /^(?:\w+ )?diagram$/,
+  '7': /^security(?: safety)?$|^safety(?: security)?$/,
+  '8': /^performance(?: cost)?$|^cost performance$/,
+  '9': /^legal$|^compliance(?: legal)?$/,
+  '10': /^(?:verification|testing|test)(?: (?:plan|strategy|verification|testing|scenario))?$/,
+  '11': /^risk$/,
+  '12': /^dod$/,
+};
+
 export const LLD_SECTIONS: SectionName[] = [
-  sectionName(
-    '1',
-    'Context & Goal',
-    /^(?:(?:context|background|overview)(?: (?:goal|objective|scope))?|goal(?: context)?)$/,
-    { hint: /context|goal|background|objective|overview/ },
+  ...SECTIONS.map(([id, title, words]) =>
+    sectionName(id, title, ALONE[id] ?? null, { hint: new RegExp(`\\b(?:${words})\\b`) }),
   ),
-  sectionName('2', 'Proposed Changes', /^(?:proposed (?:change|solution|design|implementation)|change)$/, {
-    hint: /propos|change|solution|design|implementation/,
-  }),
-  sectionName(
-    '2.1',
-    'Files Changed',
-    /^(?:file|(?:file|path) (?:to )?(?:be )?(?:changed?|modif\w+|affected|touched|list)|(?:changed|affected|modified) file)$/,
-    { hint: /file|path/ },
-  ),
-  sectionName('2.2', 'Dependencies', /^(?:new |external )?dependency(?: change)?$/, { hint: /depend|package|librar/ }),
-  sectionName('2.3', 'Data Structures', /^(?:data (?:structure|model|type|schema)|type|schema)(?: type)?$/, {
-    hint: /data|struct|model|type|schema/,
-  }),
-  sectionName(
-    '2.4',
-    'Function Signatures',
-    /^(?:(?:function|method|api|key|public)? ?signature|(?:public )?(?:api|interface)|function)$/,
-    { hint: /signature|function|interface|api|method/ },
-  ),
-  sectionName('2.5', 'Logic Flow', /^(?:logic(?: flow)?|(?:control |program )?flow|algorithm|pseudocode)$/, {
-    hint: /logic|flow|algorithm|pseudo/,
-  }),
-  sectionName('2.6', 'Technical Approach', /^(?:technical |implementation )?approach$/, {
-    hint: /approach|technical|implementation/,
-  }),
-  sectionName('2.7', 'Architecture Decisions', /^(?:architectur(?:e|al)|design|key|technical)(?: design)? decision$/, {
-    hint: /decision|architect/,
-  }),
-  sectionName('3', 'Requirements', /^(?:functional |testable |acceptance )?requirement$/, {
-    hint: /requirement|acceptance/,
-  }),
-  sectionName('4', 'Alternatives Considered', /^(?:considered )?alternative(?: considered| rejected)?$/, {
-    hint: /alternative|option/,
-  }),
-  sectionName('5', 'Data & Fixtures', /^(?:(?:test )?data(?: test)? fixture|fixture(?: data)?|test data)$/, {
-    hint: /data|fixture/,
-  }),
-  sectionName('6', 'Diagram', /^(?:(?:architecture|sequence|mermaid|flow|system|component|design) )*diagram$/, {
-    hint: /diagram|mermaid/,
-  }),
-  sectionName('7', 'Security & Safety Considerations', /^(?:security safety|safety security|security|safety)$/, {
-    hint: /securit|safety/,
-  }),
-  sectionName(
-    '8',
-    'Performance & Cost Considerations',
-    /^(?:performance cost|cost performance|performance(?: budget)?)$/,
-    { hint: /performance|cost|budget/ },
-  ),
-  sectionName('9', 'Legal & Compliance', /^(?:legal compliance|compliance legal|legal|compliance)$/, {
-    hint: /legal|complian|licen/,
-  }),
-  sectionName(
-    '10',
-    'Verification & Testing',
-    /^(?:verification|testing|test)(?: (?:verification|testing|test|plan|strategy|scenario))*$/,
-    { hint: /verif|test/ },
-  ),
-  sectionName('11', 'Risks & Mitigations', /^risk(?: mitigation)?$/, { hint: /risk|mitigation/ }),
-  sectionName('12', 'Definition of Done', /^(?:definition done|dod)$/, { hint: /done|dod/ }),
-  sectionName('log', 'Review Log', /^(?:review (?:log|history)|appendix review log)$/, {
-    hint: /review log/,
-    missing: 'warning',
-  }),
+  sectionName('log', 'Review Log', /^review history$/, { missing: 'warning' }),
 ];
 
 /** Titles that other documents have as well, and that therefore count for less. */

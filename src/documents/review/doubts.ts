@@ -55,23 +55,24 @@ export function doubtsOf(
   { findings, unranked, unanswered, coverage }: Pick<Review, 'findings' | 'coverage'> & Facts,
 ): string[] {
   const blocking = findings.filter(({ tier }) => tier === 1);
-  const [first] = blocking;
-  const said = JSON.stringify;
+  const lines = coverageLines(parts);
+  const few = coverage === null ? lines.filter(isBelow) : coverage.percent < 95 ? [`${coverage.percent} %`] : [];
+  const saying = (what: string, texts: string[]): string[] => texts.map((text) => `${what}: ${headline(text)}`);
   return [
-    ...(first ? [`It is APPROVED with ${blocking.length} open Tier 1 finding(s): ${headline(first.text)}`] : []),
-    ...reading.blocking.map((id) => `It is APPROVED, and calls ${id} blocking.`),
-    ...unranked.map((text) => `It is APPROVED beside a concern that stands in no tier: ${headline(text)}`),
-    ...unanswered.map((question) => `It is APPROVED with an unanswered question: ${headline(question)}`),
-    ...(coverage !== null && coverage.percent < 95
-      ? [`It is APPROVED with ${coverage.percent} % of the requirements covered, and 95 % are needed.`]
-      : []),
-    ...(coverage === null ? percentagesBelow(parts) : []).map(
-      (line) => `It is APPROVED with too few requirements covered, and 95 % are needed: ${headline(line)}`,
+    ...saying(
+      `It is APPROVED with ${blocking.length} open Tier 1 finding(s)`,
+      blocking.slice(0, 1).map(({ text }) => text),
     ),
-    ...(coverageBlocks(parts) ? ['It is APPROVED although its coverage verdict is BLOCK.'] : []),
-    ...blockersIn(parts).map((text) => `It is APPROVED beside something marked as a blocker: ${headline(text)}`),
-    ...talkIn(parts).map((text) => `It is APPROVED, but also says: ${said(headline(text))}`),
-    ...sentencesBehind(parts, reading).map((text) => `The approval is not its last word: ${said(headline(text))}`),
+    ...reading.blocking.map((id) => `It is APPROVED, and calls ${id} blocking.`),
+    ...saying('It is APPROVED beside a concern that stands in no tier', unranked),
+    ...saying('It is APPROVED with an unanswered question', unanswered),
+    ...saying('It is APPROVED with too few requirements covered, and 95 % are needed', few),
+    ...(lines.some((text) => COVERAGE_BLOCKS.test(text))
+      ? ['It is APPROVED although its coverage verdict is BLOCK.']
+      : []),
+    ...saying('It is APPROVED beside something marked as a blocker', blockersIn(parts)),
+    ...saying('It is APPROVED, but also says', talkIn(parts)),
+    ...saying('The approval is not its last word', sentencesBehind(parts, reading)),
   ];
 }
 
@@ -145,18 +146,12 @@ function coverageLines(parts: Part[]): string[] {
     .map(({ text }) => text);
 }
 
-function coverageBlocks(parts: Part[]): boolean {
-  return coverageLines(parts).some(
-    (text) => /^\W*(?:coverage )?verdict\W+(?:block|fail|reject)/i.test(text) || /^\W*BLOCK(?:ED)?\W*$/.test(text),
-  );
-}
+const COVERAGE_BLOCKS = /^\W*(?:coverage )?verdict\W+(?:block|fail|reject)|^\W*BLOCK(?:ED)?\W*$/i;
 
 /** "Coverage: 90 %", where no numbers of requirements are given. */
-function percentagesBelow(parts: Part[]): string[] {
-  return coverageLines(parts).filter((text) => {
-    const [, percent] = /^\W*(?:\w+ )?coverage\W*[:=]\W*(\d+(?:\.\d+)?)\s*%/i.exec(text) ?? [];
-    return percent !== undefined && Number(percent) < 95;
-  });
+function isBelow(text: string): boolean {
+  const [, percent] = /^\W*(?:\w+ )?coverage\W*[:=]\W*(\d+(?:\.\d+)?)\s*%/i.exec(text) ?? [];
+  return percent !== undefined && Number(percent) < 95;
 }
 
 function blockersIn(parts: Part[]): string[] {

@@ -133,12 +133,12 @@ describe('the forms of a finding', () => {
     [
       'numbered headings',
       '## Tier 1\n### 1. Scope violation\nWrites to home.\n### 2. Unbounded retry\nLoops.',
-      ['1 : Scope violation\nWrites to home.', '1 : Unbounded retry\nLoops.'],
+      ['1 Scope violation: Writes to home.', '1 Unbounded retry: Loops.'],
     ],
     [
       'headings below an area',
       '## Tier 1\n### Safety\n#### Scope\nWrites to home.\n#### Hygiene\nTests too.\n### Cost\nNo issues found.',
-      ['1 Safety: Scope\nWrites to home.', '1 Safety: Hygiene\nTests too.'],
+      ['1 Scope: Writes to home.', '1 Hygiene: Tests too.'],
     ],
     [
       'headings of one depth',

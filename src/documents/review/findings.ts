@@ -1,8 +1,7 @@
 import type { List, ListItem, Paragraph, RootContent, Table } from 'mdast';
 import { plainText } from '../markdown.ts';
-import { knownArea } from './headings.ts';
 import { isNoFinding, saysSettled } from './no-finding.ts';
-import type { Part } from './outline.ts';
+import { knownArea, type Part } from './outline.ts';
 import { rulingsIn } from './parts.ts';
 import { type Finding, GUARD_AREA, isGuardFinding, type Tier, type Verdict } from './review.ts';
 import { blockText, inlineText, unwrapLines } from './text.ts';
@@ -11,16 +10,12 @@ import { standsAlone, verdictWord } from './verdict-word.ts';
 
 interface Item extends Finding {
   ticked: boolean;
-  /** A paragraph or a finding's title, to which the paragraphs after it belong. */
-  grows: boolean;
   /** False where neither a heading nor a tag says how grave it is. */
   isRanked: boolean;
 }
 
 const CONTINUATION =
   /^\W*(?:recommend(?:ation|ed)?\w*|fix|suggest(?:ion|ed fix)|impact|rationale|reason|why|risk|evidence|location|severity|mitigation|action|example|details?|description|note|reference|solution|remediation|required|expected|resolution|proposed)\b[^:]{0,30}:/i;
-const INTRODUCTION =
-  /^(?:the following|these|below|one|two|three|four|five|\d+|several|a few|some|there (?:is|are)|we|i)\b[^.]*\b(?:issues?|findings?|concerns?|blockers?|items?|problems?|points?|changes)\b[^.]*[.:]?$/i;
 const SIGN_OFF =
   /^\W*(?:let me know|(?:reviewed|signed) (?:by|on)|i(?:'|’)?m happy to|happy to|feel free|end of (?:the )?review|thank you|thanks)\b/i;
 const TAG =
@@ -66,54 +61,40 @@ function isRuledOut(text: string): boolean {
 
 function itemsOf(part: Part): Item[] {
   const items: Item[] = [];
-  /** The finding that a paragraph without a box of its own continues; none after "No issues found." */
-  const owner = (): Item | null => {
+  /** To the finding above; there is none after "No issues found." */
+  const append = (text: string): boolean => {
     const last = items.at(-1);
-    return last && !isNoFinding(last.text) ? last : null;
+    if (!last || isNoFinding(last.text)) return false;
+    last.text += `\n${text}`;
+    return true;
   };
-  if (part.findingTitle !== null) items.push({ ...newItem(part.findingTitle, part, false), grows: true });
   for (const [index, node] of part.blocks.entries()) {
-    const last = owner();
     if (node.type === 'list') {
-      const elaborates = part.findingTitle !== null || (last?.grows && belongsToParagraph(node));
-      if (last && elaborates) appendTo(last, blockText([node]));
-      else items.push(...listItems(node, part));
+      if (!node.children.every(isDetail) || !append(blockText([node]))) items.push(...listItems(node, part));
     } else if (node.type === 'paragraph' || node.type === 'heading') {
+      const isLoud = node.children[0]?.type === 'strong';
       for (const { text, ticked } of paragraphEntries(node)) {
-        const before = owner();
-        if (before && ticked === null && (CONTINUATION.test(text) || !startsFinding(node))) appendTo(before, text);
-        else if (!isIntroduction(text, part.blocks[index + 1])) {
-          items.push({ ...newItem(text, part, ticked === true), grows: ticked === null });
-        }
+        const continues = ticked === null && (CONTINUATION.test(text) || !isLoud);
+        if ((continues && append(text)) || isIntroduction(text, part.blocks[index + 1])) continue;
+        items.push(newItem(text, part, ticked === true));
       }
     } else if (node.type === 'table') {
       items.push(...tableItems(node, part));
-    } else if (last && (node.type === 'code' || node.type === 'blockquote')) {
-      appendTo(last, blockText([node]));
+    } else if (node.type === 'code' || node.type === 'blockquote') {
+      append(blockText([node]));
     }
   }
   return items;
 }
 
-function appendTo(item: Item, text: string): void {
-  if (text !== '') item.text += `\n${text}`;
-}
-
-/** Points below a finding's paragraph that only elaborate on it ("Recommendation: …"). */
-function belongsToParagraph(list: List): boolean {
-  return list.children.every(
-    (item) => item.checked !== true && item.checked !== false && CONTINUATION.test(blockText(item.children)),
-  );
-}
-
-function startsFinding(node: RootContent): boolean {
-  return node.type === 'paragraph' && node.children[0]?.type === 'strong';
+/** A point that only elaborates on the finding above it ("Recommendation: …"). */
+function isDetail(item: ListItem): boolean {
+  return typeof item.checked !== 'boolean' && CONTINUATION.test(blockText(item.children));
 }
 
 function isIntroduction(text: string, next: RootContent | undefined): boolean {
   if (/^\W*note\b/i.test(text) || SIGN_OFF.test(text)) return true;
-  if (text.endsWith(':') && (next?.type === 'list' || next?.type === 'table')) return true;
-  return text.length < 160 && INTRODUCTION.test(text) && (next?.type === 'list' || next === undefined);
+  return text.endsWith(':') && (next?.type === 'list' || next?.type === 'table');
 }
 
 /** The lines of a paragraph of boxes without list markers are findings of their own. */
@@ -134,39 +115,31 @@ function paragraphEntries(
 function listItems(list: List, part: Part): Item[] {
   return list.children.flatMap((item) => {
     const [first, ...rest] = item.children;
-    const nested = rest.find((child) => child.type === 'list');
-    const label = first?.type === 'paragraph' ? plainText(first) : '';
+    if (first?.type !== 'paragraph') return [newItem(blockText(item.children), part, item.checked === true)];
     // "- **Safety**" with its findings one level below.
-    const area = knownArea(label);
-    if (area && nested?.type === 'list') return listItems(nested, { ...part, area: area.area });
-    return entriesOfItem(item, part);
-  });
-}
-
-function entriesOfItem(item: ListItem, part: Part): Item[] {
-  const [first, ...rest] = item.children;
-  if (first?.type !== 'paragraph') return [newItem(blockText(item.children), part, item.checked === true)];
-  const entries = paragraphEntries(first);
-  return entries.map((entry, index) => {
-    const isLast = index === entries.length - 1;
-    const text = isLast ? [entry.text, blockText(rest)].filter((block) => block !== '').join('\n') : entry.text;
-    return newItem(text, part, entry.ticked ?? item.checked === true);
+    const area = knownArea(plainText(first));
+    const nested = rest.find((child) => child.type === 'list');
+    if (area && nested) return listItems(nested, { ...part, area: area.area });
+    const entries = paragraphEntries(first);
+    return entries.map(({ text, ticked }, index) => {
+      const below = index === entries.length - 1 ? blockText(rest) : '';
+      return newItem(below === '' ? text : `${text}\n${below}`, part, ticked ?? item.checked === true);
+    });
   });
 }
 
 function tableItems(table: Table, part: Part): Item[] {
-  const [header, ...rows] = table.children.map((row) =>
+  const [header = [], ...rows] = table.children.map((row) =>
     row.children.map((cell) => unwrapLines(inlineText(cell.children))),
   );
-  if (!header?.some((title) => /issue|finding|description|problem|concern|details/i.test(title))) return [];
   const areaColumn = header.findIndex((title) => /^(?:area|category|type|section)$/i.test(title));
   return rows.flatMap((cells) => {
     const said = cells.filter(
-      (cell, index) => index !== areaColumn && !/^(?:#|no\.?|id)$/i.test(header[index] ?? '') && cell !== '',
+      (cell, at) => at !== areaColumn && !/^(?:#|no\.?|id)$/i.test(header[at] ?? '') && cell !== '',
     );
     if (said.length === 0 || said.some((cell) => isNoFinding(cell))) return [];
-    const area = cells[areaColumn];
-    return [newItem(said.join(' – '), area ? { ...part, area: knownArea(area)?.area ?? area } : part, false)];
+    const area = cells[areaColumn] ?? '';
+    return [newItem(said.join(' – '), { ...part, area: (knownArea(area)?.area ?? area) || part.area }, false)];
   });
 }
 
@@ -188,5 +161,5 @@ function newItem(text: string, part: Part, ticked: boolean): Item {
     rest = rest.slice(lead[0].length);
   }
   if (isGuardFinding({ area, text: rest })) tier = 3;
-  return { tier, area, text: rest.trim(), ticked, grows: false, isRanked: part.tier !== 0 || tag !== null };
+  return { tier, area, text: rest.trim(), ticked, isRanked: part.tier !== 0 || tag !== null };
 }

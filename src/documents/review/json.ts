@@ -95,47 +95,46 @@ function innerFields(value: object): Fields {
 export function markdownOf(value: object, source: string): string | null {
   const fields = innerFields(value);
   const first = (keys: string[]): unknown => keys.map((key) => fields[key]).find((field) => field !== undefined);
-  const all = (keys: string[]): unknown[] => keys.flatMap((key) => listOf(fields[key]));
+  const all = (...keys: string[]): unknown[] => keys.flatMap((key) => listOf(fields[key]));
   const { stated } = jsonVerdicts(value, source);
-  const gate = gateOf(first(['preflight', 'preflightgate', 'preflightstatus', 'gate']));
+  const said = first(['preflight', 'preflightgate', 'preflightstatus', 'gate']);
+  const passed = typeof said === 'boolean' ? said : fieldsOf(said)['passed'];
+  const gate =
+    typeof passed === 'boolean' ? (passed ? 'PASSED' : 'FAILED') : textOf(said, ['status', 'result', 'verdict']);
   const decides = stated.length > 0 || 'verdict' in fields;
   if (!decides && !/^\W*(?:fail|not passed)/i.test(gate)) return null;
-  const reasons = decides ? [] : all(['reasons', 'reason', 'missing', 'details', 'message', 'rationale']);
+  const reasons = decides ? [] : all('reasons', 'reason', 'missing', 'details', 'message', 'rationale');
   const coverage = first(['coverage', 'requirementcoverage', 'coverageanalysis']);
   const [done, total] = [fieldsOf(coverage)['covered'], fieldsOf(coverage)['total']];
-  const answers = all(['openquestionsresolved', 'resolvedquestions', 'openquestions']).map((entry) => [
-    textOf(entry, ['question', 'text']),
-    textOf(fieldsOf(entry)['answer'] ?? fieldsOf(entry)['resolution'] ?? fieldsOf(entry)['decision']),
-  ]);
-  const asked = all(['questionsfororchestrator', 'orchestratorquestions', 'questions']);
+  const answers = all('openquestionsresolved', 'resolvedquestions', 'openquestions').map((entry) => {
+    const [question, answer] = [
+      ['question', 'text'],
+      ['answer', 'resolution', 'decision'],
+    ].map((keys) => textOf(fieldsOf(entry), keys));
+    return question && answer ? `- [x] ~~${question}~~ **RESOLVED: ${answer}**` : '';
+  });
+  const asked = all('questionsfororchestrator', 'orchestratorquestions', 'questions');
   return [
     `# Review\n\n`,
-    section('Pre-Flight Gate', [gate, ...reasons.map((reason) => point(textOf(reason, ['text', 'message'])))]),
-    section('Review Summary', [textOf(first(['summary', 'reviewsummary', 'rationale']))]),
+    section('Pre-Flight Gate', gate, ...reasons.map((reason) => point(textOf(reason, ['text', 'message'])))),
+    section('Review Summary', textOf(first(['summary', 'reviewsummary', 'rationale']))),
+    section('Open Questions Resolved', ...answers),
     section(
-      'Open Questions Resolved',
-      answers.map(([question, answer]) => (question && answer ? `- [x] ~~${question}~~ **RESOLVED: ${answer}**` : '')),
-    ),
-    section('Requirement Coverage', [
+      'Requirement Coverage',
       typeof done === 'number' ? `${done} requirements covered / ${textOf(total)} total` : '',
       textOf(coverage) && `Coverage: ${textOf(coverage)}`,
       textOf(fields['coverageverdict']) && `**Verdict:** ${textOf(fields['coverageverdict'])}`,
-    ]),
-    ...findingsIn(fields),
-    section(
-      'Questions for Orchestrator',
-      asked.map((entry) => point(textOf(entry, ['question', 'text']))),
     ),
-    section('Verdict', decides ? [stated.join('\n\n') || textOf(fields['verdict'])] : []),
+    ...Object.entries(fields).flatMap(([key, entry]) => {
+      const tier = tierNamed(key);
+      return tier !== null || LIST_KEYS.test(key) ? findingsIn(entry, tier, '') : [];
+    }),
+    section('Questions for Orchestrator', ...asked.map((entry) => point(textOf(entry, ['question', 'text'])))),
+    section('Verdict', decides ? stated.join('\n\n') || textOf(fields['verdict']) : ''),
   ].join('');
 }
 
-function gateOf(said: unknown): string {
-  const passed = typeof said === 'boolean' ? said : fieldsOf(said)['passed'];
-  return typeof passed === 'boolean' ? (passed ? 'PASSED' : 'FAILED') : textOf(said, ['status', 'result', 'verdict']);
-}
-
-function section(title: string, blocks: string[]): string {
+function section(title: string, ...blocks: string[]): string {
   const said = blocks.filter((block) => block !== '');
   return said.length === 0 ? '' : `## ${title}\n\n${said.join('\n\n')}\n\n`;
 }
@@ -149,41 +148,30 @@ const TIERS: [RegExp, Tier][] = [
   [/^(?:2|tier ?_?2|high|major|important|medium|moderate|p1|warning)/, 2],
   [/^(?:3|tier ?_?3|suggestion|minor|nonblocking|low|nicetohave|optional|info|nit|trivial|p[23])/, 3],
 ];
-const LIST_KEYS =
-  /^(?:findings|issues|issuesfound|feedbackitems|feedback|comments|problems|concerns|tiers|actionitems)$/;
-const TITLE = ['title', 'name', 'heading'];
+const LIST_KEYS = /^(?:findings|issues|issuesfound|feedback|comments|problems|concerns|tiers|actionitems)$/;
 const BODY = ['text', 'description', 'message', 'issue', 'finding', 'problem', 'details', 'body', 'comment', 'summary'];
 const ADVICE = ['recommendation', 'suggestion', 'fix', 'requiredfix', 'remediation', 'resolution', 'action'];
 const tierNamed = (name: string): Tier | null => TIERS.find(([pattern]) => pattern.test(name))?.[1] ?? null;
 
-/** Findings under any of the usual keys, nested by tier or by area, as strings or as objects; a section for each. */
-function findingsIn(fields: Fields): string[] {
-  const visit = (value: unknown, tier: Tier | null, area: string): string[] => {
-    if (Array.isArray(value)) return value.flatMap((entry) => visit(entry, tier, area));
-    const inner = fieldsOf(value);
-    const [title, body, advice] = [TITLE, BODY, ADVICE].map((keys) => textOf(inner, keys));
-    if (!title && !body && !advice && typeof value === 'object') {
-      return Object.entries(value ?? {}).flatMap(([name, entry]) => {
-        const own = tierNamed(keyOf(name));
-        return visit(entry, own ?? tier, own !== null || LIST_KEYS.test(keyOf(name)) ? area : name);
-      });
-    }
-    const state = textOf(inner['status'] ?? inner['state']).toLowerCase();
-    const isSettled = saysSettled(state) || inner['resolved'] === true || inner['settled'] === true;
-    const id = /^F\d+$/i.test(textOf(inner['id'])) ? textOf(inner['id']) : '';
-    if (isSettled) return id === '' ? [] : [section('Status of Findings', [`- ${id}: ${state || 'fixed'}`])];
-    const said = [id, title, body].filter(Boolean).join(': ') || textOf(value);
-    const severity = ['tier', 'severity', 'priority', 'level'].map((key) =>
-      tierNamed(textOf(inner[key]).toLowerCase()),
-    );
-    const heading = textOf(inner, ['area', 'category', 'section', 'type']) || area;
-    const text = [said, advice && advice !== body ? `\nRecommendation: ${advice}` : ''].filter(Boolean).join('\n');
-    return [
-      section(`Tier ${severity.find((own) => own !== null) ?? tier ?? 2}`, [heading && `### ${heading}`, point(text)]),
-    ];
-  };
-  return Object.entries(fields).flatMap(([key, value]) => {
-    const tier = tierNamed(key);
-    return tier !== null || LIST_KEYS.test(key) ? visit(value, tier, '') : [];
-  });
+/** Findings nested by tier or by area, as strings or as objects; a section for each. */
+function findingsIn(value: unknown, tier: Tier | null, area: string): string[] {
+  if (Array.isArray(value)) return value.flatMap((entry) => findingsIn(entry, tier, area));
+  const inner = fieldsOf(value);
+  const [title, body, advice] = [['title', 'name', 'heading'], BODY, ADVICE].map((keys) => textOf(inner, keys));
+  if (!title && !body && !advice && typeof value === 'object') {
+    return Object.entries(value ?? {}).flatMap(([name, entry]) => {
+      const own = tierNamed(keyOf(name));
+      return findingsIn(entry, own ?? tier, own !== null || LIST_KEYS.test(keyOf(name)) ? area : name);
+    });
+  }
+  const state = textOf(inner['status'] ?? inner['state']).toLowerCase();
+  const id = /^F\d+$/i.test(textOf(inner['id'])) ? textOf(inner['id']) : '';
+  if (saysSettled(state) || inner['resolved'] === true || inner['settled'] === true)
+    return id === '' ? [] : [section('Status of Findings', `- ${id}: ${state || 'fixed'}`)];
+  const said = [id, title, body].filter(Boolean).join(': ') || textOf(value);
+  const severity = ['tier', 'severity', 'priority', 'level'].map((key) => tierNamed(textOf(inner[key]).toLowerCase()));
+  const heading = textOf(inner, ['area', 'category', 'section', 'type']) || area;
+  const text = advice && advice !== body ? `${said}\n\nRecommendation: ${advice}` : said;
+  const own = severity.find((found) => found !== null) ?? tier ?? 2;
+  return [section(`Tier ${own}`, heading && `### ${heading}`, point(text))];
 }

@@ -1,4 +1,4 @@
-import type { ListItem, Table } from 'mdast';
+import type { ListItem, RootContent, Table } from 'mdast';
 import { plainText } from '../markdown.ts';
 import { isNoFinding, saysSettled } from './no-finding.ts';
 import type { Part } from './outline.ts';
@@ -15,17 +15,13 @@ const COVERED = /[✓✔✅☑]|\b(?:covered|yes|pass(?:ed)?|ok|full(?:y)?|compl
 
 /** Requirement coverage: the calculation as it is printed, else counted from the table. */
 export function coverageOf(parts: Part[]): Coverage | null {
-  const own = parts.filter((part) => part.kind === 'coverage');
+  const own = parts.filter(({ kind }) => kind === 'coverage');
   // A review that lost this heading still has the table and the calculation, wherever they stand.
-  const nodes = (own.length > 0 ? own : parts.filter(({ kind }) => kind !== 'tier' && kind !== 'previous')).flatMap(
-    (part) => part.blocks,
-  );
-  const counted = nodes.map((node) => (node.type === 'table' ? countRows(node) : null)).find(Boolean);
-  const printed = nodes
-    .flatMap((node) => (node.type === 'table' ? [] : linesOf(node)))
-    .map(({ text }) => calculation(text))
-    .find(Boolean);
-  return printed ?? counted ?? null;
+  const around = own.length > 0 ? own : parts.filter(({ kind }) => kind !== 'tier' && kind !== 'previous');
+  const nodes = around.flatMap(({ blocks }) => blocks);
+  const printed = textLines(nodes.filter(({ type }) => type !== 'table')).map(calculation);
+  const counted = nodes.map((node) => (node.type === 'table' ? countRows(node) : null));
+  return [...printed, ...counted].find((found) => found !== null) ?? null;
 }
 
 function calculation(line: string): Coverage | null {
@@ -53,38 +49,37 @@ function outcome(statement: string): PreFlight | null {
   return /^pass(?:ed|es)?(?!\w|-\w)/i.test(text) ? 'PASSED' : null;
 }
 
-/** What the gate says in its heading, in a plain statement, or else in capitals in any of its checks: one failure fails it. */
+/** What the gate says in its heading or in a plain statement, or else in capitals in any of its checks: one failure fails it. */
 export function preFlightOf(parts: Part[]): PreFlight | null {
-  const gate = parts.filter((part) => part.kind === 'pre-flight');
-  const lines = gate.flatMap((part) => part.blocks.flatMap((node) => linesOf(node)));
-  const titles = gate.map(({ title }) => GATE.exec(title)?.[1] ?? '');
-  const elsewhere = parts
-    .filter(({ kind }) => kind === 'preamble' || kind === 'title')
-    .flatMap(({ blocks }) => blocks.flatMap((node) => linesOf(node)))
-    .map(({ text }) => GATE.exec(text)?.[1] ?? '');
+  const gate = parts.filter(({ kind }) => kind === 'pre-flight');
+  const top = parts.filter(({ kind }) => kind === 'preamble' || kind === 'title').flatMap(({ blocks }) => blocks);
+  const lines = gate.flatMap(({ blocks }) => blocks.flatMap((node) => linesOf(node)));
+  const labelled = [...gate.map(({ title }) => title), ...textLines(top)].map((text) => GATE.exec(text)?.[1] ?? '');
   const plain = lines.filter(({ box }) => box === null).map(({ text }) => text);
-  const stated = [...titles, ...plain, ...elsewhere].map(outcome).find((found) => found !== null);
+  const stated = [...labelled, ...plain].map(outcome).find((found) => found !== null);
   if (stated) return stated;
-  const said = lines.map(({ text }) => text).join('\n');
-  if (/\bFAIL(?:ED)?\b|\bgate (?:has )?fail(?:s|ed)\b/.test(said)) return 'FAILED';
-  return /\bPASS(?:ED)?\b|\b(?:gate|checks|elements|requirements)\b.*\bpass(?:ed)?\b/.test(said) ? 'PASSED' : null;
+  const all = lines.map(({ text }) => text).join('\n');
+  if (/\bFAIL(?:ED)?\b|\bgate (?:has )?fail(?:s|ed)\b/.test(all)) return 'FAILED';
+  return /\bPASS(?:ED)?\b|\b(?:gate|checks|elements|requirements)\b.*\bpass(?:ed)?\b/.test(all) ? 'PASSED' : null;
+}
+
+function textLines(blocks: RootContent[]): string[] {
+  return blocks.flatMap((node) => linesOf(node)).map(({ text }) => text);
 }
 
 /** What a failed gate found missing: its points, or its text when it lists none. */
 export function gateFindings(parts: Part[]): Finding[] {
-  const nodes = parts.filter((part) => part.kind === 'pre-flight').flatMap((part) => part.blocks);
-  const finding = (text: string): Finding => ({ tier: 1, area: 'Pre-Flight', text });
+  const nodes = parts.filter(({ kind }) => kind === 'pre-flight').flatMap(({ blocks }) => blocks);
   const points = nodes
     .flatMap((node) => (node.type === 'list' ? node.children : []))
     .filter((item) => item.checked !== true)
     .map((item) => blockText(item.children))
     .filter((text) => !isNoFinding(text) && !saysSettled(text) && !/\bPASS(?:ED)?\b/.test(text));
-  if (points.length > 0) return points.map(finding);
   const prose = nodes
-    .filter((node) => node.type === 'paragraph')
-    .map((node) => blockText([node]))
+    .map((node) => (node.type === 'paragraph' ? blockText([node]) : ''))
     .filter((text) => text !== '' && !/^\W*(?:verdict\b.*|(?:pre-?flight gate\W*)?failed\W*)$/i.test(text));
-  return [finding(prose.length > 0 ? prose.join('\n') : 'The Pre-Flight gate failed.')];
+  const texts = points.length > 0 ? points : [prose.join('\n') || 'The Pre-Flight gate failed.'];
+  return texts.map((text) => ({ tier: 1, area: 'Pre-Flight', text }));
 }
 
 const FOR_A_PERSON = /\bhuman (?:required|input|decision)\b|\bneeds? (?:a )?(?:human|person)\b|\bunresolved\b/i;
@@ -107,17 +102,10 @@ export function openQuestionsOf(parts: Part[]): {
     else if (staysOpen) unanswered.push(question);
     else if (answer !== '') resolved.push({ question, answer });
   };
-  for (const node of parts.filter((part) => part.kind === 'open-questions').flatMap((part) => part.blocks)) {
+  for (const node of parts.filter(({ kind }) => kind === 'open-questions').flatMap(({ blocks }) => blocks)) {
     if (node.type === 'list')
       for (const item of node.children)
         record(questionOf(item), item.checked === false && !isMarked(blockText(item.children)));
-    else if (node.type === 'table')
-      for (const row of node.children.slice(1)) {
-        const [question = '', ...answer] = row.children
-          .map((cell) => unwrapLines(inlineText(cell.children)))
-          .filter((cell) => !/^(?:Q?\d+|[✓✔✅]|yes|resolved)?\.?$/i.test(cell));
-        record({ question: tidyQuestion(question), answer: answer.join(' – ') });
-      }
     else if (node.type === 'paragraph')
       for (const line of inlineText(node.children).split('\n')) {
         const [, box, text = line] = /^\s*(\[[ xX]?\])\s*(.*)$/.exec(line) ?? [];

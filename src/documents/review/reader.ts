@@ -4,12 +4,12 @@ import { normaliseText } from '../markdown.ts';
 import { doubtsOf } from './doubts.ts';
 import { type FencedDocument, parseFenced } from './fences.ts';
 import { findingsOf } from './findings.ts';
-import { knownArea } from './headings.ts';
+
 import { findJson, isErrorObject, markdownOf } from './json.ts';
-import { hasReviewSections, outlineOf, type Part } from './outline.ts';
+import { hasReviewSections, knownArea, outlineOf, type Part } from './outline.ts';
 import { coverageOf, gateFindings, openQuestionsOf, preFlightOf, questionsOf, rulingsIn } from './parts.ts';
 import type { Finding, Review, ReviewProblem, ReviewProblemCode, Verdict } from './review.ts';
-import { blockText, linesOf, repairMojibake } from './text.ts';
+import { blockText, type Line, linesOf, repairMojibake } from './text.ts';
 import { readVerdict, type VerdictReading } from './verdict.ts';
 
 export { isTrustworthy, type Review } from './review.ts';
@@ -54,14 +54,17 @@ function outlineOfText(text: string): { document: FencedDocument; parts: Part[] 
 
 function readOutline(document: FencedDocument, parts: Part[]): Review {
   const reading = readVerdict(parts);
-  let verdict = soleVerdict(reading);
-  if (!document.unbalanced) return readParts(parts, reading, verdict);
-  const outside = document.recovered ? soleVerdict(readVerdict(outlineOf(document.root, document.text))) : verdict;
+  const stated = soleVerdict(reading);
+  if (!document.unbalanced) return readParts(parts, reading, stated);
   // An approval is taken only from text that no reading of the document puts into a code block.
-  if (document.recovered && verdict === 'APPROVED' && outside !== 'APPROVED') verdict = null;
+  const isHidden =
+    stated === 'APPROVED' &&
+    document.recovered !== null &&
+    soleVerdict(readVerdict(outlineOf(document.root, document.text))) !== 'APPROVED';
+  const verdict = isHidden ? null : stated;
+  const review = readParts(parts, reading, verdict);
   const severity = verdict === null ? 'error' : 'warning';
   const unbalanced = problem('unbalanced-fence', severity, 'A code fence is opened and never closed.');
-  const review = readParts(parts, reading, verdict);
   return { ...review, problems: [unbalanced, ...review.problems] };
 }
 
@@ -101,17 +104,13 @@ function saysVerdict({ verdicts, untickedOnly, qualified }: VerdictReading): boo
 
 function readParts(parts: Part[], reading: VerdictReading, stated: Verdict | null): Review {
   const preFlight = preFlightOf(parts);
-  const gateDecides =
-    preFlight === 'FAILED' &&
-    reading.verdicts.size === 0 &&
-    !reading.qualified &&
-    !parts.some(({ kind }) => kind === 'tier');
+  const hasTiers = parts.some(({ kind }) => kind === 'tier');
+  const gateDecides = preFlight === 'FAILED' && reading.verdicts.size === 0 && !reading.qualified && !hasTiers;
   const verdict = gateDecides ? 'REVISE' : stated;
-  const coverage = coverageOf(parts);
   const { resolved, forAPerson, unanswered } = openQuestionsOf(parts);
   const { findings, unranked } = findingsOf(parts, verdict);
   if (preFlight === 'FAILED' && verdict !== 'APPROVED') findings.unshift(...gateFindings(parts));
-  if (verdict === 'REVISE' && findings.length === 0) findings.push(...statedReason(parts, reading));
+  if (verdict === 'REVISE' && findings.length === 0 && !hasTiers) findings.push(...statedReason(parts, reading));
   const title = parts.find(({ kind }) => kind === 'title') ?? parts.find(({ depth }) => depth === 1);
   const review: Review = {
     verdict,
@@ -119,7 +118,7 @@ function readParts(parts: Part[], reading: VerdictReading, stated: Verdict | nul
     findings,
     openQuestions: resolved,
     questionsForOrchestrator: [...questionsOf(parts), ...forAPerson],
-    coverage,
+    coverage: coverageOf(parts),
     preFlight,
     title: title?.title ?? null,
     summary: textOf(parts, 'summary') || null,
@@ -127,41 +126,37 @@ function readParts(parts: Part[], reading: VerdictReading, stated: Verdict | nul
       parts.filter(({ kind }) => kind !== 'coverage').flatMap((part) => part.blocks.flatMap((node) => linesOf(node))),
     ),
   };
-  const asked = [...review.questionsForOrchestrator, ...unanswered];
-  const doubts = () => doubtsOf(parts, reading, { ...review, unranked, unanswered: asked });
-  const problems = problemsOf(gateDecides ? null : reading, review, doubts);
-  if (startsInTheMiddle(parts)) {
-    const hidesTierOne = verdict === 'APPROVED' && !parts.some(beginsTierOne);
-    problems.push(
-      problem('starts-in-the-middle', hidesTierOne ? 'error' : 'warning', 'The beginning of the review is missing.'),
-    );
-  }
-  return { ...review, problems };
+  const facts = { ...review, unranked, unanswered: [...review.questionsForOrchestrator, ...unanswered] };
+  const doubts = verdict === 'APPROVED' ? doubtsOf(parts, reading, facts) : [];
+  return {
+    ...review,
+    problems: [
+      ...(gateDecides ? [] : verdictProblems(reading, verdict)),
+      ...doubts.map((doubt) => problem('approval-in-doubt', 'error', doubt)),
+      ...contradictions(parts, review),
+    ],
+  };
 }
 
-function textOf(parts: Part[], kind: Part['kind']): string {
-  return blockText(parts.filter((part) => part.kind === kind).flatMap((part) => part.blocks));
+function textOf(parts: Part[], kind: Part['kind'], isWanted?: (node: RootContent) => boolean): string {
+  const blocks = parts.filter((part) => part.kind === kind).flatMap((part) => part.blocks);
+  return blockText(isWanted ? blocks.filter(isWanted) : blocks);
 }
 
 /** A short rejection without tiers ("# Governance Verdict: BLOCK" and a paragraph): its reason is what has to be fixed. */
-function statedReason(parts: Part[], reading: VerdictReading): Finding[] {
-  if (parts.some(({ kind }) => kind === 'tier')) return [];
-  const reasonIn = (kind: Part['kind']): string =>
-    blockText(parts.filter((part) => part.kind === kind).flatMap((part) => part.blocks.filter(isSentences)));
-  const text = reading.rejection ?? (reasonIn('verdict') || reasonIn('summary'));
+function statedReason(parts: Part[], { rejection }: VerdictReading): Finding[] {
+  const text = rejection ?? (textOf(parts, 'verdict', isSentences) || textOf(parts, 'summary', isSentences));
   return text.split(/\s+/).length > 5 ? [{ tier: 1, area: '', text }] : [];
 }
 
 function isSentences(node: RootContent): boolean {
-  return (
-    node.type === 'paragraph' &&
-    linesOf(node).every(({ text, box }) => box === null && !/^(?:#|\W*verdict\b)/i.test(text))
-  );
+  const isSaid = ({ text, box }: Line): boolean => box === null && !/^(?:#|\W*verdict\b)/i.test(text);
+  return node.type === 'paragraph' && linesOf(node).every(isSaid);
 }
 
 /** The tier's own heading: below it nothing of the tier is missing. */
-function beginsTierOne({ kind, tier, title }: Part): boolean {
-  return kind === 'tier' && tier === 1 && knownArea(title) === null;
+function beginsTier({ kind, title }: Part): boolean {
+  return kind === 'tier' && knownArea(title) === null;
 }
 
 function startsInTheMiddle(parts: Part[]): boolean {
@@ -171,39 +166,41 @@ function startsInTheMiddle(parts: Part[]): boolean {
   if (hasBeginning && preamble.blocks.length === 0) return false;
   const opening = blockText(preamble.blocks);
   if (opening !== '') return /^(?:[\p{Ll}|,.;:)\]}]|\W{0,2}-\s)/u.test(opening) || preamble.blocks[0]?.type === 'list';
-  return first.kind === 'questions' || (first.kind === 'tier' && (first.tier > 1 || first.depth > 2));
+  return first.kind === 'questions' || (first.kind === 'tier' && (first.tier > 1 || !beginsTier(first)));
 }
 
 function problem(code: ReviewProblemCode, severity: ReviewProblem['severity'], message: string): ReviewProblem {
   return { code, severity, message };
 }
 
-/** Why there is no verdict, or why the one that is stated can't be relied on; null: the gate has decided. */
-function problemsOf(
-  reading: VerdictReading | null,
-  { verdict, findings, preFlight }: Pick<Review, 'verdict' | 'findings' | 'preFlight'>,
-  doubts: () => string[],
+/** Why there is no verdict, or more than one. */
+function verdictProblems(
+  { verdicts, qualified, untickedOnly }: VerdictReading,
+  verdict: Verdict | null,
 ): ReviewProblem[] {
+  if (verdicts.size > 1)
+    return [problem('two-verdicts', 'error', `It states more than one verdict: ${[...verdicts].join(', ')}.`)];
+  if (qualified && (verdict === null || verdict === 'APPROVED'))
+    return [problem('conditional-approval', 'error', 'It approves in a sentence with more in it: tick one box.')];
+  const why = untickedOnly ? 'No verdict box is ticked.' : 'It states no verdict.';
+  return verdict === null ? [problem('no-verdict', 'error', why)] : [];
+}
+
+/** What else keeps a verdict from being relied on, or is odd about it. */
+function contradictions(parts: Part[], { verdict, findings, preFlight }: Review): ReviewProblem[] {
   const problems: ReviewProblem[] = [];
-  if (reading && reading.verdicts.size > 1) {
-    const message = `It states more than one verdict: ${[...reading.verdicts].join(', ')}.`;
-    problems.push(problem('two-verdicts', 'error', message));
-  } else if (reading?.qualified && (verdict === null || verdict === 'APPROVED')) {
-    problems.push(problem('conditional-approval', 'error', 'It approves in a sentence with more in it: tick one box.'));
-  } else if (verdict === null) {
-    const why = reading?.untickedOnly ? 'No verdict box is ticked.' : 'It states no verdict.';
-    problems.push(problem('no-verdict', 'error', why));
-  }
-  if (verdict === 'APPROVED') {
-    problems.push(...doubts().map((doubt) => problem('approval-in-doubt', 'error', doubt)));
-    if (preFlight === 'FAILED')
-      problems.push(
-        problem('approved-with-failed-gate', 'error', 'It is APPROVED although the Pre-Flight gate FAILED.'),
-      );
+  if (verdict === 'APPROVED' && preFlight === 'FAILED') {
+    const message = 'It is APPROVED although the Pre-Flight gate FAILED.';
+    problems.push(problem('approved-with-failed-gate', 'error', message));
   }
   if (verdict === 'REVISE' && !findings.some(({ tier }) => tier < 3)) {
     const message = 'It asks for a revision without a Tier 1 or Tier 2 finding.';
     problems.push(problem('revise-without-findings', 'warning', message));
+  }
+  if (startsInTheMiddle(parts)) {
+    const hidesTierOne = verdict === 'APPROVED' && !parts.some((part) => part.tier === 1 && beginsTier(part));
+    const severity = hidesTierOne ? 'error' : 'warning';
+    problems.push(problem('starts-in-the-middle', severity, 'The beginning of the review is missing.'));
   }
   return problems;
 }
@@ -211,23 +208,18 @@ function problemsOf(
 /** Whether a text is a review, a damaged one included. An LLD, any other document, an error or an empty file is none. */
 export function isReview(source: string): boolean {
   const { text } = repairMojibake(normaliseText(source));
-  if (text.trim() === '') return false;
+  if (text.trim() === '' || isLld(text)) return false;
   const { document, parts } = outlineOfText(text);
-  const isTitled = parts.some(({ kind }) => kind === 'title');
-  if (isLld(text)) return false;
-
   if (saysVerdict(readVerdict(parts))) return hasReviewSections(parts) || !ERROR_FIRST.test(text);
-  const telling = new Set(parts.filter(isTelling).map(({ kind, tier }) => `${kind} ${tier}`));
-  if (telling.size > 1 || (telling.size === 1 && (isTitled || telling.has('pre-flight 0')))) return true;
-  if (isTitled && parts.some(({ kind }) => kind === 'verdict' || kind === 'summary' || kind === 'coverage'))
-    return true;
-
+  const isTitled = parts.some(({ kind }) => kind === 'title');
+  // Headings that hardly any other document has; one of them is enough below a title.
+  const telling = parts.filter(
+    ({ kind, title }) => kind === 'identity' || kind === 'pre-flight' || (kind === 'tier' && /\btier\b/i.test(title)),
+  );
+  const kinds = new Set(telling.map(({ kind, tier }) => `${kind} ${tier}`));
+  if (kinds.size > 1 || (kinds.size === 1 && (isTitled || kinds.has('pre-flight 0')))) return true;
+  if (isTitled && parts.some(({ kind }) => ['verdict', 'summary', 'coverage'].includes(kind))) return true;
   const json = findJson(document.text, document.root);
   if (json === 'damaged') return /"(?:verdict|decision)"\s*:/.test(document.text);
   return json !== null && markdownOf(json.value, json.source) !== null;
-}
-
-/** Headings that hardly any other document has. */
-function isTelling({ kind, tier, title }: Part): boolean {
-  return kind === 'identity' || kind === 'pre-flight' || (kind === 'tier' && /\btier\b/i.test(title) && tier > 0);
 }

@@ -8,14 +8,12 @@ type Block = RootContent | BlockContent | DefinitionContent;
  */
 export interface Line {
   text: string;
-  /** crossed: a cross that is a tick in some hands and its opposite in others; the lines beside it decide. */
+  /** crossed: a tick in some hands and its opposite in others, so that it never approves. */
   box: 'ticked' | 'unticked' | 'crossed' | null;
   nested: boolean;
 }
 
 const BOX = /[[［][\s\u200B]*([xX✓✔✅☑√vV*●•■█]?)\uFE0F?[\s\u200B]*[\]］]|([☐☑☒✅❌✖✔⬜🔲])\uFE0F?/gu;
-/** The only box of a line may stand at its end. */
-const TRAILING = /^(.*\S)\s*(\[\s*[xX✓✔]?\s*\])$/u;
 
 /** Only such words make inline code part of a statement (`**Verdict:** \`REVISE\``); any other code is a quotation. */
 const PLAIN_WORDS = /^\W*[A-Za-z]+(?: [A-Za-z]+){0,2}\W*$/;
@@ -48,7 +46,6 @@ function statementText(nodes: PhrasingContent[]): string {
       if (/^<(?:del|s|strike)\b/i.test(node.value)) struck += 1;
       else if (/^<\/(?:del|s|strike)\b/i.test(node.value)) struck -= 1;
       else if (/^<br\b/i.test(node.value)) text += '\n';
-      else if (/^<input\b[^>]*checkbox/i.test(node.value)) text += /\bchecked\b/i.test(node.value) ? '[x] ' : '[ ] ';
     } else if (struck <= 0) {
       text += statementNode(node);
     }
@@ -67,33 +64,25 @@ function splitLines(text: string, nested: boolean): Line[] {
   return text.split('\n').flatMap((line) => splitBoxes(line.trim(), nested));
 }
 
-function boxFirst(line: string): string {
-  const [, text, box] = (line.endsWith(']') && TRAILING.exec(line)) || [];
-  return text !== undefined && text.search(BOX) === -1 ? `${box} ${text}` : line;
-}
-
 /** Several boxes may share a line. A box in the middle of a sentence is talk about a box. */
-function splitBoxes(given: string, nested: boolean): Line[] {
-  if (given === '') return [];
-  const line = boxFirst(given);
+function splitBoxes(line: string, nested: boolean): Line[] {
+  if (line === '') return [];
   const boxes = [...line.matchAll(BOX)];
-  const first = boxes[0];
-  const before = first ? line.slice(0, first.index).trim() : line;
-  if (!first || !/^(?:[-*+•>\s\d.)]*|.*\b(?:verdict|decision|recommendation)\b[^.]{0,20}[:=–—-]\s*)$/i.test(before)) {
+  const before = line.slice(0, boxes[0]?.index).trim();
+  if (boxes.length === 0 || !/^(?:[-*+•>\s\d.)]*|.*\b(?:verdict|decision)\b[^.]{0,20}[:=–—-]\s*)$/i.test(before))
     return [{ text: line, box: null, nested }];
-  }
   const lines: Line[] = before === '' ? [] : [{ text: before, box: null, nested }];
   for (const [index, box] of boxes.entries()) {
     const text = line.slice(box.index + box[0].length, boxes[index + 1]?.index ?? line.length).trim();
-    lines.push({ text, box: meaningOf(box[1], box[2]), nested });
+    lines.push({ text, box: meaningOf(box[1], box[2] ?? ''), nested });
   }
   return lines;
 }
 
-function meaningOf(inBrackets: string | undefined, symbol: string | undefined): Line['box'] {
-  if (symbol === undefined) return inBrackets ? 'ticked' : 'unticked';
-  if (symbol === '☑' || symbol === '✅' || symbol === '✔') return 'ticked';
-  return symbol === '☐' || symbol === '⬜' || symbol === '🔲' ? 'unticked' : 'crossed';
+function meaningOf(inBrackets: string | undefined, symbol: string): Line['box'] {
+  if (inBrackets !== undefined) return inBrackets === '' ? 'unticked' : 'ticked';
+  if ('☑✅✔'.includes(symbol)) return 'ticked';
+  return '☒❌✖'.includes(symbol) ? 'crossed' : 'unticked';
 }
 
 /** Inline content as readable text: emphasis dropped, code and strikethrough marked, line breaks kept. */
@@ -128,16 +117,14 @@ function blockNodeText(node: Block): string {
   if (node.type === 'code') return `\`\`\`${node.lang ?? ''}\n${node.value}\n\`\`\``;
   if (node.type === 'blockquote') return blockText(node.children).replace(/^/gm, '> ');
   if (node.type === 'list') {
-    return node.children.map((item, index) => itemLines(item, node.ordered ? `${index + 1}. ` : '- ')).join('\n');
+    const marker = (index: number): string => (node.ordered ? `${index + 1}. ` : '- ');
+    const below = ({ children }: ListItem): string => blockText(children).replace(/\n/g, '\n  ');
+    return node.children.map((item, index) => `${marker(index)}${below(item)}`).join('\n');
   }
   if (node.type !== 'table') return '';
   return node.children
     .map((row) => row.children.map((cell) => unwrapLines(inlineText(cell.children))).join(' | '))
     .join('\n');
-}
-
-function itemLines(item: ListItem, marker: string): string {
-  return `${marker}${blockText(item.children).replace(/\n/g, '\n  ')}`;
 }
 
 /** Windows-1252 as the reader that damaged the text had it: each character and its byte. */

@@ -44,9 +44,9 @@ export function offersChoice(word: VerdictWord): boolean {
   return joint === '?' || verdictWord(next ?? '') !== null;
 }
 
-/** Whether nothing but decoration, or a clause set off by punctuation, follows the word. */
+/** Whether nothing but decoration, or a clause set off by punctuation, follows the word; a box is neither. */
 export function standsAlone(word: VerdictWord): boolean {
-  return /^(?:\W*$|\s*[:.,;!)\]|–—-]|\s*\(| for (?:implementation|development|merge)\b| with (?:\w+ )?(?:comments?|suggestions?|notes?|remarks?|observations?)\b)/iu.test(
+  return /^(?:[^\w[]*$|\s*[:.,;!)\]|–—-]|\s*\(| for (?:implementation|development|merge)\b| with (?:\w+ )?(?:comments?|suggestions?|notes?|remarks?|observations?)\b)/iu.test(
     word.rest,
   );
 }

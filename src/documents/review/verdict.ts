@@ -1,8 +1,7 @@
-import type { RootContent, Table } from 'mdast';
+import type { Code, RootContent, Table } from 'mdast';
 import { plainText } from '../markdown.ts';
-import { bareTitle } from './headings.ts';
 import { jsonVerdicts, parseLenientJson } from './json.ts';
-import type { Part } from './outline.ts';
+import { bareTitle, type Part } from './outline.ts';
 import type { Verdict } from './review.ts';
 import { type Line, linesOf } from './text.ts';
 import {
@@ -16,6 +15,9 @@ import {
 
 const HEADING_LABEL =
   /\b(?:verdict|decision|recommendation|outcome|determination|disposition|conclusion)\b\s*[:=–—(-]+\s*(.*)$/i;
+/** Where boxes have another meaning, a lone ticked verdict word is none. */
+const BOXES_ANYWHERE: Part['kind'][] = ['preamble', 'title', 'summary', 'other', 'identity'];
+const SILENT: Part['kind'][] = ['coverage', 'previous', 'open-questions'];
 
 /** What the document says about its verdict, before anything is concluded from it. */
 export interface VerdictReading {
@@ -46,7 +48,7 @@ export function readVerdict(parts: Part[]): VerdictReading {
     approval: null,
     blocking: [],
   };
-  const boxes: { verdict: Verdict; ticked: boolean }[] = [];
+  const ticks: boolean[] = [];
   const state = (word: VerdictWord | null, part: Part, line: number): void => {
     if (!word || offersChoice(word)) return;
     if (word.verdict === 'APPROVED' && !standsAlone(word)) reading.qualified = true;
@@ -54,47 +56,43 @@ export function readVerdict(parts: Part[]): VerdictReading {
     if (word.verdict === 'APPROVED') reading.approval ??= { part, line };
   };
   for (const [at, part] of parts.entries()) {
-    if (part.kind === 'coverage' || part.kind === 'previous' || part.kind === 'open-questions') continue;
+    if (SILENT.includes(part.kind)) continue;
     state(wordInHeading(part), part, -1);
-    let number = 0;
+    const isVerdict = part.kind === 'verdict';
     const isQuiet = part.kind === 'tier' || part.kind === 'questions';
+    let number = 0;
     for (const [index, node] of part.blocks.entries()) {
-      if (part.kind === 'verdict') readStructure(node, reading, part);
+      if (isVerdict && node.type === 'code') readStructure(node, reading, part);
       const lines = linesOf(node);
-      const found = verdictBoxes(lines);
-      const isLegend = part.kind === 'verdict' || new Set(found.map(({ word }) => word.verdict)).size > 1;
-      if (isLegend || (found.length > 0 && allowsSingleBox(part))) {
-        for (const { word, ticked, line } of found) {
-          boxes.push({ verdict: word.verdict, ticked });
-          if (ticked && word.verdict === 'APPROVED') reading.approval ??= { part, line: number + line };
-        }
+      const boxes = verdictBoxes(lines);
+      const isLegend = isVerdict || new Set(boxes.map(({ verdict }) => verdict)).size > 1;
+      for (const { verdict, ticked, line } of isLegend || BOXES_ANYWHERE.includes(part.kind) ? boxes : []) {
+        ticks.push(ticked);
+        if (ticked) reading.verdicts.add(verdict);
+        if (ticked && verdict === 'APPROVED') reading.approval ??= { part, line: number + line };
       }
-      if (!isCoverageTalk(part, index)) {
-        if (node.type === 'table' && !isQuiet) state(wordInTable(node), part, number + 1);
-        for (const [offset, line] of lines.entries()) {
-          const isFirst = at === 0 && index === 0 && offset === 0;
-          if (isLoneCross(line, lines) && part.kind === 'verdict')
-            state(exceptApproval(line.text), part, number + offset);
-          if (line.box !== null || (isQuiet && node.type !== 'paragraph') || line.nested) continue;
-          const isPlace = part.kind === 'verdict' || isFirst || (part.kind === 'other' && isBareWord(line.text));
-          const isLast = at === parts.length - 1 && index === part.blocks.length - 1 && lines.length === 1;
-          const word = isPlace ? plainStatement(line.text) : isLast ? wholeStatement(line.text) : null;
-          state(labelledVerdict(line.text) ?? word, part, number + offset);
-        }
+      const isSkipped = isCoverageTalk(part, index);
+      if (node.type === 'table' && !isQuiet && !isSkipped) state(wordInTable(node), part, number + 1);
+      for (const [offset, line] of lines.entries()) {
+        if (isSkipped || line.box !== null || (isQuiet && node.type !== 'paragraph') || line.nested) continue;
+        const isFirst = at === 0 && index === 0 && offset === 0;
+        const isPlace = isVerdict || isFirst || (part.kind === 'other' && isBareWord(line.text));
+        const isLast = at === parts.length - 1 && index === part.blocks.length - 1 && lines.length === 1;
+        const word = isPlace ? plainStatement(line.text) : isLast ? wholeStatement(line.text) : null;
+        state(labelledVerdict(line.text) ?? word, part, number + offset);
       }
       number += lines.length;
     }
   }
-  for (const box of boxes) if (box.ticked) reading.verdicts.add(box.verdict);
-  reading.untickedOnly = boxes.length > 0 && boxes.every((box) => !box.ticked);
+  reading.untickedOnly = ticks.length > 0 && !ticks.includes(true);
   readProse(parts, reading);
   return reading;
 }
 
 /** A JSON object in the verdict's own section is no quotation, although it stands in a code block. */
-function readStructure(node: RootContent, reading: VerdictReading, part: Part): void {
-  const value = node.type === 'code' && /^(?:json.*)?$/i.test(node.lang ?? '') ? parseLenientJson(node.value) : null;
-  if (node.type !== 'code' || value === null) return;
+function readStructure(node: Code, reading: VerdictReading, part: Part): void {
+  const value = /^(?:json.*)?$/i.test(node.lang ?? '') ? parseLenientJson(node.value) : null;
+  if (value === null) return;
   const { stated, blocking } = jsonVerdicts(value, node.value);
   for (const word of stated.map(verdictWord)) if (word && !offersChoice(word)) reading.verdicts.add(word.verdict);
   if (reading.verdicts.has('APPROVED')) reading.approval ??= { part, line: 0 };
@@ -105,17 +103,16 @@ function wordInHeading(part: Part): VerdictWord | null {
   const title = bareTitle(part.title);
   if (part.kind === 'title' || part.kind === 'tier' || title === '') return null;
   if (part.kind === 'other' && FOREIGN_LABEL.test(title)) return labelledVerdict(title);
-  const word = verdictWord((part.kind === 'verdict' ? HEADING_LABEL.exec(title)?.[1] : undefined) ?? title);
-  return word && (part.kind === 'verdict' || /^\W*$/.test(word.rest)) ? word : null;
+  const isVerdict = part.kind === 'verdict';
+  const said = (isVerdict ? HEADING_LABEL.exec(title)?.[1] : undefined) ?? title;
+  return isVerdict ? verdictWord(said) : wholeStatement(said);
 }
 
 /** A column called Verdict with one row. */
 function wordInTable({ children: [head, row, ...more] }: Table): VerdictWord | null {
-  const column = head?.children.findIndex((cell) =>
-    /^\W*(?:final |overall )?(?:verdict|decision)\W*$/i.test(plainText(cell)),
-  );
-  if (column === undefined || column < 0 || !row || more.length > 0) return null;
-  return plainStatement(plainText(row.children[column]));
+  const isVerdict = /^\W*(?:final |overall )?(?:verdict|decision)\W*$/i;
+  const column = head?.children.findIndex((cell) => isVerdict.test(plainText(cell))) ?? -1;
+  return column < 0 || !row || more.length > 0 ? null : plainStatement(plainText(row.children[column]));
 }
 
 function plainStatement(text: string): VerdictWord | null {
@@ -134,28 +131,11 @@ function isBareWord(text: string): boolean {
   return /^\W*(?:APPROVED|REVISE|DISCUSS|BLOCKED|REJECTED)\W*$/.test(text);
 }
 
-/** "❌ REVISE" with no other box beside it: the cross is a sign of the verdict, not a box. */
-function isLoneCross(line: Line, lines: Line[]): boolean {
-  return line.box === 'crossed' && lines.filter(({ box }) => box !== null).length === 1;
-}
-
-function exceptApproval(text: string): VerdictWord | null {
-  const word = verdictWord(text);
-  return word?.verdict === 'APPROVED' ? null : word;
-}
-
-/** A lone ticked verdict word may stand outside of a verdict section, but not where boxes have another meaning. */
-function allowsSingleBox({ kind }: Part): boolean {
-  return ['preamble', 'title', 'summary', 'other', 'identity'].includes(kind);
-}
-
-function verdictBoxes(lines: Line[]): { word: VerdictWord; ticked: boolean; line: number }[] {
-  const crossTicks = lines.some((line) => line.box === 'unticked') && !lines.some((line) => line.box === 'ticked');
-  return lines.flatMap((own, line) => {
-    const { text, box } = own;
-    const word = box === null ? null : (verdictWord(text) ?? labelledVerdict(text));
-    if (word && word.verdict !== 'APPROVED' && isLoneCross(own, lines)) return [];
-    return word ? [{ word, line, ticked: box === 'ticked' || (box === 'crossed' && crossTicks) }] : [];
+function verdictBoxes(lines: Line[]): { verdict: Verdict; ticked: boolean; line: number }[] {
+  return lines.flatMap(({ text, box }, line) => {
+    const verdict = box === null ? undefined : (verdictWord(text) ?? labelledVerdict(text))?.verdict;
+    if (verdict === undefined) return [];
+    return [{ verdict, line, ticked: box === 'ticked' || (box === 'crossed' && verdict !== 'APPROVED') }];
   });
 }
 
@@ -170,6 +150,7 @@ function isCoverageTalk(part: Part, index: number): boolean {
 
 const REJECTED =
   /^(?!.*\b(?:previously|earlier|not|never|would|if|option|alternative)\b[^.]*\bREJECTED\b).*\b(?:is|was|be|been|are)(?: \w+){0,2} (?:REJECTED|BLOCKED)\b|\b[Tt]h(?:is|e) (?:LLD|design|document|draft|issue) (?:is|must be) (?:hereby )?rejected\b|^\W*(?:REJECTED|I (?:am rejecting|reject) this)\b/;
+const NO_PROSE: Part['kind'][] = [...SILENT, 'tier', 'questions'];
 
 /** Prose can send a draft back, in capitals; it can't approve. It can't stand beside an approval either. */
 function readProse(parts: Part[], reading: VerdictReading): void {
@@ -177,7 +158,7 @@ function readProse(parts: Part[], reading: VerdictReading): void {
   const isSilent = verdicts.size === 0 && !untickedOnly && !qualified;
   if (!isSilent && !verdicts.has('APPROVED')) return;
   const sentence = parts
-    .filter(({ kind }) => !['previous', 'coverage', 'tier', 'questions', 'open-questions'].includes(kind))
+    .filter(({ kind }) => !NO_PROSE.includes(kind))
     .flatMap(({ blocks }) => blocks.filter(({ type }) => type === 'paragraph'))
     .map((node) =>
       linesOf(node)

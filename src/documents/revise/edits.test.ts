@@ -79,17 +79,13 @@ describe('applyEdits', () => {
     expect(revised('x a y\n', block('a', "$& $1 $'"))).toEqual({ ok: true, text: "x $& $1 $' y\n" });
   });
 
-  it('finds lines that differ only in white space, blank lines, padding of tables and typographic marks', () => {
-    const search =
-      '|ID|Scenario|Type|Input|Expected Output|Pass Criteria|Requirements|\n|---|----|----|----|----|----|----|';
-    expect(revised(LLD, block(search, '| ID |\n|----|'))).toMatchObject({
+  it('finds lines that differ only in white space, blank lines and padding of tables', () => {
+    const search = '|ID|Scenario|Type|Input|Expected Output|Pass Criteria|Requirements|';
+    expect(revised(LLD, block(search, '| ID |'))).toMatchObject({
       ok: true,
       text: expect.stringContaining('\n| ID |\n'),
     });
-    expect(revised('The caller’s  “own” – loop\n\n\nNext\n', block('The caller\'s "own" - loop\nNext', 'x'))).toEqual({
-      ok: true,
-      text: 'x\n',
-    });
+    expect(revised('The  loop\n\n\nNext\n', block('The loop\nNext', 'x'))).toEqual({ ok: true, text: 'x\n' });
   });
 
   it('keeps the indentation of the draft when the search text had none', () => {

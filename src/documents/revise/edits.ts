@@ -84,23 +84,22 @@ function applyEdit(text: string, edit: Edit): Applied {
   const lines = text.split('\n');
   const search = edit.search.split('\n');
   const replace = edit.replace === '' ? [] : edit.replace.split('\n');
-
-  const whole = exactLines(lines, search);
+  const whole = [...lines.keys()].filter((at) => search.every((line, offset) => lines[at + offset] === line));
   if (whole.length > 1) return ambiguous(quoted, whole.length);
-  if (whole[0] !== undefined) {
+  if (whole[0] !== undefined)
     return { ok: true, text: lines.toSpliced(whole[0], search.length, ...replace).join('\n') };
-  }
 
   const parts = text.split(edit.search);
   if (parts.length > 2) return ambiguous(quoted, parts.length - 1);
   if (parts.length === 2) return { ok: true, text: parts.join(edit.replace) };
 
-  const loose = looseLines(lines, search);
-  if (loose.length > 1) return ambiguous(quoted, loose.length);
-  const match = loose[0];
+  const [match, ...others] = looseLines(lines, search);
+  if (others.length > 0) return ambiguous(quoted, others.length + 1);
   if (!match) return { ok: false, reason: `the draft has no such text: ${quoted}` };
   const shift = indentOf(lines[match.first]).slice(indentOf(search.find((line) => line.trim() !== '')).length);
-  const shifted = trimmedOfBlankEnds(replace).map((line) => (line === '' ? line : shift + line));
+  // The draft's own blank lines around the place stay.
+  const trimmed = edit.replace.replace(/^(?:\s*\n)+|\s+$/g, '');
+  const shifted = trimmed === '' ? [] : trimmed.split('\n').map((line) => (line === '' ? line : shift + line));
   return { ok: true, text: lines.toSpliced(match.first, match.last - match.first + 1, ...shifted).join('\n') };
 }
 
@@ -108,35 +107,15 @@ function ambiguous(quoted: string, count: number): Applied {
   return { ok: false, reason: `the draft has this text ${count} times; quote more lines around it: ${quoted}` };
 }
 
-function exactLines(lines: string[], search: string[]): number[] {
-  return [...lines.keys()].filter((at) => search.every((line, offset) => lines[at + offset] === line));
-}
-
-/** Places where the lines are the same but for white space, blank lines and typographic quotes and dashes. */
+/** Places where the lines are the same but for white space and blank lines. */
 function looseLines(lines: string[], search: string[]): { first: number; last: number }[] {
-  const wanted = search.map(looseForm).filter((line) => line !== '');
-  const present = lines.map((line, index) => ({ form: looseForm(line), index })).filter((entry) => entry.form !== '');
-  return present.flatMap((entry, at) => {
-    if (!wanted.every((line, offset) => present[at + offset]?.form === line)) return [];
-    return [{ first: entry.index, last: present[at + wanted.length - 1]?.index ?? entry.index }];
+  const bare = (line: string, index: number) => ({ form: line.replace(/\s+/g, ''), index });
+  const wanted = search.map(bare).filter(({ form }) => form !== '');
+  const present = lines.map(bare).filter(({ form }) => form !== '');
+  return present.flatMap(({ index }, at) => {
+    if (!wanted.every(({ form }, offset) => present[at + offset]?.form === form)) return [];
+    return [{ first: index, last: present[at + wanted.length - 1]?.index ?? index }];
   });
-}
-
-function looseForm(line: string): string {
-  return line
-    .replace(/[“”„]/g, '"')
-    .replace(/[‘’]/g, "'")
-    .replace(/[–—‑]/g, '-')
-    .replace(/-{3,}/g, '---')
-    .replace(/\s*\|\s*/g, '|')
-    .replace(/\s+/g, ' ')
-    .trim();
-}
-
-/** Blank lines at a loose match's ends were ignored in the search, so the draft's own stay and these would double them. */
-function trimmedOfBlankEnds(lines: string[]): string[] {
-  const first = lines.findIndex((line) => line.trim() !== '');
-  return first === -1 ? [] : lines.slice(first, lines.findLastIndex((line) => line.trim() !== '') + 1);
 }
 
 function indentOf(line: string | undefined): string {

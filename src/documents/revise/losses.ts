@@ -52,7 +52,7 @@ export function sectionLosses(
     const isLeaf = part.section.subsections.length === 0;
     const now = isLeaf ? match.section.all.map(plainText).join(' ') : textOf(match.section);
     if (text !== '' && now === '') losses.push(`it empties ${name}`);
-    else if (about?.length === 0) losses.push(...shrinking(part, match, { text, now, name, form }));
+    else if (about?.length === 0) losses.push(...shrinking(part, match, { text, now, form }));
   }
   const known = new Set(draft.split('\n').map((line) => line.trim()));
   const elided = revised.split('\n').find((line) => leftOutIn(line) !== null && !known.has(line.trim()));
@@ -63,14 +63,14 @@ export function sectionLosses(
 function shrinking(
   part: Part,
   match: Part,
-  { text, now, name, form }: { text: string; now: string; name: string; form: DocumentForm },
+  { text, now, form }: { text: string; now: string; form: DocumentForm },
 ): string[] {
+  const name = `the section "${part.section.title}"`;
   const lost = text.length - now.length;
   if (lost * 2 > text.length && lost > SMALL_LOSS)
     return [`it shortens ${name} from ${text.length} to ${now.length} characters, and no finding names it`];
-  if (!form.entryKeys.has(part.key)) return [];
   const [entries, left] = [entriesOf(part.section), entriesOf(match.section)];
-  if (left.length >= entries.length) return [];
+  if (!form.entryKeys.has(part.key) || left.length >= entries.length) return [];
   const others = left.map(contentWords);
   const gone = entries.find((entry) => !others.some((other) => overlap(contentWords(entry), other) >= 0.5));
   return gone === undefined ? [] : [`it drops an entry of ${name}, and no finding names it: "${gone}"`];
@@ -96,14 +96,11 @@ function titleOf(sections: Section[], form: DocumentForm): Section | undefined {
   return first?.depth === 1 && !form.keys.has(readTitle(first.title).key) ? first : undefined;
 }
 
-/** The section of the same title, taken once; else one whose title was only extended or cut (`Diagram of States`). */
+/** The section of the same title, taken once; else a new one whose title was only extended or cut (`Diagram of States`). */
 function takeMatch({ key }: Part, kept: Part[], parts: Part[]): Part | undefined {
-  const words = key.split(' ');
-  const isRenamed = (other: Part): boolean => {
-    const others = other.key.split(' ');
-    const isPartOf = words.every((word) => others.includes(word)) || others.every((word) => words.includes(word));
-    return isPartOf && !parts.some((part) => part.key === other.key);
-  };
+  const isRenamed = (other: Part): boolean =>
+    (` ${other.key} `.includes(` ${key} `) || ` ${key} `.includes(` ${other.key} `)) &&
+    !parts.some((part) => part.key === other.key);
   const match = kept.find((other) => other.key === key) ?? kept.find(isRenamed);
   if (match) kept.splice(kept.indexOf(match), 1);
   return match;
@@ -111,17 +108,14 @@ function takeMatch({ key }: Part, kept: Part[], parts: Part[]): Part | undefined
 
 /** Whether a finding speaks of a section: by its number ("Section 2.4", "§7"), its title, or what it is known for. */
 function isNamed({ key, number }: Part, finding: string): boolean {
-  const numbers = [
+  const lists = [
     ...finding.matchAll(
       /(?:\bsections?|\bsec\.|§+)\s*((?:\d{1,2}(?:\.\d{1,2})*(?:\s*(?:,|&|\/|and|or|to|[-–])\s*)?)+)/gi,
     ),
   ];
-  const named = numbers.flatMap(([, list = '']) => list.match(/\d{1,2}(?:\.\d{1,2})*/g) ?? []);
-  if (
-    number !== null &&
-    named.some((one) => number === one || number.startsWith(`${one}.`) || one.startsWith(`${number}.`))
-  )
-    return true;
+  const named = lists.flatMap(([, list = '']) => list.match(/\d{1,2}(?:\.\d{1,2})*/g) ?? []);
+  const isInside = (inner: string, outer: string): boolean => inner === outer || inner.startsWith(`${outer}.`);
+  if (number !== null && named.some((one) => isInside(number, one) || isInside(one, number))) return true;
   const words = (finding.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).map(singular);
   const isTitled = key !== '' && key.split(' ').every((word) => words.includes(word));
   return isTitled || SPOKEN_OF.some(([pattern, of]) => of === key && pattern.test(finding));
