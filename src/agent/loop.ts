@@ -221,7 +221,7 @@ function createBill(costOf: LoopOptions['costOf']) {
   return {
     add(answer: Answer): void {
       // Each call by itself: some vendors charge a long one more.
-      const cost = costOf(answer.usage);
+      const cost = answer.metered ? costOf(answer.usage) : null;
       usage = addUsage(usage, answer.usage);
       costUsd = cost === null || costUsd === null ? null : costUsd + cost;
       metered &&= answer.metered;

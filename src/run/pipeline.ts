@@ -145,7 +145,8 @@ export async function doneElsewhere(
 export interface StageOptions {
   project: Project;
   pipeline: Pipeline;
-  accessOf: (id: ItemId) => ItemAccess | null;
+  /** For a stage with these roles. */
+  accessOf: (id: ItemId, roles: readonly Role[]) => ItemAccess | null;
 }
 
 /** One stage of an item, as the coordinator takes it; it announces the stage that follows. */
@@ -156,11 +157,12 @@ export function coordinatedItem(
 ): CoordinatedItem {
   const { workflow, id } = item;
   const following = stageAfter(pipeline, workflow);
+  const { task, roles } = stageOf(pipeline, workflow);
   return {
     id: keyOf(item),
-    task: stageOf(pipeline, workflow).task,
+    task,
     checkpoint: project.paths.checkpoint(workflow, id),
-    input: () => itemInput(project, id, accessOf(id)),
+    input: () => itemInput(project, id, accessOf(id, roles)),
     exclusive,
     after: after.map((other) => `${workflow}-${other}`),
     ...(following && { announces: keyOf({ workflow: following.workflow, id }) }),

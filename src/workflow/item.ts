@@ -176,7 +176,7 @@ async function complete(
   const request = { role, system, parts: shown, stepId, signal, onProgress, inFolder };
   const reply = await provider.complete(conversation === null ? request : { ...request, conversation });
   const { text, asked, answered, usage, metered } = reply;
-  const ofModel = provider.isModel ? costOf(provider.spec, usage) : 0;
+  const ofModel = !provider.isModel ? 0 : metered ? costOf(provider.spec, usage) : null;
   const costUsd = reply.costUsd === undefined ? ofModel : reply.costUsd;
   emit({
     type: 'model-answered',
