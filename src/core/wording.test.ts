@@ -100,6 +100,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
     { code: 'tests-undetected', directory: text, script: null, runner: null },
   ],
   'tests-cannot-run': [{ code: 'tests-cannot-run', command: text, detail: text }],
+  'agent-unmetered': [{ code: 'agent-unmetered', agent: 'codex' }],
   'agent-missing': [{ code: 'agent-missing', agent: 'codex', program: text, install: text }],
   'agent-failed': [
     { code: 'agent-failed', agent: 'codex', exitCode: 1, signal: null, detail: text },

@@ -68,6 +68,8 @@ export async function readCall({ request, url, route, grant, base, maxBytes }: A
 function requireGranted({ models }: Grant, { kind, vendor }: Route, model: string | null): void {
   const isGood = (text: string): boolean => {
     const spec = parseModelSpec(text);
+    // What such an agent speaks is not known: it may use whatever the run has keys for.
+    if (isAgent(spec) && spec.vendor === null) return true;
     if (vendorOf(spec) !== vendor) return false;
     return kind === 'models' || isAgent(spec) || ('model' in spec && sameModel(spec.model, model ?? ''));
   };

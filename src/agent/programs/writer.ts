@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { PassThrough, type Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LONGEST_MS } from '../../core/duration.ts';
@@ -12,7 +12,7 @@ import { withinBounds } from '../../models/call-bounds.ts';
 import { detailOf } from '../../models/detail.ts';
 import { fieldsOf } from '../../models/json-fields.ts';
 import { type Provider, promptText } from '../../models/port.ts';
-import { makeFolder } from '../../process/files.ts';
+import { makeFolder, removeFolder } from '../../process/files.ts';
 import { tryLock } from '../../process/lock.ts';
 import { findProgram, type ProgramEnd } from '../../process/program.ts';
 import { runTaggedProgram } from '../../process/remains.ts';
@@ -20,6 +20,7 @@ import type { WriterDependencies } from '../create.ts';
 import type { WriteReply, WriteRequest, Writer } from '../port.ts';
 import type { Agent, AgentStart, AgentTask, Dialogue, EventReader } from './agent.ts';
 import { AGENTS } from './agents.ts';
+import { readConventions } from './conventions.ts';
 import { createAccountReader, newRefusal, usedBetween, watchGateway } from './gateway-account.ts';
 
 export type AgentWriterOptions = Omit<WriterDependencies, 'maxRounds' | 'costOf' | 'offline'>;
@@ -114,6 +115,7 @@ async function callAgent(
       longestLine: MAX_EVENT_CHARS,
     });
 
+  if (agent.folder !== null) await removeFolder(join(home, agent.folder));
   await makeFolder(home);
   const start = await agent.prepare({
     may: request.may,
@@ -122,6 +124,7 @@ async function callAgent(
     vendor: spec.vendor,
     system: request.system,
     task: request.task,
+    conventions: await readConventions(request.worktree),
     worktree: request.worktree,
     home,
     caches,
@@ -178,8 +181,8 @@ async function callAgent(
   if (!isDone(end)) throw newRefusal(before, after) ?? failed(agent, end, reader, listener, mask);
   // An agent of which it is not known what it speaks may have gone its own way.
   if (after.calls === before.calls && spec.vendor === null) return unmetered();
-  const answered = after.calls > before.calls ? after.answered : null;
-  return { text: text(), answered, metered: true, ...usedBetween(before, after) };
+  if (after.calls === before.calls) throw new AgentosError({ code: 'agent-unmetered', agent: agent.name });
+  return { text: text(), answered: after.answered, metered: true, ...usedBetween(before, after) };
 }
 
 function definedIn(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
