@@ -97,7 +97,10 @@ export const IMPLEMENTATION_PROBLEMS = {
     `Nothing is recorded for ${p.step}: offline plays the tour of agentos demo, and no model was asked.`,
     'Choose models with --drafter, --reviewer and --implementer, e.g. anthropic:claude-opus-5.',
   ],
-  'log-missing': (p: { id: string }) => [`There is no log of ${shorten(p.id)}.`, 'agentos status lists what was run.'],
+  'log-missing': (p: { id: string; of?: 'agent' }) => [
+    `There is no ${p.of === 'agent' ? 'transcript of an agent for' : 'log of'} ${shorten(p.id)}.`,
+    'agentos status lists what was run.',
+  ],
   'not-waiting': (p: { id: string; last: LastRun | null }) => {
     const { id, last } = p;
     if (last?.status === 'discuss' && last.reason !== null)

@@ -30,6 +30,29 @@ export function addUsage(a: Usage, b: Usage): Usage {
   };
 }
 
+/** What was used of one model. */
+export interface ModelUse {
+  /** As the vendor says it answered, with the vendor: `anthropic:claude-haiku-4-5`. */
+  model: string;
+  calls: number;
+  usage: Usage;
+  /** Null: not known. */
+  costUsd: number | null;
+}
+
+export function addUse(uses: readonly ModelUse[], added: ModelUse): ModelUse[] {
+  const before = uses.find(({ model }) => model === added.model);
+  if (before === undefined) return [...uses, added];
+  const { costUsd } = before;
+  const sum = {
+    ...before,
+    calls: before.calls + added.calls,
+    usage: addUsage(before.usage, added.usage),
+    costUsd: costUsd === null || added.costUsd === null ? null : costUsd + added.costUsd,
+  };
+  return uses.map((use) => (use === before ? sum : use));
+}
+
 /** What a run may cost, in all and for each item; null: no limit. */
 export interface BudgetLimits {
   maxCostUsd: number | null;

@@ -114,7 +114,10 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
     { code: 'offline-no-code', id: '1', why: 'changed', file: text },
   ],
   'offline-no-reply': [{ code: 'offline-no-reply', step: text }],
-  'log-missing': [{ code: 'log-missing', id: text }],
+  'log-missing': [
+    { code: 'log-missing', id: text },
+    { code: 'log-missing', id: text, of: 'agent' },
+  ],
   'not-waiting': [
     { code: 'not-waiting', id: '1', last: null },
     { code: 'not-waiting', id: '1', last: lastRun('discuss', text, null) },

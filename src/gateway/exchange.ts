@@ -136,7 +136,9 @@ export async function exchange(
   const error = failure === null || left ? null : toErrorRecord(failure);
   const refusal = error ?? (left ? null : progress.refusal);
   const good = failure === null && complete && !failed && progress.begun;
-  const end = { usage, costUsd: paidUsd, answered, begun: progress.begun, good: good && refusal === null, refusal };
+  const model = `${who.vendor}:${answered ?? who.model}`;
+  const { begun } = progress;
+  const end = { model, usage, costUsd: paidUsd, answered, begun, good: good && refusal === null, refusal };
   entry.close(paidUsd ?? mostUsd, generates ? end : null);
   onEvent({
     type: 'gateway-call',

@@ -80,6 +80,9 @@ export interface Agent {
  */
 export const AGENT_RETRIES = 2;
 
+/** Where repositories say how they want to be worked on, each for another agent. */
+export const CONVENTIONS = ['AGENTS.md', 'CLAUDE.md', 'GEMINI.md'];
+
 const MAX_LINE_CHARS = 400;
 
 /** The lines of a text that say something, none of them too long. */

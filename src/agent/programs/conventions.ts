@@ -1,9 +1,7 @@
 import { NotDone } from '../tool.ts';
 import { readableWorktree } from '../worktree-files.ts';
 import { openWorktree } from '../worktree-path.ts';
-
-/** Where repositories say how they want to be worked on, each for another agent. */
-export const CONVENTIONS = ['AGENTS.md', 'CLAUDE.md', 'GEMINI.md'] as const;
+import { CONVENTIONS } from './agent.ts';
 
 /** Of all of them: Claude Code gets them as an argument, and these have a limit. */
 const MOST_CHARS = 30_000;

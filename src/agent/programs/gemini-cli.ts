@@ -3,8 +3,7 @@ import { dirname, join } from 'node:path';
 import { fieldsOf, textOf } from '../../models/json-fields.ts';
 import { promptText } from '../../models/port.ts';
 import { writeFileAtomic } from '../../process/files.ts';
-import { AGENT_RETRIES, type Agent, type EventReader, linesOf, shortLine, toolLine } from './agent.ts';
-import { CONVENTIONS } from './conventions.ts';
+import { AGENT_RETRIES, type Agent, CONVENTIONS, type EventReader, linesOf, shortLine, toolLine } from './agent.ts';
 
 const ARGUMENTS = ['--output-format', 'stream-json'];
 /** Headless, the default mode refuses every tool that needs a person's yes: those that write files or run commands. */
@@ -23,7 +22,7 @@ const SETTINGS = {
   security: { auth: { selectedType: 'gemini-api-key' }, folderTrust: { enabled: false } },
   // Of the repository and of every folder around it.
   advanced: { ignoreLocalEnv: true },
-  context: { fileName: [...CONVENTIONS] },
+  context: { fileName: CONVENTIONS },
   privacy: { usageStatisticsEnabled: false },
   telemetry: { enabled: false },
   general: {

@@ -1,7 +1,7 @@
 import { relative } from 'node:path/posix';
 import type { GatePolicy } from '../../core/config.ts';
 import type { GateEvidence, GateName } from '../../core/gate.ts';
-import { addUsage, NO_USAGE, type Usage } from '../../core/money.ts';
+import { addUsage, type ModelUse, NO_USAGE } from '../../core/money.ts';
 import { writeFrontMatter } from '../header.ts';
 import { formatReviewLog, type Ledger } from '../ledger.ts';
 import { asCode, asText, bulletsOf, gateTable, tableOf } from './markdown-text.ts';
@@ -43,16 +43,11 @@ export interface ReviewFacts {
   ledger: Ledger;
 }
 
-/** What one role used. */
-export interface Spending {
+/** What one role used of one model. */
+export interface Spending extends ModelUse {
   role: string;
-  model: string;
-  calls: number;
-  usage: Usage;
   /** False where what it used is not known. */
   metered: boolean;
-  /** Null: the price is not known. */
-  costUsd: number | null;
 }
 
 export interface ReportFacts {
@@ -226,8 +221,9 @@ function cost(spending: readonly Spending[]): string[] {
     asText(role),
     asCode(model),
     String(calls),
-    metered ? String(usage.inputTokens) : 'not known',
-    metered ? String(usage.outputTokens) : 'not known',
+    ...[usage.inputTokens - usage.cacheReadTokens, usage.cacheReadTokens, usage.outputTokens].map((tokens) =>
+      metered ? String(tokens) : 'not known',
+    ),
     usdOf(costUsd),
   ];
   const total: Spending = {
@@ -238,7 +234,7 @@ function cost(spending: readonly Spending[]): string[] {
     metered: spending.every(({ metered }) => metered),
     costUsd: totalCost(spending),
   };
-  const header = ['Role', 'Model', 'Calls', 'Input tokens', 'Output tokens', 'USD'];
+  const header = ['Role', 'Model', 'Calls', 'Uncached input tokens', 'Cached input tokens', 'Output tokens', 'USD'];
   return [tableOf(header, [...spending.map(row), row(total)])];
 }
 
