@@ -40,7 +40,7 @@ interface Started extends Writing {
 
 /** In a worktree of a real repository, with the state folder beside it, as an item has them. */
 async function start(
-  { spec, model }: AgentUnderTest,
+  { spec, model }: Pick<AgentUnderTest, 'spec'> & { model: string | null },
   { gateway, token }: GatewayUnderTest,
   task = 'Write it.',
   files: Readonly<Record<string, string>> = {},
@@ -60,7 +60,7 @@ async function start(
   git('worktree', 'add', '--quiet', worktree);
   const temporary = join(repository, '.agentos', 'tmp');
   await mkdir(temporary);
-  const writer = createAgentWriter(parseModelSpec(`${spec}:${model}`) as AgentSpec, {
+  const writer = createAgentWriter(parseModelSpec(model === null ? spec : `${spec}:${model}`) as AgentSpec, {
     env: { PATH: pathWithAgents(), LANG: 'C.UTF-8', TMPDIR: temporary },
     home: join(repository, '.agentos', 'homes', 'implement-7'),
     endpointOf: (vendor) => gateway.endpointOf(vendor),
@@ -166,6 +166,17 @@ function suite(agent: AgentUnderTest): void {
     expect(log).toContain('On with it.');
     expect(log).toContain('cat src/new.txt > copied.txt');
     expect(running.signs).toBeGreaterThan(0);
+  });
+
+  test('asks for models with a known price when it is left to choose', async () => {
+    const script = agentScript(agent.spec, () => ({ files: {}, words: 'Chosen.' }));
+    const opened = await openGateway({ vendor: { script } });
+    const { reply } = await start({ ...agent, model: null }, opened);
+    expect(await reply).toMatchObject({ text: 'Chosen.' });
+    const asked = (await opened.calls(opened.vendor.calls.length)).map(({ model, costUsd }) => ({ model, costUsd }));
+    expect(asked).not.toEqual([]);
+    for (const call of asked)
+      expect(call, JSON.stringify(asked)).toMatchObject({ costUsd: expect.any(Number) as number });
   });
 
   test('is not led past the gateway by the repository, runs none of its hooks and servers, and follows its guides', async () => {
