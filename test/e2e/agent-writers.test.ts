@@ -169,7 +169,7 @@ function suite(agent: AgentUnderTest): void {
   });
 
   test('asks for models with a known price when it is left to choose', async () => {
-    const script = agentScript(agent.spec, () => ({ files: {}, words: 'Chosen.' }));
+    const script = agentScript(agent, () => ({ files: {}, words: 'Chosen.' }));
     const opened = await openGateway({ vendor: { script } });
     const { reply } = await start({ ...agent, model: null }, opened);
     expect(await reply).toMatchObject({ text: 'Chosen.' });
@@ -185,7 +185,7 @@ function suite(agent: AgentUnderTest): void {
     const place = await testFolder();
     const opened = await openGateway({
       vendor: {
-        script: agentScript(agent.spec, () => ({
+        script: agentScript(agent, () => ({
           files: { 'src/new.txt': 'new\n' },
           commands: ['cat src/new.txt > copied.txt'],
           words: 'It is written.',
