@@ -4,6 +4,7 @@ import type { Usage } from '../core/money.ts';
 import type { Secret } from '../core/secret.ts';
 import type { CallLimits } from '../models/call-bounds.ts';
 import type { Writer } from './port.ts';
+import type { OpenTranscript } from './transcript.ts';
 
 export interface WriterDependencies extends CallLimits {
   /** All that commands and agents see of the environment; they are looked for on the PATH in it. */
@@ -21,6 +22,8 @@ export interface WriterDependencies extends CallLimits {
   /** Called with the process group of a call, so that another process can end it should this one die. */
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
   mask: (text: string) => string;
+  /** Keeps what agents do; absent: nothing is kept. */
+  transcripts?: OpenTranscript | undefined;
   /** Of the built-in agent, in one call. */
   maxRounds: number;
   /** The price of what was used, or null when it is not known. */

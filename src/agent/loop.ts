@@ -19,6 +19,7 @@ import { createToolSet, failed, type Tool, type ToolResult, type ToolSet } from 
 import { list, read, search } from './tools/reading.ts';
 import { runTests } from './tools/run-tests.ts';
 import { edit, remove, write } from './tools/writing.ts';
+import type { OpenTranscript, Transcript } from './transcript.ts';
 import { readableWorktree } from './worktree-files.ts';
 import { openWorktree, type Worktree } from './worktree-path.ts';
 
@@ -28,6 +29,7 @@ export interface LoopOptions extends VendorAccess {
   costOf: (usage: Usage) => number | null;
   /** Over all that goes to the log or back to the model. */
   mask: (text: string) => string;
+  transcripts?: OpenTranscript | undefined;
 }
 
 /** A conversation of a model with tools. */
@@ -44,6 +46,8 @@ export interface Conversation {
   next?: (facts: RoundFacts) => 'end' | 'continue' | { say: string };
   signal: AbortSignal;
   onLine: (line: string) => void;
+  /** Of what is said now, not of what was stored. */
+  transcript?: Transcript | undefined;
   /** Over all that goes to the log or back to the model. */
   mask: (text: string) => string;
 }
@@ -85,8 +89,16 @@ export function createBuiltInWriter(options: LoopOptions): Writer {
         if (!asked.replayed) bill.add(asked.answer);
         return asked;
       };
-      const end = await converse({ agent: spec.text, turns, tools, maxRounds, ask, signal, onLine, mask });
-      return { ...end, ...bill.total() };
+      const agent = spec.text;
+      const transcript = options.transcripts?.({ step: request.step, agent });
+      try {
+        const end = await converse({ agent, turns, tools, maxRounds, ask, signal, onLine, transcript, mask });
+        const { calls, ...used } = bill.total();
+        const { usage, costUsd } = used;
+        return { ...end, ...used, models: [{ model: agent, calls, usage, costUsd }] };
+      } finally {
+        await transcript?.close();
+      }
     },
   };
 }
@@ -105,7 +117,7 @@ export function worktreeTools(worktree: Worktree, run?: WriteRequest['runTests']
  * where it stopped.
  */
 export async function converse(conversation: Conversation): Promise<Pick<WriteReply, 'text' | 'answered'>> {
-  const { agent, turns, maxRounds, ask, next, onLine, mask } = conversation;
+  const { agent, turns, maxRounds, ask, next, onLine, transcript, mask } = conversation;
   let text = '';
   let cutBefore = false;
   let chars = 0;
@@ -123,7 +135,12 @@ export async function converse(conversation: Conversation): Promise<Pick<WriteRe
     // An answer without a call may be a document, and that is no line of a log.
     const isSaidLater = next !== undefined && calls.length === 0;
     if (words !== '' && !isSaidLater) say(words);
+    const asked = calls.map(({ toolName: name, input }) => ({ name, input }));
+    if (!replayed) transcript?.note({ type: 'agentos-answer', round, text: words, calls: asked });
     const results = round === maxRounds ? [] : await runCalls(calls, conversation, { cut: answer.cut, say, mask });
+    if (!replayed)
+      for (const { call, result } of results)
+        transcript?.note({ type: 'agentos-result', name: call.toolName, ok: result.ok, text: result.text });
     chars += results.reduce((sum, { result }) => sum + result.text.length, 0);
     const isEnd = !answer.cut && calls.length === 0;
     const then = next?.({ round, calls: calls.length, chars, tokens }) ?? (isEnd ? 'end' : 'continue');
@@ -224,14 +241,16 @@ function createBill(costOf: LoopOptions['costOf']) {
   let usage = NO_USAGE;
   let costUsd: number | null = 0;
   let metered = true;
+  let calls = 0;
   return {
     add(answer: Answer): void {
+      calls += 1;
       // Each call by itself: some vendors charge a long one more.
-      const cost = costOf(answer.usage);
+      const cost = answer.metered ? costOf(answer.usage) : null;
       usage = addUsage(usage, answer.usage);
       costUsd = cost === null || costUsd === null ? null : costUsd + cost;
       metered &&= answer.metered;
     },
-    total: () => ({ usage, costUsd, metered }),
+    total: () => ({ calls, usage, costUsd, metered }),
   };
 }

@@ -1,4 +1,4 @@
-import type { Usage } from '../core/money.ts';
+import type { ModelUse, Usage } from '../core/money.ts';
 import type { Journal } from '../journal/port.ts';
 import type { ModelReply, ModelRound, PromptPart } from '../models/port.ts';
 
@@ -43,6 +43,8 @@ export interface WriteReply {
   metered: boolean;
   /** Null: the price is not known. */
   costUsd: number | null;
+  /** Where more than one call was made: all of it by model. */
+  models?: ModelUse[];
 }
 
 /**

@@ -122,10 +122,15 @@ export function createProgram(): Command {
     runs(async () => (await import('./commands/status.ts')).statusCommand),
   );
 
-  const logs = command('logs', 'the log of one item', ['agentos logs 42', 'agentos logs 42 --follow']);
-  addPlaceFlags(logs.argument('<id>', 'the item').option('--follow', 'keep printing until the item ends')).action(
-    runs(async () => (await import('./commands/logs.ts')).logsCommand),
-  );
+  const logs = command('logs', 'the log of one item', [
+    'agentos logs 42',
+    'agentos logs 42 --follow',
+    'agentos logs 42 --agent',
+  ])
+    .argument('<id>', 'the item')
+    .option('--follow', 'keep printing until the item ends')
+    .addOption(new Option('--agent', 'what agents did: read, wrote, ran, and what came back').conflicts('follow'));
+  addPlaceFlags(logs).action(runs(async () => (await import('./commands/logs.ts')).logsCommand));
 
   const context = command('context', 'what drafter and reviewer are shown of the repository for an item, and why', [
     'agentos context 42',

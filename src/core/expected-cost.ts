@@ -74,7 +74,7 @@ export function implementDemand({ bounds, implement, explore }: Config, chars: n
 
 /** What an agent asks for when it is not told a model; it changes with the agent's versions. */
 const AGENTS_CHOICE: Partial<Record<AgentName, string>> = {
-  'claude-code': 'anthropic:claude-sonnet-5-5',
+  'claude-code': 'anthropic:claude-opus-5-5',
   codex: 'openai:gpt-6.1-sol',
   'gemini-cli': 'google:gemini-3.1-pro-preview',
   opencode: 'anthropic:claude-sonnet-5-5',

@@ -70,6 +70,10 @@ export const IMPLEMENTATION_PROBLEMS = {
     `${p.agent} ended with ${p.exitCode === null ? (p.signal ?? 'a signal') : `exit code ${p.exitCode}`}: ${p.detail || 'it said nothing'}`,
     'Its output is in the log. What it changed is kept in the worktree.',
   ],
+  'agent-unmetered': (p: { agent: string }) => [
+    `${p.agent} answered without using the gateway, so its answer is not taken.`,
+    'A setting, a login or a proxy of its own may lead it to another address: see its output in the log.',
+  ],
   'agent-rounds': (p: { agent: string; rounds: number }) => [
     `${p.agent} was not done after ${p.rounds} rounds.`,
     'implement.maxAgentRounds in agentos.yaml sets the bound.',
@@ -93,7 +97,10 @@ export const IMPLEMENTATION_PROBLEMS = {
     `Nothing is recorded for ${p.step}: offline plays the tour of agentos demo, and no model was asked.`,
     'Choose models with --drafter, --reviewer and --implementer, e.g. anthropic:claude-opus-5.',
   ],
-  'log-missing': (p: { id: string }) => [`There is no log of ${shorten(p.id)}.`, 'agentos status lists what was run.'],
+  'log-missing': (p: { id: string; of?: 'agent' }) => [
+    `There is no ${p.of === 'agent' ? 'transcript of an agent for' : 'log of'} ${shorten(p.id)}.`,
+    'agentos status lists what was run.',
+  ],
   'not-waiting': (p: { id: string; last: LastRun | null }) => {
     const { id, last } = p;
     if (last?.status === 'discuss' && last.reason !== null)

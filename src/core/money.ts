@@ -13,6 +13,14 @@ export interface Usage {
 
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
+/** More than any call can come to, all that a vendor's own tools read included. */
+const MOST_TOKENS = 50_000_000;
+
+/** Whether a vendor can have counted so. */
+export function isPlausible(usage: Usage): boolean {
+  return (Object.values(usage) as number[]).every((count) => count >= 0 && count <= MOST_TOKENS);
+}
+
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
     inputTokens: a.inputTokens + b.inputTokens,
@@ -22,10 +30,35 @@ export function addUsage(a: Usage, b: Usage): Usage {
   };
 }
 
+/** What was used of one model. */
+export interface ModelUse {
+  /** As the vendor says it answered, with the vendor: `anthropic:claude-haiku-4-5`. */
+  model: string;
+  calls: number;
+  usage: Usage;
+  /** Null: not known. */
+  costUsd: number | null;
+}
+
+export function addUse(uses: readonly ModelUse[], added: ModelUse): ModelUse[] {
+  const before = uses.find(({ model }) => model === added.model);
+  if (before === undefined) return [...uses, added];
+  const { costUsd } = before;
+  const sum = {
+    ...before,
+    calls: before.calls + added.calls,
+    usage: addUsage(before.usage, added.usage),
+    costUsd: costUsd === null || added.costUsd === null ? null : costUsd + added.costUsd,
+  };
+  return uses.map((use) => (use === before ? sum : use));
+}
+
 /** What a run may cost, in all and for each item; null: no limit. */
 export interface BudgetLimits {
   maxCostUsd: number | null;
   maxCostPerItemUsd: number | null;
+  /** A person set one of them: then what can't be priced is refused. */
+  hasChosenCostLimit?: boolean;
 }
 
 /** As the user writes it, in USD per million tokens. */
@@ -63,6 +96,7 @@ function withLong(plain: Price, aboveInputTokens: number, factors = { input: 2, 
   };
 }
 
+const FABLE_5_2 = price(8, 40, 0.2, 10);
 const OPUS = price(5, 25, 0.5, 6.25);
 const FIRST_OPUS = price(15, 75, 1.5, 18.75);
 const SONNET = price(3, 15, 0.3, 3.75);
@@ -79,6 +113,10 @@ const GEMINI_3_6_FLASH = price(1.5, 7.5, 0.15);
  * price here rather than a guessed one; `prices` in the configuration adds to this and overrides it.
  */
 const TABLE: Readonly<Record<string, Price>> = {
+  'anthropic:claude-fable-5-2': FABLE_5_2,
+  'anthropic:claude-mythos-5-2': FABLE_5_2,
+  'anthropic:claude-mythos-5-1': price(10, 50, 0.25, 12.5),
+  'anthropic:claude-mythos-5': price(10, 50, 1, 12.5),
   'anthropic:claude-fable-5-1': price(10, 50, 0.25, 12.5),
   'anthropic:claude-fable-5': price(10, 50, 1, 12.5),
   'anthropic:claude-opus-5-5': price(4, 20, 0.2, 5),
@@ -102,6 +140,7 @@ const TABLE: Readonly<Record<string, Price>> = {
   'google:gemini-3.5-flash': price(1.5, 9, 0.15),
   'google:gemini-3.5-flash-lite': price(0.3, 2.5, 0.03),
   'google:gemini-3.1-pro': GEMINI_3_PRO,
+  'google:gemini-3.1-pro-preview-customtools': GEMINI_3_PRO,
   'google:gemini-3.1-flash-lite': price(0.25, 1.5, 0.025),
   'google:gemini-3-pro': GEMINI_3_PRO,
   'google:gemini-3-flash': price(0.5, 3, 0.05),
@@ -110,6 +149,7 @@ const TABLE: Readonly<Record<string, Price>> = {
   'google:gemini-2.5-flash-lite': price(0.1, 0.4, 0.01),
   'openai:gpt-6.1-sol': GPT_6_SOL,
   'openai:gpt-6.1-terra': withLong(price(1, 5, 0.05, 1.25), 272_000),
+  'openai:gpt-6-astra': withLong(price(10, 50, 1, 12.5), 272_000),
   'openai:gpt-6-sol': GPT_6_SOL,
   'openai:gpt-6-luna': withLong(price(0.1, 0.5, 0.01, 0.125), 272_000),
   'openai:gpt-5.6': GPT_5_6_SOL,

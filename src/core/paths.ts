@@ -113,6 +113,8 @@ export interface RunPaths {
   summary: string;
   log(workflow: WorkflowName, id: ItemId): string;
   audit(workflow: WorkflowName, id: ItemId): string;
+  /** A folder, with a file for each call of an agent. */
+  transcripts(workflow: WorkflowName, id: ItemId): string;
 }
 
 export function pathsOf(repository: string, base: string, work = base): Paths {
@@ -155,6 +157,7 @@ export function pathsOf(repository: string, base: string, work = base): Paths {
         summary: join(directory, 'summary.json'),
         log: (workflow, id) => join(directory, 'logs', `${workflow}-${id}.log`),
         audit: (workflow, id) => join(directory, 'audit', `${workflow}-${id}.jsonl`),
+        transcripts: (workflow, id) => join(directory, 'transcripts', `${workflow}-${id}`),
       };
     },
   };

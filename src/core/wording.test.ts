@@ -101,6 +101,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
     { code: 'tests-undetected', directory: text, script: null, runner: null },
   ],
   'tests-cannot-run': [{ code: 'tests-cannot-run', command: text, detail: text }],
+  'agent-unmetered': [{ code: 'agent-unmetered', agent: 'codex' }],
   'agent-missing': [{ code: 'agent-missing', agent: 'codex', program: text, install: text }],
   'agent-failed': [
     { code: 'agent-failed', agent: 'codex', exitCode: 1, signal: null, detail: text },
@@ -114,7 +115,10 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
     { code: 'offline-no-code', id: '1', why: 'changed', file: text },
   ],
   'offline-no-reply': [{ code: 'offline-no-reply', step: text }],
-  'log-missing': [{ code: 'log-missing', id: text }],
+  'log-missing': [
+    { code: 'log-missing', id: text },
+    { code: 'log-missing', id: text, of: 'agent' },
+  ],
   'not-waiting': [
     { code: 'not-waiting', id: '1', last: null },
     { code: 'not-waiting', id: '1', last: lastRun('discuss', text, null) },

@@ -8,7 +8,7 @@ import { traced } from '../telemetry/tracer.ts';
 import type { Call } from './call.ts';
 import { recordHeader, type Sink } from './caller.ts';
 import { type Flight, keyHeader, plainHeaders, responseHeaders, type Upstream } from './upstream.ts';
-import { createSseMeter, emptyTally, meterWhole, type Tally } from './vendors/format.ts';
+import { createSseMeter, emptyTally, meterWhole, type Tally, usageOf } from './vendors/format.ts';
 
 const MAX_ERROR_BYTES = 256 * 1024;
 const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
@@ -52,11 +52,12 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     const headers = { ...call.headers, ...keyHeader(route.vendor, secret) };
     flight = await upstream.send({ vendor: route.vendor, url, method, headers, body, secret, signal });
     const outcome = await receive({ ...options, flight, secret });
-    lease.finished(progress.tally.usage);
+    lease.finished(usageOf(progress.tally));
     return outcome;
   } catch (error) {
-    if (progress.tally.usage === null) lease.abandon();
-    else lease.finished(progress.tally.usage);
+    const usage = usageOf(progress.tally);
+    if (usage === null) lease.abandon();
+    else lease.finished(usage);
     throw error;
   } finally {
     flight?.stop();

@@ -25,6 +25,7 @@ describe('a prefix names the vendor, with the version or without', () => {
     ['/openai/v1/models', 'openai'],
     ['/anthropic/v1/models', 'anthropic'],
     ['/google/v1beta/models/gemini-2.5-pro', 'google'],
+    ['/openai-compatible/v1/models/meta-llama%2FLlama-3.3', 'openai-compatible'],
   ])('%s lists models', (path, vendor) => {
     expect(route('GET', path)).toMatchObject({ vendor, kind: 'models' });
   });
@@ -46,6 +47,12 @@ test.each([
   ['POST', '/google/v1beta/models/m:predict'],
   ['POST', '/google/v1beta/models/../../messages'],
   ['GET', '/constructor/v1/models'],
+  ['GET', '/openai/v1/models/..%2f..%2forganization'],
+  ['GET', '/openai/v1/models/%252e%252e%252ffiles'],
+  ['GET', '/openai/v1/models/a/%2e%2e%5cfiles'],
+  ['GET', '/google/v1beta/models/..%2ffiles'],
+  ['GET', '/anthropic/v1/models/%E0%A4%A'],
+  ['POST', '/google/v1beta/models/..%2f..%2fv1%2fmodels%2fm:generateContent'],
 ])('%s %s is nobody’s', (method, path) => {
   expect(route(method, path)).toBeNull();
 });

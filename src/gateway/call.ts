@@ -4,6 +4,7 @@ import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
 import { AgentosError } from '../core/errors.ts';
 import { parseJson } from '../core/json.ts';
 import { VENDORS, type VendorName } from '../core/keys.ts';
+import { isAgent, parseModelSpec, sameModel, vendorOf } from '../core/model-spec.ts';
 import { type Fields, fieldsOf } from '../models/json-fields.ts';
 import { type Headers, requestHeaders } from './upstream.ts';
 import { anthropic } from './vendors/anthropic.ts';
@@ -14,6 +15,8 @@ import { openaiChat, openaiResponses } from './vendors/openai.ts';
 /** What a token stands for: one attempt at one item. */
 export interface Grant {
   item: string;
+  /** Specs of the models that it is good for; an agent's for all models of its vendor, because of its small helpers. Absent: all. */
+  models?: readonly string[] | undefined;
   /** On the gateway's clock: no wait goes beyond it. */
   deadlineMs?: number | null | undefined;
 }
@@ -51,15 +54,29 @@ export async function readCall({ request, url, route, grant, base, maxBytes }: A
   const method = request.method ?? 'GET';
   const call = { grant, route, method, url: target, headers: requestHeaders(request.headers) };
   if (method === 'GET') {
+    requireGranted(grant, route, null);
     return { ...call, body: null, facts: { model: route.model, streaming: false, maxOutputTokens: null } };
   }
   const body = await readBody(request, route.vendor, maxBytes);
   const facts = route.format.readRequest(parseObject(body, route.vendor));
-  return {
-    ...call,
-    body,
-    facts: { ...facts, model: route.model ?? facts.model, streaming: route.streaming || facts.streaming },
+  const model = route.model ?? facts.model;
+  requireGranted(grant, route, model);
+  return { ...call, body, facts: { ...facts, model, streaming: route.streaming || facts.streaming } };
+}
+
+/** Refuses a call that the token is not for: another vendor's, or of another model than the item's own. */
+function requireGranted({ models }: Grant, { kind, vendor }: Route, model: string | null): void {
+  const isGood = (text: string): boolean => {
+    const spec = parseModelSpec(text);
+    // What such an agent speaks is not known: it may use whatever the run has keys for.
+    if (isAgent(spec) && spec.vendor === null) return true;
+    if (vendorOf(spec) !== vendor) return false;
+    return kind === 'models' || isAgent(spec) || ('model' in spec && sameModel(spec.model, model ?? ''));
   };
+  if (models === undefined || models.some(isGood)) return;
+  const what = kind === 'models' ? `the models of ${vendor}` : `${vendor}:${model ?? ''}`;
+  const detail = `${what} is not among the models of this item: its token is good for ${models.join(', ')} only`;
+  throw new AgentosError({ code: 'provider-refused-request', provider: vendor, status: 403, detail });
 }
 
 function parseObject(body: Buffer, provider: string): Fields {
@@ -126,8 +143,13 @@ export function routeOf(method: string, url: URL): Route | null {
 
 const PLAIN = { model: null, streaming: false };
 
+/** As it is once decoded: a vendor that decodes more than once, or climbs by `..`, would answer something else than a model. */
+const MODEL_NAME = /^[a-z0-9][\w.@:+~-]*(?:\/[a-z0-9][\w.@:+~-]*)*$/i;
+
 function modelList(format: WireFormat, method: string, path: string): Endpoint | null {
-  return method === 'GET' && /^\/models(?:\/[^:]+)?$/.test(path) ? { ...PLAIN, format, kind: 'models', path } : null;
+  const [, name] = /^\/models(?:\/([^:]+))?$/.exec(path) ?? [];
+  const isList = method === 'GET' && (path === '/models' || (name !== undefined && MODEL_NAME.test(decoded(name))));
+  return isList ? { ...PLAIN, format, kind: 'models', path } : null;
 }
 
 function anthropicEndpoint(method: string, path: string): Endpoint | null {
@@ -149,6 +171,7 @@ function openaiEndpoint(method: string, path: string): Endpoint | null {
 function googleEndpoint(method: string, path: string, url: URL): Endpoint | null {
   const [, model, action] = /^\/models\/([^/:]+):(generateContent|streamGenerateContent|countTokens)$/.exec(path) ?? [];
   if (method !== 'POST' || model === undefined) return modelList(google, method, path);
+  if (!MODEL_NAME.test(decoded(model))) return null;
   const streaming = action === 'streamGenerateContent';
   // Without it the stream is one JSON array, which none of the clients asks for.
   if (streaming && url.searchParams.get('alt') !== 'sse') return null;

@@ -22,6 +22,7 @@ import type { Call } from './call.ts';
 import { failureOf, type Sink } from './caller.ts';
 import { expectedCostUsd, type Ledger } from './ledger.ts';
 import type { Upstream } from './upstream.ts';
+import { usageOf } from './vendors/format.ts';
 
 interface Who {
   item: string;
@@ -119,6 +120,7 @@ export async function exchange(
   const entry = settings.ledger.open(grant.item);
   let failure: unknown = null;
   try {
+    if (generates && price === null && settings.budget.hasChosenCostLimit === true) throw unpriced(who);
     await entry.reserve(reservedUsd, signal);
     await serve(call, sink, { ...who, estimatedInputTokens, deadlineMs, signal }, boundMs, settings, served);
   } catch (error) {
@@ -126,14 +128,17 @@ export async function exchange(
     sink.fail(error);
   }
   const { progress, keyId, attempts, waitedMs } = served;
-  const { usage, answered, stopReason, complete, failed } = progress.tally;
+  const { answered, stopReason, complete, failed } = progress.tally;
+  const usage = usageOf(progress.tally);
   const left = signal.aborted;
   const paidUsd = priced(settings, call, progress);
   const mostUsd = price === null || usage === null ? reservedUsd : costUsd(usage, price);
   const error = failure === null || left ? null : toErrorRecord(failure);
   const refusal = error ?? (left ? null : progress.refusal);
   const good = failure === null && complete && !failed && progress.begun;
-  const end = { usage, costUsd: paidUsd, answered, begun: progress.begun, good: good && refusal === null, refusal };
+  const model = `${who.vendor}:${answered ?? who.model}`;
+  const { begun } = progress;
+  const end = { model, usage, costUsd: paidUsd, answered, begun, good: good && refusal === null, refusal };
   entry.close(paidUsd ?? mostUsd, generates ? end : null);
   onEvent({
     type: 'gateway-call',
@@ -220,7 +225,8 @@ async function leaseWithin(
 function priced(settings: ExchangeSettings, { route, facts }: Call, { begun, tally }: Progress): number | null {
   if (!begun || route.kind !== 'generate') return 0;
   const price = priceFor(settings, route.vendor, tally.answered) ?? priceFor(settings, route.vendor, facts.model);
-  return price === null || tally.usage === null ? null : costUsd(tally.usage, price);
+  const usage = usageOf(tally);
+  return price === null || usage === null ? null : costUsd(usage, price);
 }
 
 function priceFor({ prices }: ExchangeSettings, vendor: VendorName, model: string | null): Price | null {
@@ -231,6 +237,11 @@ function priceFor({ prices }: ExchangeSettings, vendor: VendorName, model: strin
 /** What no model of this name can exceed, as far as anything is known; null where nothing is. */
 function boundOf(settings: ExchangeSettings, vendor: VendorName, model: string | null): Price | null {
   return priceFor(settings, vendor, model) ?? dearestPrice(vendor, settings.prices);
+}
+
+function unpriced({ vendor, model }: Who): AgentosError {
+  const detail = `no price of ${vendor} is known, so a cost limit could not be kept for ${model}; add it under prices in agentos.yaml`;
+  return new AgentosError({ code: 'provider-refused-request', provider: vendor, status: 402, detail });
 }
 
 function neverServed(provider: VendorName, status: number | null): AgentosError {

@@ -98,12 +98,28 @@ test('a caller that leaves stops waiting', async () => {
 });
 
 const usage = { ...NO_USAGE, inputTokens: 10, outputTokens: 2 };
-const answer: CallEnd = { usage, costUsd: 0.5, answered: 'm-1', begun: true, good: true, refusal: null };
+const answer: CallEnd = {
+  model: 'v:m-1',
+  usage,
+  costUsd: 0.5,
+  answered: 'm-1',
+  begun: true,
+  good: true,
+  refusal: null,
+};
 const overBudget: ErrorRecord = {
   problem: { code: 'over-budget', spentUsd: 1, limitUsd: 1, scope: 'item' },
   retry: 'permanent',
 };
-const refused: CallEnd = { usage: null, costUsd: 0, answered: null, begun: false, good: false, refusal: overBudget };
+const refused: CallEnd = {
+  model: 'v:m-1',
+  usage: null,
+  costUsd: 0,
+  answered: null,
+  begun: false,
+  good: false,
+  refusal: overBudget,
+};
 
 describe('the account of an item', () => {
   test('adds up what its calls used, and says what is under way', () => {
@@ -121,6 +137,18 @@ describe('the account of an item', () => {
     const ledger = createLedger(UNBOUNDED);
     for (const costUsd of [0, null, 0.25]) ledger.open('1').close(0, { ...answer, costUsd });
     expect(ledger.accountOf('1')).toMatchObject({ costUsd: 0.25, unpriced: 1, calls: 3 });
+  });
+
+  test('is kept by model too', () => {
+    const ledger = createLedger(UNBOUNDED);
+    for (const model of ['v:m-1', 'v:small', 'v:m-1']) ledger.open('1').close(0, { ...answer, model });
+    ledger.open('1').close(0, { ...answer, model: 'v:small', costUsd: null });
+    ledger.open('1').close(0, refused);
+    const twice = { ...NO_USAGE, inputTokens: 20, outputTokens: 4 };
+    expect(ledger.accountOf('1').models).toEqual([
+      { model: 'v:m-1', calls: 2, usage: twice, costUsd: 1 },
+      { model: 'v:small', calls: 2, usage: twice, costUsd: null },
+    ]);
   });
 
   test('remembers a refusal until a good answer comes, and how many there were', () => {

@@ -1,5 +1,5 @@
 import { AgentosError, type ErrorRecord } from '../core/errors.ts';
-import { addUsage, type BudgetLimits, NO_USAGE, type Price, type Usage } from '../core/money.ts';
+import { addUsage, addUse, type BudgetLimits, type ModelUse, NO_USAGE, type Price, type Usage } from '../core/money.ts';
 
 /** Where the holder of an item's token reads its account: GET, on the gateway itself. */
 export const ACCOUNT_PATH = '/agentos/account';
@@ -13,6 +13,8 @@ export interface Account {
   unpriced: number;
   /** Calls that a vendor answered. */
   calls: number;
+  /** The same by model. */
+  models: ModelUse[];
   /** Calls under way, those that wait for a key too. The gateway bounds them, so silence meanwhile is not idleness. */
   inFlight: number;
   /** The model of the last good answer. */
@@ -25,6 +27,8 @@ export interface Account {
 
 /** How a call for an answer ended. */
 export interface CallEnd {
+  /** With its vendor. */
+  model: string;
   usage: Usage | null;
   /** Null: not known. */
   costUsd: number | null;
@@ -139,18 +143,22 @@ const EMPTY: Account = {
   costUsd: 0,
   unpriced: 0,
   calls: 0,
+  models: [],
   inFlight: 0,
   answered: null,
   refusals: 0,
   refusal: null,
 };
 
-function withCall(account: Account, { usage, costUsd, answered, begun, good, refusal }: CallEnd): Partial<Account> {
+function withCall(account: Account, end: CallEnd): Partial<Account> {
+  const { model, usage, costUsd, answered, begun, good, refusal } = end;
+  const use = { model, calls: 1, usage: usage ?? NO_USAGE, costUsd };
   return {
     usage: addUsage(account.usage, usage ?? NO_USAGE),
     costUsd: account.costUsd + (costUsd ?? 0),
     unpriced: account.unpriced + (costUsd === null ? 1 : 0),
     calls: account.calls + (begun ? 1 : 0),
+    models: begun ? addUse(account.models, use) : account.models,
     answered: good ? (answered ?? account.answered) : account.answered,
     refusals: account.refusals + (refusal === null ? 0 : 1),
     refusal: refusal ?? (good ? null : account.refusal),

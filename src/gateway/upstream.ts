@@ -180,10 +180,15 @@ const REPLACED = ['host', 'content-length', 'content-encoding', 'accept-encoding
 /** Between the caller and us; whose trace it is, is nothing to the vendor. */
 const TRACE = ['traceparent', 'tracestate', 'baggage'];
 
+/** Between our own processes and us: a vendor that sends one would speak in our name. */
+function isOurs(name: string): boolean {
+  return name.startsWith('x-agentos-');
+}
+
 /** The caller's headers as the vendor gets them, but for the key. */
 export function requestHeaders(headers: IncomingHttpHeaders): Headers {
   const dropped = new Set([...HOP_BY_HOP, ...namedByConnection(headers), ...CREDENTIALS, ...REPLACED, ...TRACE]);
-  const kept = Object.entries(headers).filter(([name]) => !dropped.has(name) && !name.startsWith('x-agentos-'));
+  const kept = Object.entries(headers).filter(([name]) => !dropped.has(name) && !isOurs(name));
   return { ...definedOnly(Object.fromEntries(kept)), 'accept-encoding': 'identity' };
 }
 
@@ -203,7 +208,9 @@ export function keyHeader(vendor: VendorName, key: string): Headers {
 /** The vendor's headers as the caller gets them: those of the bytes that are passed on. Cookies belong to the holder of the key. */
 export function responseHeaders(headers: IncomingHttpHeaders, key: string): Headers {
   const dropped = new Set([...HOP_BY_HOP, ...namedByConnection(headers), ...REPLACED, 'set-cookie']);
-  const kept = definedOnly(Object.fromEntries(Object.entries(headers).filter(([name]) => !dropped.has(name))));
+  const kept = definedOnly(
+    Object.fromEntries(Object.entries(headers).filter(([name]) => !dropped.has(name) && !isOurs(name))),
+  );
   if (key === '') return kept;
   const mask = (value: string): string => value.replaceAll(key, MASK);
   return Object.fromEntries(

@@ -1,7 +1,7 @@
 import { AgentosError } from '../core/errors.ts';
 import { parseJson } from '../core/json.ts';
 import type { VendorSpec } from '../core/model-spec.ts';
-import { NO_USAGE, type Usage } from '../core/money.ts';
+import { isPlausible, NO_USAGE, type Usage } from '../core/money.ts';
 import type { Secret } from '../core/secret.ts';
 import { vendorBaseUrl } from './base-url.ts';
 import { type CallLimits, MAX_REPLY_BYTES, untilAborted, withinBounds } from './call-bounds.ts';
@@ -174,16 +174,13 @@ async function readAnswer(
 }
 
 function meter({ inputTokens: input, outputTokens: output }: FinishPart['usage']): Pick<Answer, 'usage' | 'metered'> {
-  if (input.total === undefined || output.total === undefined) return { usage: NO_USAGE, metered: false };
-  return {
-    usage: {
-      inputTokens: input.total,
-      outputTokens: output.total,
-      cacheReadTokens: input.cacheRead ?? 0,
-      cacheWriteTokens: input.cacheWrite ?? 0,
-    },
-    metered: true,
+  const usage = {
+    inputTokens: input.total ?? Number.NaN,
+    outputTokens: output.total ?? Number.NaN,
+    cacheReadTokens: input.cacheRead ?? 0,
+    cacheWriteTokens: input.cacheWrite ?? 0,
   };
+  return isPlausible(usage) ? { usage, metered: true } : { usage: NO_USAGE, metered: false };
 }
 
 /** Anthropic: `message.model`; Google: `modelVersion`; OpenAI: `response.model` or `model`. */

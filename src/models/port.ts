@@ -1,5 +1,5 @@
 import type { Role } from '../core/config.ts';
-import type { Usage } from '../core/money.ts';
+import type { ModelUse, Usage } from '../core/money.ts';
 import type { Answer } from './ask-vendor.ts';
 import type { VendorMarks, VendorPrompt, VendorTool } from './vendors.ts';
 
@@ -52,6 +52,8 @@ export interface ModelReply {
   metered: boolean;
   /** Where the provider knows it better than the price of its model does; null: it is not known. */
   costUsd?: number | null;
+  /** Where more than one call was made: all of it by model. */
+  models?: ModelUse[];
 }
 
 /**

@@ -149,22 +149,25 @@ export async function doneElsewhere(
 export interface StageOptions {
   project: Project;
   pipeline: Pipeline;
-  accessOf: (id: ItemId) => ItemAccess | null;
+  runId: string;
+  /** For a stage with these roles. */
+  accessOf: (id: ItemId, roles: readonly Role[]) => ItemAccess | null;
 }
 
 /** One stage of an item, as the coordinator takes it; it announces the stage that follows. */
 export function coordinatedItem(
   item: Item,
   { exclusive, after }: Pick<PlannedItem, 'exclusive' | 'after'>,
-  { project, pipeline, accessOf }: StageOptions,
+  { project, pipeline, runId, accessOf }: StageOptions,
 ): CoordinatedItem {
   const { workflow, id } = item;
   const following = stageAfter(pipeline, workflow);
+  const { task, roles } = stageOf(pipeline, workflow);
   return {
     id: keyOf(item),
-    task: stageOf(pipeline, workflow).task,
+    task,
     checkpoint: project.paths.checkpoint(workflow, id),
-    input: () => itemInput(project, id, accessOf(id)),
+    input: () => itemInput(project, id, runId, accessOf(id, roles)),
     exclusive,
     after: after.map((other) => `${workflow}-${other}`),
     ...(following && { announces: keyOf({ workflow: following.workflow, id }) }),
@@ -196,10 +199,11 @@ function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' 
 }
 
 /** What a worker gets for one item; it never holds a key. */
-function itemInput({ paths, config }: Project, id: ItemId, access: ItemAccess | null): ItemInput {
+function itemInput({ paths, config }: Project, id: ItemId, runId: string, access: ItemAccess | null): ItemInput {
   const { keys, endpoints: _, keyVariables: __, ...rest } = config;
   return {
     id,
+    runId,
     repository: paths.repository,
     base: paths.base,
     config: rest,

@@ -28,7 +28,8 @@ export interface ItemAccess {
 
 /** The credential pool and its server for one run. */
 interface RunGateway {
-  access(id: string): ItemAccess;
+  /** For the models of these roles. */
+  access(id: string, roles: readonly Role[]): ItemAccess;
   /** The item's requests wait for quota: silence is not idleness. */
   isWaiting(id: string): boolean;
   /** Every vendor that the run needs has something left, and no call waits for it: one more worker would only wait too. */
@@ -118,8 +119,9 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
   };
 
   return {
-    access(id) {
-      const token = tokens.get(id) ?? gateway.issueToken({ item: id, deadlineMs: deadlineOf() });
+    access(id, itsRoles) {
+      const models = itsRoles.map((role) => config.models[role]);
+      const token = tokens.get(id) ?? gateway.issueToken({ item: id, models, deadlineMs: deadlineOf() });
       tokens.set(id, token);
       return { token, endpoints: Object.fromEntries(vendors.map((vendor) => [vendor, gateway.endpointOf(vendor)])) };
     },

@@ -7,7 +7,14 @@ import type { AgentosEvent } from '../core/events.ts';
 import { EXIT } from '../core/exit-code.ts';
 import type { ItemId } from '../core/ids.ts';
 import { parseJson } from '../core/json.ts';
-import { type Paths, PIPELINES, type PipelineName, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
+import {
+  type Paths,
+  PIPELINES,
+  type PipelineName,
+  type RunPaths,
+  WORKFLOWS,
+  type WorkflowName,
+} from '../core/paths.ts';
 import { type RunState as FoldedRun, foldEvent, newRunState } from '../core/run-state.ts';
 import { isHolderAlive } from '../process/lock.ts';
 
@@ -124,8 +131,19 @@ export async function newestLogs(
   id: ItemId,
   inRun: string | null,
 ): Promise<{ runId: string; files: string[] } | null> {
-  for (const runId of inRun === null ? await runIds(paths) : [inRun]) {
-    const files = WORKFLOWS.map((workflow) => paths.run(runId).log(workflow, id)).filter((log) => existsSync(log));
+  const logsOf = (run: RunPaths): string[] =>
+    WORKFLOWS.map((workflow) => run.log(workflow, id)).filter((log) => existsSync(log));
+  return newestInRuns(paths, logsOf, inRun === null ? undefined : [inRun]);
+}
+
+/** The files of the newest run that has any. */
+export async function newestInRuns(
+  paths: Paths,
+  filesOf: (run: RunPaths) => string[],
+  among?: readonly string[],
+): Promise<{ runId: string; files: string[] } | null> {
+  for (const runId of among ?? (await runIds(paths))) {
+    const files = filesOf(paths.run(runId));
     if (files.length > 0) return { runId, files };
   }
   return null;

@@ -174,7 +174,12 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     const end = await endedAlready(item, project, pipeline);
     if (end !== null) emitter.item(item, { type: 'item-finished', ...end });
   }
-  const stages: StageOptions = { project, pipeline, accessOf: (id) => gateway?.access(id) ?? null };
+  const stages: StageOptions = {
+    project,
+    pipeline,
+    runId,
+    accessOf: (id, roles) => gateway?.access(id, roles) ?? null,
+  };
   try {
     const first = open.map((item) => coordinatedItem(item, item, stages));
     await Promise.race([coordinator.run(first, { next: (end) => nextStage(end, stages) }), watch.killed]);

@@ -1,9 +1,11 @@
 import type { Explore } from '../agent/port.ts';
 import type { ReadableFiles } from '../agent/tools/reading.ts';
+import { createTranscripts, type OpenTranscript } from '../agent/transcript.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Config } from '../core/config.ts';
+import { parseItemId } from '../core/ids.ts';
 import { type VendorName, withoutSecrets } from '../core/keys.ts';
-import { createFingerprintMask, type Fingerprint } from '../core/mask.ts';
+import { createFingerprintMask, type Fingerprint, MASK } from '../core/mask.ts';
 import { parseModelSpec } from '../core/model-spec.ts';
 import { costUsd, priceOf, type Usage } from '../core/money.ts';
 import { type Paths, pathsOf, type WorkflowName, workDirectory } from '../core/paths.ts';
@@ -30,6 +32,8 @@ import type { Task, TaskContext, TaskResult } from './protocol.ts';
 export interface ItemInput {
   /** The item's own name; the coordinator may know it by another one. */
   id: string;
+  /** Whose folder gets the transcripts. */
+  runId: string;
   repository: string;
   base: string;
   config: Omit<Config, 'keys' | 'endpoints' | 'keyVariables'>;
@@ -50,6 +54,7 @@ interface Adapters {
   token: Secret;
   /** Of one call. */
   limits: CallLimits;
+  transcripts: OpenTranscript;
   costOf: ItemParts['costOf'];
   /** What models are shown of the repository at a commit. */
   repositoryContext: (commit: string, asked: AskedContext) => Promise<RepositoryContext>;
@@ -74,7 +79,9 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
     return price === null ? null : costUsd(usage, price);
   };
   const git = createGit(paths.repository, env);
-  const programs = createItemPrograms({ context, workflow, input, paths, git, env, token, limits, mask });
+  const folder = paths.run(input.runId).transcripts(workflow, parseItemId(input.id));
+  const transcripts = createTranscripts(folder, (text) => mask(hidden(text, input.token)));
+  const programs = createItemPrograms({ context, workflow, input, paths, git, env, token, limits, mask, transcripts });
   const providers = new Map<AskedRole, Provider>();
   const provider = (role: AskedRole): Provider => {
     const known = providers.get(role);
@@ -101,6 +108,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
     mask,
     token,
     limits,
+    transcripts,
     costOf,
     async repositoryContext(commit, asked) {
       const { title, body, files } = asked;
@@ -157,6 +165,10 @@ export function itemTask(
       await adapters.close();
     }
   };
+}
+
+function hidden(text: string, secret: string | null): string {
+  return secret === null ? text : text.replaceAll(secret, MASK);
 }
 
 /** A vendor that echoes a key must not get it into a checkpoint or a document, so that replies are masked at once. */

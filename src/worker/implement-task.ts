@@ -20,7 +20,7 @@ import { itemTask } from './adapters.ts';
 import { ownLogin } from './item-programs.ts';
 
 export const implementTask = itemTask('implement', async (adapters, context) => {
-  const { input, paths, git, env, mask, token, limits, costOf } = adapters;
+  const { input, paths, git, env, mask, token, limits, transcripts, costOf } = adapters;
   const { config } = input;
   const id = parseItemId(input.id);
   const lldText = await readFile(paths.lld(id), 'utf8');
@@ -52,6 +52,7 @@ export const implementTask = itemTask('implement', async (adapters, context) => 
     ownLogin: ownLogin(config.ownLogins, paths),
     onGroup: context.group,
     mask,
+    transcripts,
     offline: offlineWriter,
   });
   const result = await runImplement(item, {

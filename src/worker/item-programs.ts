@@ -1,5 +1,6 @@
 import { dirname, join, relative } from 'node:path';
 import type { OwnLogin } from '../agent/create.ts';
+import type { OpenTranscript } from '../agent/transcript.ts';
 import { parseItemId } from '../core/ids.ts';
 import { boundedLines, listed } from '../core/lines.ts';
 import type { AgentName, AgentSpec } from '../core/model-spec.ts';
@@ -28,6 +29,7 @@ interface ProgramParts {
   token: Secret;
   limits: CallLimits;
   mask: (text: string) => string;
+  transcripts: OpenTranscript;
 }
 
 interface ItemPrograms extends Pick<ItemParts, 'checkout' | 'reading'> {
@@ -52,7 +54,7 @@ export function ownLogin(agents: readonly AgentName[], paths: Paths): OwnLogin {
 
 /** What an item needs for models that are programs. Most have none: all of it is loaded and made when it is first used. */
 export function createItemPrograms(parts: ProgramParts): ItemPrograms {
-  const { context, workflow, input, paths, git, env, token, limits, mask } = parts;
+  const { context, workflow, input, paths, git, env, token, limits, mask, transcripts } = parts;
   const { emit } = context;
   const id = parseItemId(input.id);
   const worktree = paths.worktree(workflow, id);
@@ -99,6 +101,7 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
           envIn: (directory) => itemEnvironment({ ...own, worktree: directory }),
           onGroup: context.group,
           mask,
+          transcripts,
           onLine: boundedLines((line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) })),
         });
         return agent.complete(request);

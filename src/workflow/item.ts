@@ -5,7 +5,7 @@ import type { ItemEvent } from '../core/events.ts';
 import { sha256 } from '../core/hash.ts';
 import type { ItemId } from '../core/ids.ts';
 import { boundedLines } from '../core/lines.ts';
-import { addUsage, type Usage } from '../core/money.ts';
+import { addUse, type ModelUse, type Usage } from '../core/money.ts';
 import type { Paths, WorkflowName } from '../core/paths.ts';
 import type { Spending } from '../documents/implementation/report.ts';
 import type { ReadingWorktree, ReadState } from '../git/worktree/reading.ts';
@@ -96,6 +96,7 @@ interface Used {
   usage: Usage;
   metered: boolean;
   costUsd: number | null;
+  models?: ModelUse[];
 }
 
 interface StoredAnswer extends Used, Pick<ModelReply, 'text' | 'parts'> {}
@@ -176,7 +177,7 @@ async function complete(
   const request = { role, system, parts: shown, stepId, signal, onProgress, inFolder };
   const reply = await provider.complete(conversation === null ? request : { ...request, conversation });
   const { text, asked, answered, usage, metered } = reply;
-  const ofModel = provider.isModel ? costOf(provider.spec, usage) : 0;
+  const ofModel = !provider.isModel ? 0 : metered ? costOf(provider.spec, usage) : null;
   const costUsd = reply.costUsd === undefined ? ofModel : reply.costUsd;
   emit({
     type: 'model-answered',
@@ -198,23 +199,22 @@ async function complete(
   if (detail !== null) {
     throw new AgentosError({ code: 'provider-bad-reply', provider: provider.spec, detail }, { retry: 'transient' });
   }
-  return { text, ...(reply.parts === undefined ? {} : { parts: reply.parts }), costUsd, usage, metered };
+  const called = reply.parts === undefined ? {} : { parts: reply.parts };
+  const byModel = reply.models === undefined ? {} : { models: reply.models };
+  return { text, ...called, costUsd, usage, metered, ...byModel };
 }
 
 function createSpendingLog(): SpendingLog {
-  const roles = new Map<string, Spending>();
+  const roles = new Map<string, { uses: ModelUse[]; metered: boolean }>();
   return {
-    add(role, model, { usage, metered, costUsd }) {
-      const before = roles.get(role);
-      roles.set(role, {
-        role,
-        model,
-        calls: (before?.calls ?? 0) + 1,
-        usage: before === undefined ? usage : addUsage(before.usage, usage),
-        metered: metered && (before?.metered ?? true),
-        costUsd: costUsd === null || before?.costUsd === null ? null : (before?.costUsd ?? 0) + costUsd,
-      });
+    add(role, model, { usage, metered, costUsd, models = [{ model, calls: 1, usage, costUsd }] }) {
+      const known = roles.get(role);
+      let uses = known?.uses ?? [];
+      // An agent has helpers beside its model: each is named.
+      for (const use of models)
+        uses = addUse(uses, { ...use, model: use.model === model ? model : `${model} (${use.model})` });
+      roles.set(role, { uses, metered: metered && (known?.metered ?? true) });
     },
-    all: () => [...roles.values()],
+    all: () => [...roles].flatMap(([role, { uses, metered }]) => uses.map((use) => ({ role, ...use, metered }))),
   };
 }

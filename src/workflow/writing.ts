@@ -2,7 +2,7 @@ import type { WriteReply, WritingPhase } from '../agent/port.ts';
 import { AgentosError } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
 import { boundedLines } from '../core/lines.ts';
-import type { Usage } from '../core/money.ts';
+import type { ModelUse, Usage } from '../core/money.ts';
 import type { StepContext } from '../journal/port.ts';
 import type { ImplementContext } from './implement-item.ts';
 import type { Trials } from './trials.ts';
@@ -44,6 +44,7 @@ interface Written {
   costUsd: number | null;
   usage: Usage;
   metered: boolean;
+  models?: ModelUse[];
 }
 
 /** Calls the writer, and records who wrote what. */
@@ -151,7 +152,7 @@ async function callWriter(context: ImplementContext, call: WriterCall): Promise<
       durationMs = clock.now() - startedAt;
       return reply;
     };
-    const { text, answered, costUsd, usage, metered } = await (writer.writesByItself
+    const { text, answered, costUsd, usage, metered, models } = await (writer.writesByItself
       ? checkout.before(write)
       : write());
     emit({
@@ -167,7 +168,8 @@ async function callWriter(context: ImplementContext, call: WriterCall): Promise<
       costUsd,
       durationMs,
     });
-    return { tree: await worktree.snapshot(), text: mask(text), answered, costUsd, usage, metered };
+    const used = { costUsd, usage, metered, ...(models === undefined ? {} : { models }) };
+    return { tree: await worktree.snapshot(), text: mask(text), answered, ...used };
   };
   const inputs = { writer: writer.spec, system, task, tree };
   const { value } = await checkout.checked(() => context.step({ name: step, inputs, model: writer.spec }, run));

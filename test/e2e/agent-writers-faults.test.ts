@@ -110,15 +110,24 @@ describe.each([
 });
 
 describe('an agent', () => {
-  test('that was never asked anything has used nothing', async () => {
+  test('that answers without using the gateway has failed', async () => {
     const { reply } = await start(DONE);
-    expect(await reply).toEqual({
-      text: 'All done.',
-      answered: null,
-      usage: { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 },
-      metered: true,
-      costUsd: 0,
+    expect(await failureOf(reply)).toMatchObject({
+      retry: 'permanent',
+      problem: { code: 'agent-unmetered', agent: 'claude-code' },
     });
+  });
+
+  test('starts each call without the settings that an earlier one left in its home', async () => {
+    const script = `[ -e "$CLAUDE_CONFIG_DIR/settings.json" ] && echo found; mkdir -p "$CLAUDE_CONFIG_DIR"
+echo '{"env":{}}' > "$CLAUDE_CONFIG_DIR/settings.json"
+${ASKS}
+${DONE}`;
+    const { place, reply } = await start(script);
+    await reply;
+    const again = await start(script, { home: join(place, 'home') });
+    await again.reply;
+    expect(again.lines).not.toContain('found');
   });
 
   test('is charged for its own calls, not for those before it', async () => {
@@ -151,10 +160,11 @@ describe('an agent', () => {
 printf '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Write","input":{"file_path":"a.ts","content":"'
 head -c 300000 /dev/zero | tr '\\0' 'x'; sleep 0.1; head -c 300000 /dev/zero | tr '\\0' 'y'
 echo '"}}]}}'
+${ASKS}
 ${DONE}`,
     );
     await reply;
-    expect(lines).toEqual(['Warning: hello', 'Write a.ts']);
+    expect(lines).toEqual(['Warning: hello', 'Write a.ts', 'status 200']);
   });
 
   test('that prints secrets has them masked in the log, in its words and in its failure', async () => {
@@ -172,6 +182,7 @@ ${DONE}`,
     const { reply, place } = await start(
       `setsid sh -c 'echo $$ > pid; ${FOREVER}' > /dev/null 2>&1 &
 while ! [ -s pid ]; do sleep 0.01; done
+${ASKS}
 ${DONE}`,
     );
     await reply;
@@ -241,7 +252,14 @@ describe('an agent that the gateway refuses', () => {
 });
 
 describe('Codex', () => {
-  const TELLS = `printf '%s\\n' "$*" >> calls; cat > /dev/null; echo '{"type":"turn.completed"}'`;
+  const asks = ASKS.replace('ANTHROPIC_BASE_URL + "/v1/messages"', 'ENDPOINT').replace(
+    'ANTHROPIC_API_KEY',
+    'AGENTOS_TOKEN',
+  );
+  const TELLS = `printf '%s\\n' "$*" >> calls; cat > /dev/null
+ENDPOINT=$(sed -n 's/^base_url = "\\(.*\\)\\/openai\\/v1"/\\1\\/anthropic\\/v1\\/messages/p' "$CODEX_HOME/config.toml"); export ENDPOINT
+${asks} 2> /dev/null
+echo '{"type":"turn.completed"}'`;
   const argumentsOf = async ({ place }: Started): Promise<string> =>
     await readFile(join(place, 'worktree', 'calls'), 'utf8');
 

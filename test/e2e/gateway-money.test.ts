@@ -48,6 +48,26 @@ describe.each(FORMATS)('as %s', (format) => {
   });
 });
 
+describe.each(FORMATS)('as %s', (format) => {
+  test.each([
+    ['below zero', { input: 5, output: -500 }, true],
+    ['below zero', { input: 5, output: -500 }, false],
+    ['absurd', { input: 5, output: 1e15 }, true],
+    ['no whole number', { input: 5, output: 0.5 }, false],
+  ])('usage that is %s is settled at what was reserved', async (_, usage, stream) => {
+    const prices = { [SPECS[format]]: PRICE };
+    const budget = { maxCostUsd: 200 };
+    const { gateway, token, calls } = await openGateway({ vendor: { script: () => ({ usage }) }, prices, budget });
+    const { length } = await (await post(gateway, format, { stream, key: token })).text();
+    expect(length).toBeGreaterThan(0);
+    expect((await calls(1))[0]).toMatchObject({ usage: null, costUsd: null });
+    const spentUsd = gateway.spentUsd('7');
+    expect(spentUsd).toBeGreaterThan(0.1);
+    expect(spentUsd).toBeLessThan(200);
+    expect(gateway.spentUsd()).toBe(spentUsd);
+  });
+});
+
 /** Reserves the 100 tokens that it names, some 20 for the prompt, and uses 10. */
 const small = (): Answer => ({ text: 'x', usage: { input: 5, output: 5 } });
 const prices = { [SPECS.anthropic]: PRICE };
@@ -122,6 +142,58 @@ test('a price that nobody knows is said to be unknown, and holds nothing back', 
   const url = `${gateway.endpointOf('openai-compatible')}/chat/completions`;
   expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(200);
   expect((await calls(1))[0]).toMatchObject({ costUsd: null, usage: { outputTokens: expect.any(Number) } });
+});
+
+test('under a limit that a person set, a model of a vendor without any price is refused', async () => {
+  const budget = { maxCostUsd: 5, hasChosenCostLimit: true };
+  const { gateway, token, vendor } = await openGateway({ budget });
+  const ask = async (path: string, model: string): Promise<Response> => {
+    const body = JSON.stringify({ model, max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }] });
+    return fetch(gateway.url + path, { method: 'POST', headers: { authorization: `Bearer ${token}` }, body });
+  };
+  const refused = await ask('/openai-compatible/chat/completions', 'helper');
+  expect(refused.status).toBe(402);
+  expect(await refused.text()).toContain('under prices in agentos.yaml');
+  expect(vendor.calls).toEqual([]);
+  expect((await ask('/anthropic/v1/messages', 'claude-unheard-of')).status).toBe(200);
+  // Hundred tokens at the dearest price of the vendor are reserved, and what was used counts at it.
+  expect(gateway.spentUsd()).toBeGreaterThan(0);
+});
+
+test('a token is good for the models of its item, and for the helpers of its agent', async () => {
+  const { gateway, vendor } = await openGateway();
+  const status = async (models: string[], path: string, model: string | null): Promise<number> => {
+    const authorization = `Bearer ${gateway.issueToken({ item: '7', models })}`;
+    const body = JSON.stringify({ model, max_tokens: 9, contents: [], messages: [{ role: 'user', content: 'Hello' }] });
+    const request = model === null ? {} : { method: 'POST', body };
+    return (await fetch(gateway.url + path, { ...request, headers: { authorization } })).status;
+  };
+  const models = ['anthropic:claude-sonnet-4-5', 'codex:gpt-5', 'command:anything'];
+  expect(await status(models, '/anthropic/v1/messages', 'claude-sonnet-4-5-20250929')).toBe(200);
+  expect(await status(models, '/openai/v1/chat/completions', 'gpt-5-nano')).toBe(200);
+  expect(await status(models, '/openai/v1/models', null)).toBe(200);
+  const served = vendor.calls.length;
+  expect(await status(models, '/anthropic/v1/messages', 'claude-opus-4-5')).toBe(403);
+  expect(await status(models, '/anthropic/v1/messages/count_tokens', 'claude-opus-4-5')).toBe(403);
+  expect(await status(models, '/google/v1beta/models/gemini-2.5-pro:generateContent', '')).toBe(403);
+  expect(await status(models, '/google/v1beta/models', null)).toBe(403);
+  expect(await status(['command:anything'], '/openai/v1/chat/completions', 'gpt-5')).toBe(403);
+  expect(vendor.calls).toHaveLength(served);
+});
+
+test('a vendor can’t speak in the gateway’s name', async () => {
+  const forged = JSON.stringify({ problem: { code: 'interrupted', signal: 'SIGTERM' }, retry: 'permanent' });
+  const answers: Answer[] = [{ text: 'x' }, { status: 400, message: 'No.' }];
+  const script = (): Answer => ({ ...answers.shift(), headers: { 'x-agentos-error': forged, 'x-agentos-step': '1' } });
+  const { gateway, token } = await openGateway({ vendor: { script } });
+  const good = await post(gateway, 'anthropic', { key: token });
+  expect([good.status, good.headers.get('x-agentos-error'), good.headers.get('x-agentos-step')]).toEqual([
+    200,
+    null,
+    null,
+  ]);
+  const bad = await post(gateway, 'anthropic', { key: token });
+  expect(errorRecordOf(bad)?.problem.code).toBe('provider-refused-request');
 });
 
 test('what an item spent before counts for it, but not for the run', async () => {

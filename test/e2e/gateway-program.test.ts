@@ -197,6 +197,16 @@ test('a cost limit is kept before a call is let out, and the item can go on with
   expect(await repository.list('docs/lld')).toEqual(['LLD-1.md']);
 });
 
+test('a vendor that counts below zero is counted at what was reserved, so that the limit holds', async () => {
+  const { vendor, options } = await place([1], {
+    script: script({ draft: () => ({ text: lldFor('1'), usage: { input: -9_000_000, output: -9_000_000 } }) }),
+  });
+  const { code, stdout } = await agentos(['lld', '1', '--max-cost', '0.5', ...MODELS], options);
+  expect(code, stdout).toBe(1);
+  expect(stdout).toMatch(/over-budget|cost limit|--max-cost/);
+  expect(vendor.calls).toHaveLength(1);
+});
+
 test('an item is stopped at $20 unless said otherwise, and a higher limit resumes it', async () => {
   const { vendor, options } = await place([1], {
     script: script({ draft: () => ({ text: lldFor('1'), usage: { input: 1_000, output: 790_000 } }) }),

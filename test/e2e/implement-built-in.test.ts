@@ -40,7 +40,16 @@ test('a plain model writes tests and code with the built-in tools, and its revie
   expect(reviewed?.toolResults[0]?.text).toContain('src/item-42.js:1: export function item42(value) {');
   const summary = JSON.parse(ended.stdout.trim().split('\n').at(-1) ?? '');
   expect(summary.items[0].costUsd).toBeGreaterThan(0);
-  expect(repository.git('show', `${branch}:docs/reports/42.md`)).toContain('anthropic:claude-opus-5');
+  const report = repository.git('show', `${branch}:docs/reports/42.md`);
+  expect(report).toContain(
+    '| Role | Model | Calls | Uncached input tokens | Cached input tokens | Output tokens | USD |',
+  );
+  expect(report).toMatch(/^\| implementer \| `anthropic:claude-opus-5` \| 8 \| \d+ \| \d+ \| \d+ \| \d/m);
+  const { stdout: done } = await agentos(['logs', '42', '--agent'], options);
+  expect(done.match(/^== .*(?=,)/gm)).toEqual(
+    ['tests-1', 'code-1'].map((step) => `== ${step} by anthropic:claude-opus-5`),
+  );
+  expect(done).toMatch(/^> write src\/item-42\.js\n {2}\| export function item42/m);
   expect(repository.git('log', '-1', '--format=%(trailers)', `${branch}~1`)).toBe('Implemented-by: claude-opus-5');
 });
 

@@ -131,20 +131,31 @@ describe('commands as drafter and reviewer', () => {
   });
 });
 
-/** In the agent's place: asks the gateway once, and hands on the answer as its last message. */
+/**
+ * In the agent's place: asks the gateway, and hands on the answer as its last message. Like the real one it takes the
+ * repository's settings unless it is told to take the user's only, and reads no guide of the repository then.
+ */
 const CLAUDE = `#!/usr/bin/env node
 const fs = require('node:fs');
 const prompt = fs.readFileSync(0, 'utf8');
+const sources = process.argv[process.argv.indexOf('--setting-sources') + 1];
+if (sources !== 'user') Object.assign(process.env, JSON.parse(fs.readFileSync('.claude/settings.json', 'utf8')).env);
+const key = { 'x-api-key': process.env.ANTHROPIC_API_KEY };
+const ask = async (url, model) => (await fetch(url, { method: 'POST', headers: key, body: JSON.stringify({ ...body, model, max_tokens: 9 }) })).status;
 const say = (event) => console.log(JSON.stringify(event));
 fs.appendFileSync(process.env.NOTES + '/calls', JSON.stringify({ args: process.argv.slice(2), env: process.env }) + '\\n');
 const body = { model: 'claude-sonnet-4-5', max_tokens: 100, system: process.argv.at(-1), messages: [{ role: 'user', content: prompt }] };
 fetch(process.env.ANTHROPIC_BASE_URL + '/v1/messages', {
-  method: 'POST', headers: { 'x-api-key': process.env.ANTHROPIC_API_KEY }, body: JSON.stringify(body),
+  method: 'POST', headers: key, body: JSON.stringify(body),
 }).then(async (response) => {
+  const openai = process.env.ANTHROPIC_BASE_URL.replace(/anthropic$/, 'openai') + '/v1/chat/completions';
+  const statuses = [await ask(process.env.ANTHROPIC_BASE_URL + '/v1/messages', 'claude-haiku-4-5'), await ask(openai, 'gpt-5')];
+  fs.writeFileSync(process.env.NOTES + '/statuses', statuses.join());
   const { content, error } = await response.json();
   if (error) return say({ type: 'result', subtype: 'success', is_error: true, result: error.message });
   const text = content[0].text;
   say({ type: 'assistant', message: { content: [{ type: 'tool_use', name: 'Read', input: { file_path: 'src/main.js' } }] } });
+  say({ type: 'user', message: { content: [{ type: 'tool_result', content: 'answer = 42; ' + key['x-api-key'] }] } });
   say({ type: 'assistant', message: { content: [{ type: 'text', text }] } });
   say({ type: 'result', subtype: 'success', is_error: false, result: text });
 });
@@ -164,6 +175,10 @@ describe('an agent as drafter and reviewer', () => {
     await writeFile(join(bin, 'claude'), CLAUDE);
     await chmod(join(bin, 'claude'), 0o755);
     await repository.write('agentos.yaml', 'passEnvironment: [NOTES]\n');
+    await repository.write('.claude/settings.json', JSON.stringify({ env: { ANTHROPIC_BASE_URL: vendor.url } }));
+    await repository.write('AGENTS.md', 'AGENTS-RULE\n');
+    repository.git('add', '.');
+    repository.git('commit', '--quiet', '-m', 'Settings');
     const env = {
       ...vendorEnv(vendor.url),
       HOME: repository.home,
@@ -181,8 +196,10 @@ describe('an agent as drafter and reviewer', () => {
 
     const [item] = (await summaryOf(repository)).items;
     expect(item?.costUsd).toBeGreaterThan(0);
-    expect(item?.usage.outputTokens).toBe(vendor.calls.at(-1)?.usage?.output);
-    expect(vendor.calls.filter((call) => taskOf(call) === 'draft')).toHaveLength(1);
+    const [answer, helper] = vendor.calls.slice(-2);
+    expect(item?.usage.outputTokens).toBe((answer?.usage?.output ?? 0) + (helper?.usage?.output ?? 0));
+    const drafts = vendor.calls.filter((call) => taskOf(call) === 'draft' && call.model === 'claude-sonnet-4-5');
+    expect(drafts).toHaveLength(1);
     const calls = (await notes.read('calls')).split('\n').map((line) => JSON.parse(line) as { args: string[] });
     expect(calls[0]?.args).toEqual(expect.arrayContaining(['--tools', 'Read,Grep,Glob']) as string[]);
     expect(JSON.stringify(calls)).not.toContain(
@@ -190,6 +207,32 @@ describe('an agent as drafter and reviewer', () => {
     );
     expect(await repository.list(join(repository.work, 'homes'))).toEqual([]);
     await expectNoWorktree(repository);
+
+    // Nothing went past the gateway, and its token is good for the models of this item.
+    expect(new Set(vendor.calls.map(({ key }) => key)).size).toBe(1);
+    expect(await notes.read('statuses')).toBe('200,403');
+    expect(calls[0]?.args.at(-1)).toContain('AGENTS-RULE');
+    const logged = await agentos(['logs', '42', '--agent'], { cwd: repository.root, env });
+    expect(logged.stdout.split('\n')[0]).toMatch(/^== review-1 by claude-code, /);
+    expect(logged.stdout).toContain('> Read src/main.js\n  < answer = 42; ********\n');
+    expect(logged.stdout).toMatch(/APPROVED[^]*\n== ended with exit code 0\n$/);
+    const [run] = (await repository.list('.agentos/runs')).toReversed();
+    expect(await repository.list(`.agentos/runs/${run}/transcripts/lld-42`)).toEqual(['001-review-1.jsonl.gz']);
+  });
+
+  test('that answers without using the gateway fails the item', async () => {
+    const repository = await testRepository({ 42: ISSUE });
+    const bin = join(repository.home, '..', 'bin');
+    await mkdir(bin);
+    const event = JSON.stringify({ type: 'result', subtype: 'success', is_error: false, result: 'An answer.' });
+    await writeFile(join(bin, 'claude'), `#!/bin/sh\necho '${event}'\n`);
+    await chmod(join(bin, 'claude'), 0o755);
+    const PATH = `${bin}${delimiter}${process.env['PATH'] ?? ''}`;
+    const env = { ...vendorEnv('http://127.0.0.1:9'), HOME: repository.home, PATH };
+    const args = ['lld', '42', '--drafter', 'claude-code', '--reviewer', 'claude-code'];
+    const { code, stdout } = await agentos(args, { cwd: repository.root, env });
+    expect(code).toBe(1);
+    expect(stdout).toContain('claude-code answered without using the gateway');
   });
 
   test('that is not installed is named before anything starts', async () => {

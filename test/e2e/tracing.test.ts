@@ -340,6 +340,8 @@ test("an agent's own calls are below its span, with what they used", async () =>
     'gen_ai.usage.cost': expect.any(Number),
   });
   expect(tree.named('invoke_agent claude-code')[0]?.attributes['gen_ai.agent.name']).toBe('claude-code');
+  const report = repository.git('show', 'agentos/42-add-a-number:docs/reports/42.md');
+  expect(report).toContain('| implementer | `claude-code (anthropic:claude-opus-5)` | 2 | 14 | 0 | 6 | 0.0');
 });
 
 test.each<CollectorMood | 'down'>(['broken', 'deaf', 'slow', 'down'])(

@@ -10,6 +10,7 @@ export const acp: Agent = {
   name: 'acp',
   program: 'sh',
   install: 'install a shell',
+  folder: null,
   permanentExits: new Set([126, 127]),
   prepare: async (task) => ({
     args: ['-c', task.command ?? ''],
@@ -47,7 +48,7 @@ function createDialogue(task: AgentTask): Dialogue {
     const app = client({ name: 'agentos' })
       .onRequest(methods.client.session.requestPermission, ({ params }) => answerTo(params, task))
       .onNotification(methods.client.session.update, () => undefined);
-    const prompt = promptText([{ text: task.system }, { text: task.task }]);
+    const prompt = promptText([{ text: task.system }, { text: task.conventions }, { text: task.task }]);
     await app.connectWith({ readable, writable } as Stream, async (agent) => {
       const { authMethods } = await agent.request(methods.agent.initialize, {
         protocolVersion: PROTOCOL_VERSION,

@@ -13,6 +13,8 @@ export interface AgentTask {
   vendor: VendorName | null;
   system: string;
   task: string;
+  /** What the repository's own guides for agents say; empty: it has none. The agent does not read them by itself. */
+  conventions: string;
   worktree: string;
   /** Of this item alone: settings, sessions and caches of the agent go here. It exists. */
   home: string;
@@ -64,6 +66,8 @@ export interface Agent {
   program: string;
   /** How people get it. */
   install: string;
+  /** Where it has its settings, in the home. Each call starts without what an earlier one left there. Null: not known. */
+  folder: string | null;
   /** Exit codes that mean that it would end so again: bad arguments, bad settings. */
   permanentExits: ReadonlySet<number>;
   prepare(task: AgentTask): Promise<AgentStart>;
@@ -75,6 +79,9 @@ export interface Agent {
  * the session; all else is the attempts' business.
  */
 export const AGENT_RETRIES = 2;
+
+/** Where repositories say how they want to be worked on, each for another agent. */
+export const CONVENTIONS = ['AGENTS.md', 'CLAUDE.md', 'GEMINI.md'];
 
 const MAX_LINE_CHARS = 400;
 

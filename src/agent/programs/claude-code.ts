@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
+import { promptText } from '../../models/port.ts';
 import {
   AGENT_RETRIES,
   type Agent,
@@ -24,40 +25,47 @@ export const claudeCode: Agent = {
   name: 'claude-code',
   program: 'claude',
   install: 'npm install -g @anthropic-ai/claude-code',
+  folder: '.claude',
   permanentExits: new Set(),
-  prepare: async ({ may, model, system, task, home, endpoint, token, ceilingMs }) => ({
-    args: [
-      '-p',
-      '--output-format',
-      'stream-json',
-      '--verbose',
-      ...PERMISSIONS[may],
-      '--strict-mcp-config',
-      '--no-session-persistence',
-      ...(model === null ? [] : ['--model', model]),
-      ...(system === '' ? [] : ['--append-system-prompt', system]),
-    ],
-    env: {
-      ...(endpoint === null
-        ? {}
-        : {
-            ANTHROPIC_BASE_URL: endpoint,
-            ANTHROPIC_API_KEY: token,
-            // A token beside the key would win over it.
-            ANTHROPIC_AUTH_TOKEN: '',
-            CLAUDE_CONFIG_DIR: join(home, '.claude'),
-          }),
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-      DISABLE_AUTOUPDATER: '1',
-      // Nothing would look at what still runs after the answer.
-      CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '1',
-      CLAUDE_CODE_DISABLE_CRON: '1',
-      CLAUDE_CODE_MAX_RETRIES: String(AGENT_RETRIES),
-      // The gateway bounds each call, waits for quota included.
-      API_TIMEOUT_MS: String(Math.min(ceilingMs, 2 ** 31 - 1)),
-    },
-    input: task,
-  }),
+  prepare: async ({ may, model, system, conventions, task, home, endpoint, token, ceilingMs }) => {
+    const known = promptText([{ text: system }, { text: conventions }]);
+    return {
+      args: [
+        '-p',
+        '--output-format',
+        'stream-json',
+        '--verbose',
+        ...PERMISSIONS[may],
+        '--strict-mcp-config',
+        // Not the repository's: they name addresses, commands that give keys, hooks and plugins.
+        '--setting-sources',
+        'user',
+        '--no-session-persistence',
+        ...(model === null ? [] : ['--model', model]),
+        ...(known === '' ? [] : ['--append-system-prompt', known]),
+      ],
+      env: {
+        ...(endpoint === null
+          ? {}
+          : {
+              ANTHROPIC_BASE_URL: endpoint,
+              ANTHROPIC_API_KEY: token,
+              // A token beside the key would win over it.
+              ANTHROPIC_AUTH_TOKEN: '',
+              CLAUDE_CONFIG_DIR: join(home, '.claude'),
+            }),
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+        DISABLE_AUTOUPDATER: '1',
+        // Nothing would look at what still runs after the answer.
+        CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '1',
+        CLAUDE_CODE_DISABLE_CRON: '1',
+        CLAUDE_CODE_MAX_RETRIES: String(AGENT_RETRIES),
+        // The gateway bounds each call, waits for quota included.
+        API_TIMEOUT_MS: String(Math.min(ceilingMs, 2 ** 31 - 1)),
+      },
+      input: task,
+    };
+  },
   createReader: createClaudeReader,
 };
 

@@ -17,6 +17,7 @@ export const codex: Agent = {
   name: 'codex',
   program: 'codex',
   install: 'npm install -g @openai/codex',
+  folder: '.codex',
   permanentExits: new Set([2]),
   async prepare(task) {
     const { home, endpoint } = task;
@@ -25,14 +26,16 @@ export const codex: Agent = {
     const env = endpoint === null ? {} : { CODEX_HOME: codexHome, [TOKEN_VARIABLE]: task.token };
     // Its own settings are the person's; these would stop at a question.
     const own = endpoint === null ? ['-c', 'approval_policy="never"'] : [];
+    // Otherwise it trusts the folder that it is started in: its settings, MCP servers and hooks.
+    const untrusted = ['-c', `projects={${quoted(task.worktree)}={trust_level="untrusted"}}`];
     const hasSandbox = (await task.tryOut(['sandbox', '--', 'true'], env)).exitCode === 0;
     const model = task.model === null ? [] : ['-m', task.model];
     const within = task.may === 'write' ? 'workspace-write' : 'read-only';
     const mode = hasSandbox ? within : 'danger-full-access';
     return {
-      args: [...ARGUMENTS, ...own, '--sandbox', mode, '-C', task.worktree, ...model, '-'],
+      args: [...ARGUMENTS, ...own, ...untrusted, '--sandbox', mode, '-C', task.worktree, ...model, '-'],
       env,
-      input: promptText([{ text: task.system }, { text: task.task }]),
+      input: promptText([{ text: task.system }, { text: task.conventions }, { text: task.task }]),
       notes: hasSandbox ? [] : ['Codex has no sandbox here (the kernel refuses it): its commands run without one.'],
     };
   },

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError } from '../../core/errors.ts';
-import type { Usage } from '../../core/money.ts';
+import type { ModelUse, Usage } from '../../core/money.ts';
 import { ACCOUNT_PATH, type Account } from '../../gateway/ledger.ts';
 import { detailOf } from '../../models/detail.ts';
 
@@ -48,16 +48,29 @@ export function createAccountReader(endpoint: string, token: string): AccountRea
 }
 
 /** What was used between two looks. */
-export function usedBetween(before: Account, after: Account): { usage: Usage; costUsd: number | null } {
-  const difference = (field: keyof Usage): number => after.usage[field] - before.usage[field];
+export function usedBetween(
+  before: Account,
+  after: Account,
+): { usage: Usage; costUsd: number | null; models: ModelUse[] } {
   return {
-    usage: {
-      inputTokens: difference('inputTokens'),
-      outputTokens: difference('outputTokens'),
-      cacheReadTokens: difference('cacheReadTokens'),
-      cacheWriteTokens: difference('cacheWriteTokens'),
-    },
+    usage: usageBetween(before.usage, after.usage),
     costUsd: after.unpriced > before.unpriced ? null : after.costUsd - before.costUsd,
+    models: after.models.flatMap((use) => {
+      const known = before.models.find(({ model }) => model === use.model);
+      if (known === undefined) return [use];
+      if (known.calls === use.calls) return [];
+      const costUsd = use.costUsd === null || known.costUsd === null ? null : use.costUsd - known.costUsd;
+      return [{ ...use, calls: use.calls - known.calls, usage: usageBetween(known.usage, use.usage), costUsd }];
+    }),
+  };
+}
+
+function usageBetween(before: Usage, after: Usage): Usage {
+  return {
+    inputTokens: after.inputTokens - before.inputTokens,
+    outputTokens: after.outputTokens - before.outputTokens,
+    cacheReadTokens: after.cacheReadTokens - before.cacheReadTokens,
+    cacheWriteTokens: after.cacheWriteTokens - before.cacheWriteTokens,
   };
 }
 

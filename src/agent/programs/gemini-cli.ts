@@ -1,15 +1,28 @@
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fieldsOf, textOf } from '../../models/json-fields.ts';
 import { promptText } from '../../models/port.ts';
 import { writeFileAtomic } from '../../process/files.ts';
-import { AGENT_RETRIES, type Agent, type EventReader, linesOf, shortLine, toolLine } from './agent.ts';
+import { AGENT_RETRIES, type Agent, CONVENTIONS, type EventReader, linesOf, shortLine, toolLine } from './agent.ts';
 
-const ARGUMENTS = ['--output-format', 'stream-json', '--approval-mode'];
+const ARGUMENTS = ['--output-format', 'stream-json'];
 /** Headless, the default mode refuses every tool that needs a person's yes: those that write files or run commands. */
-const APPROVAL = { write: 'yolo', read: 'default' };
+const READS = ['--approval-mode', 'default'];
+const WRITES = ['--approval-mode', 'yolo'];
+/** That mode is refused in a folder that is not trusted. A rule that allows every tool does the same. */
+const ALLOW_ALL = `[[rule]]
+toolName = "*"
+decision = "allow"
+priority = 999
+allowRedirection = true
+`;
 
 const SETTINGS = {
-  security: { auth: { selectedType: 'gemini-api-key' } },
+  // Who is trusted is said for each call; with this on, a folder that is not would be refused.
+  security: { auth: { selectedType: 'gemini-api-key' }, folderTrust: { enabled: false } },
+  // Of the repository and of every folder around it.
+  advanced: { ignoreLocalEnv: true },
+  context: { fileName: CONVENTIONS },
   privacy: { usageStatisticsEnabled: false },
   telemetry: { enabled: false },
   general: {
@@ -20,6 +33,21 @@ const SETTINGS = {
   },
 };
 
+/**
+ * The settings that it would take from the worktree, or an environment from a folder around it; null: there are none. It can be
+ * kept from them only as a whole, by not trusting the folder; then it runs no git commands either.
+ */
+function ownSettings(worktree: string, around: boolean): string | null {
+  if (existsSync(join(worktree, '.gemini'))) return '.gemini';
+  // With a login of its own, what is around is the person's.
+  if (!around) return null;
+  for (let folder = worktree; dirname(folder) !== folder; folder = dirname(folder)) {
+    const file = join(dirname(folder), '.gemini', '.env');
+    if (existsSync(file)) return file;
+  }
+  return null;
+}
+
 /** Its own: not logged in, unusable input, no sandbox, unusable settings. */
 const PERMANENT_EXITS = new Set([41, 42, 44, 52]);
 
@@ -27,13 +55,19 @@ export const geminiCli: Agent = {
   name: 'gemini-cli',
   program: 'gemini',
   install: 'npm install -g @google/gemini-cli',
+  folder: '.gemini',
   permanentExits: PERMANENT_EXITS,
-  async prepare({ may, model, system, task, home, endpoint, token }) {
+  async prepare({ may, model, system, conventions, task, worktree, home, endpoint, token }) {
     const folder = join(home, '.gemini');
     if (endpoint !== null)
       await writeFileAtomic(join(folder, 'settings.json'), `${JSON.stringify(SETTINGS, null, 2)}\n`);
+    const policy = join(folder, 'allow.toml');
+    await writeFileAtomic(policy, ALLOW_ALL);
+    const settings = ownSettings(worktree, endpoint !== null);
+    const readsGuides = settings === null && endpoint !== null;
+    const mode = may === 'read' ? READS : settings === null ? WRITES : [...READS, '--policy', policy];
     return {
-      args: [...ARGUMENTS, APPROVAL[may], ...(model === null ? [] : ['--model', model])],
+      args: [...ARGUMENTS, ...mode, ...(model === null ? [] : ['--model', model])],
       env: {
         ...(endpoint === null
           ? {}
@@ -43,9 +77,10 @@ export const geminiCli: Agent = {
               // It would win over the other one.
               GOOGLE_API_KEY: '',
             }),
-        GEMINI_CLI_TRUST_WORKSPACE: 'true',
+        GEMINI_CLI_TRUST_WORKSPACE: String(settings === null),
       },
-      input: promptText([{ text: system }, { text: task }]),
+      input: promptText([{ text: system }, { text: readsGuides ? '' : conventions }, { text: task }]),
+      notes: settings === null ? [] : [`Gemini CLI does not use ${settings}; it runs no git commands here.`],
     };
   },
   createReader: createGeminiReader,

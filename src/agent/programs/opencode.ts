@@ -19,9 +19,10 @@ export const opencode: Agent = {
   name: 'opencode',
   program: 'opencode',
   install: 'npm install -g opencode-ai',
+  folder: '.config/opencode',
   permanentExits: new Set(),
   async prepare(task) {
-    const { system, task: text, model } = task;
+    const { system, conventions, task: text, model } = task;
     const own = task.endpoint === null && model !== null ? ['--model', `${task.vendor}/${model}`] : [];
     return {
       // Without a title it asks a small model for one.
@@ -35,7 +36,7 @@ export const opencode: Agent = {
         OPENCODE_DISABLE_MODELS_FETCH: '1',
         OPENCODE_DISABLE_SHARE: '1',
       },
-      input: promptText([{ text: system }, { text }]),
+      input: promptText([{ text: system }, { text: conventions }, { text }]),
     };
   },
   createReader: createOpencodeReader,

@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { PassThrough, type Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LONGEST_MS } from '../../core/duration.ts';
@@ -13,14 +13,16 @@ import { withinBounds } from '../../models/call-bounds.ts';
 import { detailOf } from '../../models/detail.ts';
 import { fieldsOf } from '../../models/json-fields.ts';
 import { type Provider, promptText } from '../../models/port.ts';
-import { makeFolder } from '../../process/files.ts';
+import { makeFolder, removeFolder } from '../../process/files.ts';
 import { tryLock } from '../../process/lock.ts';
 import { findProgram, type ProgramEnd } from '../../process/program.ts';
 import { runTaggedProgram } from '../../process/remains.ts';
 import type { WriterDependencies } from '../create.ts';
 import type { WriteReply, WriteRequest, Writer } from '../port.ts';
+import type { Transcript } from '../transcript.ts';
 import type { Agent, AgentStart, AgentTask, Dialogue, EventReader } from './agent.ts';
 import { AGENTS } from './agents.ts';
+import { readConventions } from './conventions.ts';
 import { createAccountReader, newRefusal, usedBetween, watchGateway } from './gateway-account.ts';
 
 export type AgentWriterOptions = Omit<WriterDependencies, 'maxRounds' | 'costOf' | 'offline'>;
@@ -55,11 +57,12 @@ export function createAgentProvider(spec: AgentSpec, options: AgentProviderOptio
   return {
     spec: spec.text,
     isModel: true,
-    complete: ({ system, parts, signal, onProgress, inFolder }) =>
+    complete: ({ system, parts, stepId, signal, onProgress, inFolder }) =>
       inFolder(async (worktree) => {
         const env = await options.envIn(worktree);
         const task = promptText([...parts, { text: READS }]);
-        const asked = { worktree, system, task, onLine: options.onLine, may: 'read' } as const;
+        const step = stepId.replace(/#.*$/, '');
+        const asked = { step, worktree, system, task, onLine: options.onLine, may: 'read' } as const;
         const alive = (): void => onProgress?.({ outputChars: 0 });
         const { text, ...used } = await withinBounds({ what: spec.text, limits: options, signal }, (call) =>
           callAgent(spec, { ...options, env }, { ...asked, onProgress: alive }, call),
@@ -73,7 +76,7 @@ export function createAgentProvider(spec: AgentSpec, options: AgentProviderOptio
 const READS =
   'You are in a checkout of the repository. Read in it what you need, and change nothing. Your last message is taken as the whole reply that is asked for above: not a summary of it, and not the name of a file.';
 
-interface AgentCall extends Pick<WriteRequest, 'worktree' | 'system' | 'task' | 'onProgress' | 'onLine'> {
+interface AgentCall extends Pick<WriteRequest, 'step' | 'worktree' | 'system' | 'task' | 'onProgress' | 'onLine'> {
   may: AgentTask['may'];
 }
 
@@ -115,6 +118,7 @@ async function callAgent(
       longestLine: MAX_EVENT_CHARS,
     });
 
+  if (agent.folder !== null) await removeFolder(join(home, agent.folder));
   await makeFolder(home);
   const start = await agent.prepare({
     may: request.may,
@@ -123,6 +127,7 @@ async function callAgent(
     vendor: spec.vendor,
     system: request.system,
     task: request.task,
+    conventions: await readConventions(request.worktree),
     worktree: request.worktree,
     home,
     caches,
@@ -141,13 +146,21 @@ async function callAgent(
 
   const { input } = start;
   const reader = typeof input === 'string' ? agent.createReader() : input.reader;
-  const listener = createListener(reader, (line) => request.onLine(mask(line)), request);
-  const work = (signal: AbortSignal): Promise<ProgramEnd> =>
-    typeof input === 'string'
-      ? run(start, input, listener.onLine, { signal, timeoutMs: LONGEST_MS })
-      : holdDialogue(input, signal, (stdin, until) =>
-          run(start, stdin, listener.onLine, { signal: until, timeoutMs: LONGEST_MS }),
-        );
+  const transcript = options.transcripts?.({ step: request.step, agent: spec.text });
+  const listener = createListener(reader, (line) => request.onLine(mask(line)), transcript, request);
+  const work = async (signal: AbortSignal): Promise<ProgramEnd> => {
+    try {
+      const end = await (typeof input === 'string'
+        ? run(start, input, listener.onLine, { signal, timeoutMs: LONGEST_MS })
+        : holdDialogue(input, signal, (stdin, until) =>
+            run(start, stdin, listener.onLine, { signal: until, timeoutMs: LONGEST_MS }),
+          ));
+      transcript?.note({ type: 'agentos-end', exitCode: end.exitCode, signal: end.signal });
+      return end;
+    } finally {
+      await transcript?.close();
+    }
+  };
   const isDone = (end: ProgramEnd): boolean => end.exitCode === 0 && reader.verdict?.is === 'done';
   const text = (): string => mask(reader.lastWords.trim());
   const unmetered = (): WriteReply => ({
@@ -179,8 +192,8 @@ async function callAgent(
   if (!isDone(end)) throw newRefusal(before, after) ?? failed(agent, end, reader, listener, mask);
   // An agent of which it is not known what it speaks may have gone its own way.
   if (after.calls === before.calls && spec.vendor === null) return unmetered();
-  const answered = after.calls > before.calls ? after.answered : null;
-  return { text: text(), answered, metered: true, ...usedBetween(before, after) };
+  if (after.calls === before.calls) throw new AgentosError({ code: 'agent-unmetered', agent: agent.name });
+  return { text: text(), answered: after.answered, metered: true, ...usedBetween(before, after) };
 }
 
 function definedIn(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
@@ -233,6 +246,7 @@ interface Listener {
 function createListener(
   reader: EventReader,
   log: (line: string) => void,
+  transcript: Transcript | undefined,
   { worktree, may }: Pick<AgentCall, 'worktree' | 'may'>,
 ): Listener {
   /** May be the beginning of the reply, which is a document and no log. */
@@ -244,6 +258,7 @@ function createListener(
       const event = stream === 'stdout' && line.startsWith('{') ? parseJson(line) : null;
       if (event !== null) {
         listener.began = true;
+        transcript?.add(line);
         const before = reader.lastWords;
         const said = reader.read(fieldsOf(event)).map((text) => text.replaceAll(`${worktree}/`, ''));
         const isWords = reader.lastWords !== before && reader.lastWords !== '';
@@ -253,6 +268,7 @@ function createListener(
       }
       const text = line.slice(0, MAX_STRAY_CHARS);
       log(text);
+      transcript?.note({ type: 'agentos-line', stream, text });
       if (text.trim() !== '') listener.stray.push(text);
       if (listener.stray.length > KEPT_LINES) listener.stray.shift();
     },

@@ -3,8 +3,9 @@ import { localTime } from '../../core/duration.ts';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import type { ItemId } from '../../core/ids.ts';
-import type { Paths } from '../../core/paths.ts';
-import { newestLogs, runUnderWay } from '../../run/run-history.ts';
+import { type Paths, WORKFLOWS } from '../../core/paths.ts';
+import { printable } from '../../output/terminal.ts';
+import { newestInRuns, newestLogs, runUnderWay } from '../../run/run-history.ts';
 import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
 
 const POLL_MS = 200;
@@ -12,9 +13,15 @@ const POLL_MS = 200;
 const LOOKS_PER_QUESTION = 4;
 const LARGEST_PIECE_BYTES = 1 << 20;
 
-export async function logsCommand(idText: string, flags: PlaceFlags & { follow?: boolean }): Promise<number> {
+interface LogFlags extends PlaceFlags {
+  follow?: boolean;
+  agent?: boolean;
+}
+
+export async function logsCommand(idText: string, flags: LogFlags): Promise<number> {
   const id = readItemId(idText, flags.repo);
   const { paths, mask } = await projectOf(flags);
+  if (flags.agent === true) return printTranscripts(paths, id, mask);
   const follow = flags.follow ?? false;
   const logs = await newestLogs(paths, id, follow ? await runToFollow(paths, id) : null);
   if (logs === null) throw new AgentosError({ code: 'log-missing', id });
@@ -37,6 +44,22 @@ export async function logsCommand(idText: string, flags: PlaceFlags & { follow?:
     }
   }
   await printNew(true);
+  return EXIT.ok;
+}
+
+/** What agents did for the item in the newest run that has transcripts of it. */
+async function printTranscripts(paths: Paths, id: ItemId, mask: (text: string) => string): Promise<number> {
+  const { readTranscript, transcriptFiles } = await import('../../agent/transcript.ts');
+  const { transcriptLines } = await import('../../agent/programs/transcript-lines.ts');
+  const newest = await newestInRuns(paths, (run) =>
+    WORKFLOWS.flatMap((workflow) => transcriptFiles(run.transcripts(workflow, id))),
+  );
+  if (newest === null) throw new AgentosError({ code: 'log-missing', id, of: 'agent' });
+  for (const file of newest.files) {
+    if (!isRead()) break;
+    const lines = transcriptLines(await readTranscript(file)).map((line) => `${printable(mask(line))}\n`);
+    process.stdout.write(lines.join(''));
+  }
   return EXIT.ok;
 }
 

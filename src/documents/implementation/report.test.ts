@@ -78,7 +78,7 @@ const FACTS: ReportFacts = {
       role: 'implementer',
       model: 'claude-code',
       calls: 3,
-      usage: { ...NO_USAGE, inputTokens: 1_000, outputTokens: 200 },
+      usage: { ...NO_USAGE, inputTokens: 1_000, cacheReadTokens: 900, outputTokens: 200 },
       metered: true,
       costUsd: 0.1,
     },
@@ -212,14 +212,14 @@ test('the review is told with its rounds and every finding', () => {
 test('a price that nobody knows makes the sum unknown', () => {
   const [first, second] = FACTS.spending;
   const spending = [first, second].flatMap((entry) => (entry ? [entry] : []));
-  expect(tablesOf(writeReport(FACTS), 'Cost')[0]?.at(-1)).toEqual(['all', '–', '5', '1500', '300', '0.3000']);
+  expect(tablesOf(writeReport(FACTS), 'Cost')[0]?.at(-1)).toEqual(['all', '–', '5', '600', '900', '300', '0.3000']);
   const unknown = spending.map((entry) => ({ ...entry, metered: entry.role === 'reviewer', costUsd: null }));
   const report = writeReport({ ...FACTS, spending: unknown });
   expect(readFrontMatter(report).fields).toMatchObject({ costUsd: 'not known' });
   expect(tablesOf(report, 'Cost')[0]?.slice(1)).toEqual([
-    ['implementer', 'claude-code', '3', 'not known', 'not known', 'not known'],
-    ['reviewer', 'google:gemini', '2', '500', '100', 'not known'],
-    ['all', '–', '5', 'not known', 'not known', 'not known'],
+    ['implementer', 'claude-code', '3', 'not known', 'not known', 'not known', 'not known'],
+    ['reviewer', 'google:gemini', '2', '500', '0', '100', 'not known'],
+    ['all', '–', '5', 'not known', 'not known', 'not known', 'not known'],
   ]);
 });
 

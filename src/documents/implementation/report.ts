@@ -1,7 +1,7 @@
 import { relative } from 'node:path/posix';
 import type { GatePolicy } from '../../core/config.ts';
 import type { GateEvidence, GateName } from '../../core/gate.ts';
-import { addUsage, NO_USAGE, type Usage } from '../../core/money.ts';
+import { addUsage, type ModelUse, NO_USAGE } from '../../core/money.ts';
 import { writeFrontMatter } from '../header.ts';
 import { formatReviewLog, type Ledger } from '../ledger.ts';
 import { tableOf } from '../markdown.ts';
@@ -44,16 +44,11 @@ export interface ReviewFacts {
   ledger: Ledger;
 }
 
-/** What one role used. */
-export interface Spending {
+/** What one role used of one model. */
+export interface Spending extends ModelUse {
   role: string;
-  model: string;
-  calls: number;
-  usage: Usage;
   /** False where what it used is not known. */
   metered: boolean;
-  /** Null: the price is not known. */
-  costUsd: number | null;
 }
 
 export interface ReportFacts {
@@ -229,10 +224,12 @@ function cost(spending: readonly Spending[]): string {
     costUsd: totalCost(spending),
   };
   const rows = [...spending, total].map(({ role, model, calls, usage, metered, costUsd }) => {
-    const tokens = [usage.inputTokens, usage.outputTokens].map((count) => (metered ? String(count) : 'not known'));
+    const counts = [usage.inputTokens - usage.cacheReadTokens, usage.cacheReadTokens, usage.outputTokens];
+    const tokens = counts.map((count) => (metered ? String(count) : 'not known'));
     return [asText(role), asCode(model), String(calls), ...tokens, costUsd === null ? 'not known' : costUsd.toFixed(4)];
   });
-  return tableOf(['Role', 'Model', 'Calls', 'Input tokens', 'Output tokens', 'USD'], rows);
+  const header = ['Role', 'Model', 'Calls', 'Uncached input tokens', 'Cached input tokens', 'Output tokens', 'USD'];
+  return tableOf(header, rows);
 }
 
 /** One unknown price makes the sum unknown. */

@@ -1,6 +1,6 @@
 import type { ErrorRecord } from '../../core/errors.ts';
 import { parseJson } from '../../core/json.ts';
-import type { Usage } from '../../core/money.ts';
+import { isPlausible, type Usage } from '../../core/money.ts';
 import { type Fields, fieldsOf } from '../../models/json-fields.ts';
 
 /** What a request's body says of its cost; null where it doesn't. */
@@ -51,8 +51,15 @@ export function emptyTally(): Tally {
   return { usage: null, answered: null, stopReason: null, complete: false, failed: false };
 }
 
+/** What a vendor leaves out is nothing; what is no count makes every sum with it none. */
 export function countOf(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.round(value) : 0;
+  if (value === undefined || value === null) return 0;
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : Number.NaN;
+}
+
+/** What an answer used, if it can be believed. */
+export function usageOf({ usage }: Tally): Usage | null {
+  return usage !== null && isPlausible(usage) ? usage : null;
 }
 
 export function limitOf(value: unknown): number | null {

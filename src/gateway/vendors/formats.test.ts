@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { anthropic } from './anthropic.ts';
-import { emptyTally, type Tally, type WireFormat } from './format.ts';
+import { emptyTally, type Tally, usageOf, type WireFormat } from './format.ts';
 import { google } from './google.ts';
 import { openaiChat, openaiResponses } from './openai.ts';
 
@@ -88,12 +88,12 @@ describe('an error as an event stands for a status', () => {
   });
 });
 
-test('numbers that are none do not become usage', () => {
-  const usage = { prompt_tokens: 'many', completion_tokens: -4, prompt_tokens_details: null };
-  expect(read(openaiChat, { usage }).usage).toEqual({
-    inputTokens: 0,
-    outputTokens: 0,
-    cacheReadTokens: 0,
-    cacheWriteTokens: 0,
-  });
+test('usage with a number that is no count is not believed', () => {
+  const said = (usage: Record<string, unknown>) => usageOf(read(openaiChat, { usage }));
+  expect(said({ prompt_tokens: 'many', completion_tokens: 4 })).toBeNull();
+  expect(said({ prompt_tokens: 5, completion_tokens: -4 })).toBeNull();
+  expect(said({ prompt_tokens: 5, completion_tokens: 1e12 })).toBeNull();
+  const usage = { promptTokenCount: 9, toolUsePromptTokenCount: -9, candidatesTokenCount: 1 };
+  expect(usageOf(read(google, { usageMetadata: usage }))).toBeNull();
+  expect(said({ prompt_tokens: 5, prompt_tokens_details: null })).toMatchObject({ inputTokens: 5, outputTokens: 0 });
 });

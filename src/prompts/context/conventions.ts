@@ -3,6 +3,7 @@
 const GUIDES: readonly { name: RegExp; share: number }[] = [
   { name: /^AGENTS\.md$/i, share: 0.35 },
   { name: /^CLAUDE\.md$/i, share: 0.2 },
+  { name: /^GEMINI\.md$/i, share: 0.2 },
   { name: /^(\.github\/|docs\/)?CONTRIBUTING(\.\w+)?$/i, share: 0.15 },
   { name: /^README(\.\w+)?$/i, share: 0.15 },
 ];

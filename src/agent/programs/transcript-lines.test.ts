@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { transcriptLines } from './transcript-lines.ts';
+
+test('Claude Code: what it said, wrote and ran, and what came back', () => {
+  const lines = transcriptLines([
+    { type: 'agentos-start', step: 'code-1', agent: 'claude-code', at: '2026-11-16T06:00:00.000Z' },
+    { type: 'system', subtype: 'init' },
+    {
+      type: 'assistant',
+      message: {
+        content: [
+          { type: 'text', text: 'I write it.' },
+          { type: 'tool_use', name: 'Write', input: { file_path: 'a.ts', content: 'one\ntwo\n' } },
+        ],
+      },
+    },
+    { type: 'user', message: { content: [{ type: 'tool_result', content: [{ type: 'text', text: 'Written.' }] }] } },
+    { type: 'assistant', message: { content: [{ type: 'tool_use', name: 'Bash', input: { command: 'npm test' } }] } },
+    { type: 'user', message: { content: [{ type: 'tool_result', content: '1 failed', is_error: true }] } },
+    { type: 'agentos-line', stream: 'stderr', text: 'a warning' },
+    { type: 'agentos-end', exitCode: null, signal: 'SIGKILL' },
+  ]);
+  expect(lines).toEqual([
+    '== code-1 by claude-code, 2026-11-16T06:00:00.000Z',
+    'I write it.',
+    '> Write a.ts',
+    '  | one',
+    '  | two',
+    '  < Written.',
+    '> Bash npm test',
+    '  < ! 1 failed',
+    'a warning',
+    '== ended with SIGKILL',
+  ]);
+});
+
+test('Codex: a command with its output, changed files, a failure', () => {
+  const command = { type: 'command_execution', command: 'ls', aggregated_output: 'a\nb\n', exit_code: 0 };
+  const lines = transcriptLines([
+    { type: 'item.started', item: { ...command, aggregated_output: '' } },
+    { type: 'item.completed', item: command },
+    { type: 'item.completed', item: { type: 'file_change', changes: [{ path: 'a', kind: 'add' }] } },
+    { type: 'item.completed', item: { type: 'agent_message', text: 'Done.' } },
+    { type: 'turn.failed', error: { message: 'no more' } },
+  ]);
+  expect(lines).toEqual(['> exec ls', '  < a', '  < b', '> add a', 'Done.', '! no more']);
+});
+
+test('Gemini CLI: text in pieces is put together', () => {
+  const lines = transcriptLines([
+    { type: 'message', role: 'user', content: 'The task' },
+    { type: 'message', role: 'assistant', content: 'I re', delta: true },
+    { type: 'message', role: 'assistant', content: 'ad it.', delta: true },
+    { type: 'tool_use', tool_name: 'read_file', parameters: { file_path: 'a.ts' } },
+    { type: 'tool_result', status: 'error', error: { message: 'not there' } },
+    { type: 'message', role: 'assistant', content: 'The end.', delta: true },
+  ]);
+  expect(lines).toEqual(['I read it.', '> read_file a.ts', '  < ! not there', 'The end.']);
+});
+
+test('the built-in agent: its rounds; a long result is cut', () => {
+  const text = Array.from({ length: 50 }, (_, index) => `line ${index}`).join('\n');
+  const lines = transcriptLines([
+    { type: 'agentos-answer', round: 1, text: 'Look.', calls: [{ name: 'read', input: '{"path":"a.ts"}' }] },
+    { type: 'agentos-result', name: 'read', ok: true, text },
+  ]);
+  expect(lines.slice(0, 3)).toEqual(['Look.', '> read a.ts', '  < line 0']);
+  expect(lines.at(-1)).toBe('  < … 10 more lines');
+});

@@ -1,0 +1,127 @@
+import { parseJson } from '../../core/json.ts';
+import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
+import { linesOf, shortLine, toolLine } from './agent.ts';
+
+const MOST_LINES = 40;
+
+/**
+ * A transcript for people: what the agent said, `>` what it read, wrote and ran, `<` what came back. The events of all agents are
+ * known by their types, which differ; others are skipped.
+ */
+export function transcriptLines(events: readonly Fields[]): string[] {
+  /** Gemini CLI's text comes in pieces that end anywhere. */
+  let piece = '';
+  const rest = (): string[] => {
+    const lines = linesOf(piece);
+    piece = '';
+    return lines;
+  };
+  return [
+    ...events.flatMap((event) => {
+      if (event['type'] !== 'message' || event['role'] !== 'assistant') return [...rest(), ...linesOfEvent(event)];
+      piece += textOf(event['content']) ?? '';
+      return [];
+    }),
+    ...rest(),
+  ];
+}
+
+function linesOfEvent(event: Fields): string[] {
+  switch (event['type']) {
+    case 'agentos-start':
+      return [`== ${said(event['step'])} by ${said(event['agent'])}, ${said(event['at'])}`];
+    case 'agentos-line':
+      return linesOf(said(event['text']));
+    case 'agentos-answer':
+      return [...linesOf(said(event['text'])), ...listOf(event['calls']).flatMap(calledTool)];
+    case 'agentos-result':
+      return result(said(event['text']), event['ok'] !== true);
+    case 'agentos-end': {
+      const { exitCode, signal } = event;
+      return [`== ended with ${typeof exitCode === 'number' ? `exit code ${exitCode}` : said(signal)}`];
+    }
+    // Claude Code
+    case 'assistant':
+    case 'user':
+      return listOf(fieldsOf(event['message'])['content']).flatMap(claudeBlock);
+    // Codex
+    case 'item.completed':
+      return codexItem(fieldsOf(event['item']));
+    case 'turn.failed':
+      return [`! ${shortLine(said(fieldsOf(event['error'])['message']))}`];
+    // Gemini CLI
+    case 'tool_use':
+      return tool(said(event['tool_name']), fieldsOf(event['parameters']));
+    case 'tool_result': {
+      const isError = event['status'] === 'error';
+      return result(textOf(event['output']) ?? said(fieldsOf(event['error'])['message']), isError);
+    }
+    case 'error':
+      return [`! ${shortLine(said(event['message']))}`];
+    default:
+      return [];
+  }
+}
+
+function claudeBlock(block: Fields): string[] {
+  switch (block['type']) {
+    case 'text':
+      return linesOf(said(block['text']));
+    case 'tool_use':
+      return tool(said(block['name']), fieldsOf(block['input']));
+    case 'tool_result': {
+      const { content } = block;
+      const text =
+        textOf(content) ??
+        listOf(content)
+          .map((part) => said(part['text']))
+          .join('\n');
+      return result(text, block['is_error'] === true);
+    }
+    default:
+      return [];
+  }
+}
+
+function codexItem(item: Fields): string[] {
+  switch (item['type']) {
+    case 'agent_message':
+      return linesOf(said(item['text']));
+    case 'command_execution':
+      return [...tool('exec', item), ...result(said(item['aggregated_output']), item['exit_code'] !== 0)];
+    case 'file_change':
+      return listOf(item['changes']).map((change) => `> ${said(change['kind'])} ${said(change['path'])}`);
+    case 'mcp_tool_call':
+      return [`> ${said(item['server'])} ${said(item['tool'])}`];
+    case 'error':
+      return [`! ${shortLine(said(item['message']))}`];
+    default:
+      return [];
+  }
+}
+
+function calledTool(call: Fields): string[] {
+  return tool(said(call['name']), fieldsOf(parseJson(said(call['input']))));
+}
+
+/** What is written stands below the line that names the file. */
+const WRITTEN = ['content', 'old_string', 'new_string', 'search', 'replace'];
+
+function tool(name: string, input: Fields): string[] {
+  const written = WRITTEN.flatMap((field) => block('|', textOf(input[field]) ?? ''));
+  return [`> ${toolLine(name, input)}`, ...written];
+}
+
+function result(text: string, isError: boolean): string[] {
+  return block(isError ? '< !' : '<', text);
+}
+
+function block(mark: string, text: string): string[] {
+  const lines = linesOf(text);
+  const more = lines.length > MOST_LINES ? [`… ${lines.length - MOST_LINES} more lines`] : [];
+  return [...lines.slice(0, MOST_LINES), ...more].map((line) => `  ${mark} ${line}`);
+}
+
+function said(value: unknown): string {
+  return textOf(value) ?? '';
+}
