@@ -9,6 +9,7 @@ import { flagWords } from '../core/lines.ts';
 import { isInside } from '../core/paths.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
 import type { Until } from '../run/batches.ts';
+import type { EvalRequest } from '../run/eval-batch.ts';
 import { openProject, type Project } from '../run/project.ts';
 import { BOUND_FLAGS, ROLE_FLAGS } from './flags.ts';
 
@@ -42,6 +43,8 @@ export interface BatchRequest {
   retryFlags: string[];
   /** How far a pipeline goes. */
   until?: Until;
+  /** Of `eval`. */
+  evaluation?: EvalRequest;
 }
 
 export function parseBatchFlags(command: string, positional: readonly string[], rawFlags: unknown): BatchRequest {

@@ -88,6 +88,12 @@ function without(words: Set<string>, left: Set<string>): Set<string> {
 
 function wordsOf(text: string): Words {
   const lead = /^([^:.\n]{3,90})[:.\n]/.exec(text)?.[1] ?? '';
+  const subjects = subjectsOf(text);
+  return { lead: contentWords(lead), body: new Set([...contentWords(text), ...subjects]), subjects };
+}
+
+/** `req 3`, `scenario 20`, `section 2.6`, `path src/a.js`. */
+export function subjectsOf(text: string): Set<string> {
   const numbered = [...text.matchAll(/\b(req(?:uirement)?|scenario|test)s?[\s#-]*0*(\d{1,4})\b/gi)].map(
     ([, kind = '', number]) => `${/^r/i.test(kind) ? 'req' : 'scenario'} ${number}`,
   );
@@ -95,10 +101,9 @@ function wordsOf(text: string): Words {
     ...text.matchAll(/(?:\bsections?\s+|§\s*)(\d{1,2}(?:\.\d{1,2})?)|(?<![\w.])(\d{1,2}\.\d{1,2})(?![\w.%])/gi),
   ];
   const paths = [...text.matchAll(/(?<![\w:/])((?:[\w.-]+\/)+[\w-]+\.\w+)/g)];
-  const subjects = [
+  return new Set([
     ...numbered,
     ...sections.map(([, named, bare]) => `section ${named ?? bare}`),
     ...paths.map(([, path]) => `path ${path}`),
-  ];
-  return { lead: contentWords(lead), body: new Set([...contentWords(text), ...subjects]), subjects: new Set(subjects) };
+  ]);
 }

@@ -1,5 +1,5 @@
 import { systemClock } from '../core/clock.ts';
-import type { Config, Role } from '../core/config.ts';
+import type { Config } from '../core/config.ts';
 import type { ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
 import { VENDORS, type VendorKey, type VendorName } from '../core/keys.ts';
 import { keyVendorOf, parseModelSpec } from '../core/model-spec.ts';
@@ -9,12 +9,13 @@ import type { Gateway } from '../gateway/server.ts';
 import { trustCertificates } from '../models/vendor-agents.ts';
 import type { LearnedLimits, Pool, PoolEvent } from '../pool/port.ts';
 import type { KeysFile } from './keys-file.ts';
+import type { Cast } from './pipeline.ts';
 import type { Project } from './project.ts';
 
 interface RunGatewayOptions {
   project: Project;
   /** Who takes part in the run. */
-  roles: readonly Role[];
+  casts: readonly Cast[];
   emitRun: (event: RunEvent) => void;
   emitItem: (id: string, event: ItemEvent) => void;
   traceRequest: TraceRequest;
@@ -48,9 +49,9 @@ const LONGEST_SILENCE_MS = 10_000;
 
 /** Null where no role is played by a vendor's model: then there is nothing to pass on. */
 export async function openRunGateway(options: RunGatewayOptions): Promise<RunGateway | null> {
-  const { project, roles, emitRun, emitItem } = options;
+  const { project, casts, emitRun, emitItem } = options;
   const { config, paths } = project;
-  const vendors = vendorsOf(config, roles);
+  const vendors = vendorsOf(config, casts);
   if (vendors.length === 0) return null;
   const [{ createCredentialPool }, { startGateway }, { readKeysFile, writeKeysFile }] = await Promise.all([
     import('../pool/pool.ts'),
@@ -156,12 +157,12 @@ function remembered(file: KeysFile | null): ReadonlyMap<string, LearnedLimits> {
   return new Map(file?.keys.map(({ id, limits }) => [id, limits]));
 }
 
-function vendorsOf(config: Config, roles: readonly Role[]): VendorName[] {
-  const specs = roles.map((role) => parseModelSpec(config.models[role]));
-  const used = new Set(specs.map((spec) => keyVendorOf(spec, config.ownLogins)));
+function vendorsOf({ keys, ownLogins }: Config, casts: readonly Cast[]): VendorName[] {
+  const specs = casts.flatMap(({ config, roles }) => roles.map((role) => parseModelSpec(config.models[role])));
+  const used = new Set(specs.map((spec) => keyVendorOf(spec, ownLogins)));
   // What it speaks is not known: it may use whatever there is a key for.
-  const any = specs.some((spec) => spec.provider === 'acp' && !config.ownLogins.includes('acp'));
-  return VENDORS.filter((vendor) => used.has(vendor) || (any && config.keys.some((key) => key.vendor === vendor)));
+  const any = specs.some((spec) => spec.provider === 'acp' && !ownLogins.includes('acp'));
+  return VENDORS.filter((vendor) => used.has(vendor) || (any && keys.some((key) => key.vendor === vendor)));
 }
 
 /** A compatible server on this machine often asks for no key; the pool needs one to lease all the same. */

@@ -162,6 +162,16 @@ const recordSchema = z.object({
   request: z
     .object({
       until: z.enum(['lld', 'implement']).optional(),
+      evaluation: z
+        .object({
+          reviews: z.boolean(),
+          designs: z.boolean(),
+          drafters: z.array(z.string()),
+          reviewers: z.array(z.string()),
+          prompts: z.array(z.string().nullable()),
+          maxRounds: z.array(z.number()),
+        })
+        .optional(),
       parallel: z.int(),
       haltAfter: z.int().nullable(),
       config: configFlags,

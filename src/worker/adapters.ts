@@ -19,6 +19,7 @@ import { loadPrompts } from '../prompts/prompts.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
 import type { DocumentRepository } from '../workflow/document.ts';
 import { type AskedRole, createItem, type ItemContext, type ItemParts } from '../workflow/item.ts';
+import type { Replay } from '../workflow/replay.ts';
 import { buildContext } from './context-process.ts';
 import { createItemPrograms } from './item-programs.ts';
 import type { Task, TaskContext, TaskResult } from './protocol.ts';
@@ -36,6 +37,10 @@ export interface ItemInput {
   token: string | null;
   endpoints: Partial<Record<VendorName, string>>;
   fingerprints: Fingerprint[];
+  /** A folder of prompts in place of the repository's. */
+  prompts?: string;
+  /** Of an evaluation: what is replayed. */
+  replay?: Pick<Replay, 'past' | 'candidate'>;
 }
 
 /** The adapters of one item, whatever its workflow. */
@@ -126,7 +131,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
         hash,
         paths,
         journal,
-        prompts: await loadPrompts(paths.prompts),
+        prompts: await loadPrompts(input.prompts ?? paths.prompts),
         provider,
         explore: explorer(config, createGit(paths.repository, env), mask),
         costOf,
