@@ -29,7 +29,7 @@ export async function evalCommand(positional: string[], rawFlags: unknown): Prom
   const { config } = await projectOf(request.place, request.config);
   const orElse = <T>(given: T[], configured: T): T[] => (given.length > 0 ? [...new Set(given)] : [configured]);
   const evaluation: EvalRequest = {
-    // Who is named is compared in what he does; where nobody is, in both.
+    // A role that is named is compared; without one, both are.
     reviews: reviewer.length > 0 || !isNamed,
     designs: drafter.length > 0 || !isNamed,
     drafters: orElse(drafter, config.models.drafter),
