@@ -87,17 +87,40 @@ export function addBatchFlags(command: Command): Command {
   return addResumeFlags(command);
 }
 
+/** Settings of which `eval` takes several: each is a candidate. */
+const COMPARED: ReadonlySet<keyof ConfigFlags> = new Set(['drafter', 'reviewer', 'maxRounds'] as const);
+
+/** Those of a batch, with candidates in place of one model for each role. */
+export function addEvalFlags(command: Command): Command {
+  command
+    .option('--ids <id...>', 'exactly these items (the same as naming them as arguments)')
+    .option('--all', 'every past item (the default)')
+    .option('--prompts <dir>', `prompts in place of the repository's own${REPEATED}`, severalOf(String));
+  return addRunFlags(command, COMPARED);
+}
+
+const REPEATED = '; repeat it to compare';
+
+function severalOf<T>(parse: (text: string) => T): (text: string, before?: T[]) => T[] {
+  return (text, before = []) => [...before, parse(text)];
+}
+
 /** All of them but which items: a resumed run knows its own. */
 export function addResumeFlags(command: Command): Command {
+  return addRunFlags(command, new Set());
+}
+
+function addRunFlags(command: Command, compared: ReadonlySet<keyof ConfigFlags>): Command {
   command
     .option('--parallel [n]', 'n items at once (bare: 3, or the number of cores if that is less; at most 10)')
     .option('--dry-run', 'show the plan; start nothing, write nothing, call no model')
     .option('--trust', 'trust the repository’s configuration for this run (agentos trust remembers it)')
     .option('--halt [n]', 'start nothing new after n failures (bare: 1; default: after 3 in a row with the same cause)')
     .option('--json', 'stdout is JSON only: a line per event, the summary last; lines for people go to stderr');
-  addConfigFlags(command, BOUND_FLAGS);
+  addConfigFlags(command, BOUND_FLAGS, compared);
   command.option('--quiet', 'results only').option('--verbose', 'every step and file');
-  addConfigFlags(command, ROLE_FLAGS);
+  const roles = compared.size === 0 ? ROLE_FLAGS : ROLE_FLAGS.filter(({ setting }) => compared.has(setting));
+  addConfigFlags(command, roles, compared);
   command.option(
     '--offline',
     'the recorded tour of agentos demo, no model; any other issue becomes a filled template in DISCUSS',
@@ -105,8 +128,16 @@ export function addResumeFlags(command: Command): Command {
   return addPlaceFlags(command);
 }
 
-function addConfigFlags(command: Command, flags: readonly ConfigFlag[]): void {
-  for (const { name, argument, help, parse = String } of flags) command.option(`${name} ${argument}`, help, parse);
+function addConfigFlags(
+  command: Command,
+  flags: readonly ConfigFlag[],
+  compared: ReadonlySet<keyof ConfigFlags>,
+): void {
+  for (const { name, argument, help, setting, parse = String } of flags) {
+    const flag = `${name} ${argument}`;
+    if (compared.has(setting)) command.option(flag, help + REPEATED, severalOf(parse));
+    else command.option(flag, help, parse);
+  }
 }
 
 /** Flags that say where: every command that looks at a repository has them. */

@@ -1,7 +1,7 @@
 import { Argument, Command, Option } from 'commander';
 import { AgentosError } from '../core/errors.ts';
 import type { PipelineName } from '../core/paths.ts';
-import { addBatchFlags, addPlaceFlags, addResumeFlags } from './flags.ts';
+import { addBatchFlags, addEvalFlags, addPlaceFlags, addResumeFlags } from './flags.ts';
 import { suggestion } from './problem.ts';
 import { version } from './version.ts';
 
@@ -142,6 +142,13 @@ export function createProgram(): Command {
       process.exitCode = await contextCommand(id, flags);
     },
   );
+
+  const evaluate = command('eval', 'replays past items with other models, prompts or bounds, and compares', [
+    'agentos eval --reviewer google:gemini-3.1-pro-preview --reviewer anthropic:claude-opus-5 --dry-run',
+    'agentos eval 42 57 --drafter openai:gpt-6.1-sol --max-rounds 2 --max-rounds 4 --max-cost 5',
+    'agentos eval --reviewer codex --prompts my-prompts --parallel 3',
+  ]).argument('[ids...]', 'only what was made of these items (default: all)');
+  addEvalFlags(evaluate).action(runs(async () => (await import('./commands/eval.ts')).evalCommand));
 
   const doctor = command('doctor', 'checks git, Node, configuration, keys and folders, and says what to do', [
     'agentos doctor',

@@ -9,6 +9,7 @@ import { flagWords } from '../core/lines.ts';
 import { isInside } from '../core/paths.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
 import type { Until } from '../run/batches.ts';
+import type { EvalRequest } from '../run/eval-batch.ts';
 import { openProject, type Project } from '../run/project.ts';
 import { BOUND_FLAGS, ROLE_FLAGS } from './flags.ts';
 
@@ -48,6 +49,8 @@ export interface BatchRequest {
   until?: Until;
   /** Items that are done are done over. */
   again: boolean;
+  /** Of `eval`. */
+  evaluation?: EvalRequest;
 }
 
 export function parseBatchFlags(command: string, positional: readonly string[], rawFlags: unknown): BatchRequest {

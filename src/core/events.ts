@@ -1,4 +1,5 @@
 import type { ErrorRecord } from './errors.ts';
+import type { CaseResult } from './evaluation.ts';
 import type { GateCounts, GateEvidence } from './gate.ts';
 import type { ItemEnd } from './item.ts';
 import type { Usage } from './money.ts';
@@ -38,6 +39,8 @@ export type ItemEvent =
   /** Of a program that the item runs; what tests and a set-up print is for the log. */
   | { type: 'output-line'; stream: 'stdout' | 'stderr'; line: string; of?: 'tests' | 'set-up' }
   | { type: 'notice'; text: string }
+  /** Of an evaluation: what a past case came to with a candidate. */
+  | { type: 'case-judged'; result: CaseResult }
   | { type: 'item-retrying'; attempt: number; delayMs: number; error: ErrorRecord }
   | ItemFinished;
 

@@ -3,7 +3,11 @@ import { sha256 } from './hash.ts';
 import type { ItemId } from './ids.ts';
 
 /** In the order in which an idea goes through them. */
-export const WORKFLOWS = ['issue', 'lld', 'implement'] as const;
+export const STAGES = ['issue', 'lld', 'implement'] as const;
+export type StageName = (typeof STAGES)[number];
+
+/** `eval` replays what is past: it is no stage of anything. */
+export const WORKFLOWS = [...STAGES, 'eval'] as const;
 export type WorkflowName = (typeof WORKFLOWS)[number];
 
 /** What a batch command runs: one workflow, or several one after another. */
@@ -11,7 +15,7 @@ export const PIPELINES = [...WORKFLOWS, 'run'] as const;
 export type PipelineName = (typeof PIPELINES)[number];
 
 /** What people see in front of a line: `[LLD-42]`. */
-const LABELS: Record<WorkflowName, string> = { lld: 'LLD', issue: 'ISSUE', implement: 'IMPL' };
+const LABELS: Record<WorkflowName, string> = { lld: 'LLD', issue: 'ISSUE', implement: 'IMPL', eval: 'EVAL' };
 
 export function labelOf(workflow: WorkflowName, id: ItemId): string {
   return `${LABELS[workflow]}-${id}`;

@@ -1,3 +1,4 @@
+import type { CaseResult } from './evaluation.ts';
 import type { AgentosEvent, WaitReason } from './events.ts';
 import type { ItemEnd, ItemStatus } from './item.ts';
 import { addUsage, NO_USAGE, type Usage } from './money.ts';
@@ -36,6 +37,8 @@ export interface ItemState {
   usage: Usage;
   /** What this run paid, also if the item fails afterwards; null: a price is not known. */
   costUsd: number | null;
+  /** Of an evaluation. */
+  judged: CaseResult | null;
 }
 
 export interface KeyState {
@@ -94,6 +97,7 @@ function newItem(id: string, title: string, workflow: WorkflowName | null): Item
     waitsFor: null,
     usage: NO_USAGE,
     costUsd: 0,
+    judged: null,
   };
 }
 
@@ -174,6 +178,9 @@ function foldItemEvent(state: RunState, event: EventOfItem): void {
       state.costUsd = plus(state.costUsd, paidUsd);
       return;
     }
+    case 'case-judged':
+      item.judged = event.result;
+      return;
     case 'item-finished':
       end(state, item, event);
       return;

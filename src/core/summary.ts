@@ -1,4 +1,5 @@
 import type { LastRun, Problem } from './errors.ts';
+import type { Evaluation } from './evaluation.ts';
 import type { ItemEnd, ItemStatus } from './item.ts';
 import type { Usage } from './money.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
@@ -53,6 +54,8 @@ export interface Summary {
   /** Before a retry, where the same command would fail the same way. */
   changeFirst: Change | null;
   items: ItemSummary[];
+  /** Of `agentos eval`. */
+  evaluation?: Evaluation;
 }
 
 /** `summary.json` of an item: the last stage that it reached tells how it ended. */

@@ -55,6 +55,11 @@ export function decisionOf({ id, title, asked, ...facts }: DecisionFacts): Decis
   return { ...facts, document };
 }
 
+/** Whether a verdict of the lineage is a person's. */
+export function isDecision(document: string): boolean {
+  return document.startsWith('# Decision: ') && document.includes('\n## Why a person was asked\n');
+}
+
 /** "approved by Ada <ada@example.org>: the risk is known" */
 export function describeDecision({ kind, by, reason, change }: Decision): string {
   const why = reason ?? change;

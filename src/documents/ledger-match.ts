@@ -80,11 +80,16 @@ const SECTION = /(?:\bsections?\s+|§\s*)(\d{1,2}(?:\.\d{1,2})?)|(?<![\w.])(\d{1
 const PATH = /(?<![\w:/])((?:[\w.-]+\/)+[\w-]+\.\w+)/g;
 
 function wordsOf(text: string): Words {
+  const subjects = subjectsOf(text);
+  return { words: new Set([...contentWords(text), ...subjects]), subjects };
+}
+
+/** `req 3`, `scenario 20`, `section 2.6`, `path src/a.js`. */
+export function subjectsOf(text: string): Set<string> {
   const numbered = [...text.matchAll(NUMBERED)].map(
     ([, kind = '', id]) => `${/^r/i.test(kind) ? 'req' : 'scenario'} ${id}`,
   );
   const sections = [...text.matchAll(SECTION)].map(([, named, bare]) => `section ${named ?? bare}`);
   const paths = [...text.matchAll(PATH)].map(([, path]) => `path ${path}`);
-  const subjects = [...numbered, ...sections, ...paths];
-  return { words: new Set([...contentWords(text), ...subjects]), subjects: new Set(subjects) };
+  return new Set([...numbered, ...sections, ...paths]);
 }

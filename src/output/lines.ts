@@ -1,4 +1,5 @@
 import { formatDuration, waitText } from '../core/duration.ts';
+import type { CaseResult } from '../core/evaluation.ts';
 import type { AgentosEvent, Subscriber, WaitReason } from '../core/events.ts';
 import { parseItemId } from '../core/ids.ts';
 import type { ItemStatus } from '../core/item.ts';
@@ -171,6 +172,8 @@ export function linesOf(event: AgentosEvent): Line[] {
       return [line(event.line, 'dim', event.of === undefined ? 'normal' : 'verbose')];
     case 'notice':
       return [line(event.text)];
+    case 'case-judged':
+      return [line(caseText(event.result), 'plain', 'live')];
     case 'item-retrying':
       return [
         line(
@@ -182,6 +185,13 @@ export function linesOf(event: AgentosEvent): Line[] {
     case 'item-finished':
       return endLines(event);
   }
+}
+
+function caseText(result: CaseResult): string {
+  if (result.kind === 'design') return `${result.said.verdict} after ${result.said.rounds} round(s)`;
+  const { said, right, because } = result;
+  const judged = said.verdict === right ? 'right' : `${right} was right`;
+  return `${said.verdict}: ${judged} (${because}); ${said.confirmed} of ${said.findings} finding(s) confirmed`;
 }
 
 /** A run that was stopped says once what to do; what it never started is not worth a line each, unless it has its own reason. */

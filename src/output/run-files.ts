@@ -24,6 +24,7 @@ const AUDITED: ReadonlySet<AgentosEvent['type']> = new Set<AgentosEvent['type']>
   'reply-rejected',
   'review-read',
   'set-aside',
+  'case-judged',
   'file-written',
   'tests-ran',
   'gate-checked',

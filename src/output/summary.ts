@@ -4,6 +4,7 @@ import { isFailure } from '../core/exit-code.ts';
 import { ITEM_STATUSES } from '../core/item.ts';
 import { shellWord } from '../core/lines.ts';
 import type { ItemSummary, Summary } from '../core/summary.ts';
+import { printEvaluation } from './evaluation.ts';
 import { paint, type Terminal } from './terminal.ts';
 
 /** A longer line to copy is still whole, but has a short one beside it. */
@@ -35,6 +36,7 @@ export function printSummary(terminal: Terminal, summary: Summary, guide: Guide 
     terminal.line(`${id} is kept. Look at it: ${kept.look}`);
     terminal.line(`${' '.repeat(id.length)} Throw it away: ${kept.discard}`);
   }
+  if (summary.evaluation !== undefined) printEvaluation(terminal, summary.evaluation);
   if (guide !== null) for (const line of nextLines(items, guide)) terminal.line(line);
   const waiting = items.filter((item) => item.status === 'discuss');
   for (const item of waiting.slice(0, MOST_WAITING)) printWaiting(terminal, item);

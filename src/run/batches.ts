@@ -14,15 +14,30 @@ import { type Issue, type IssueSource, isHashOf, shownIssue } from '../source/po
 import { isApprovedFor, isApprovedForAnother, readLldFile } from '../workflow/approved-lld.ts';
 import { type Closed, closedItems } from '../workflow/closed.ts';
 import { issuesOf } from '../workflow/issue-file.ts';
+import { type EvalRequest, evalBatch } from './eval-batch.ts';
 import { implementAgain, implementBatch } from './implement-batch.ts';
 import { type Batch, type CollectedItem, type Pipeline, pipelineOf, readSome } from './pipeline.ts';
 
 /** How far `run` goes. */
 export type Until = 'lld' | 'implement';
 
+/** What is particular to one of the commands. */
+export interface PipelineFlags {
+  until?: Until | undefined;
+  /** Items that are done are done over. */
+  again?: boolean | undefined;
+  evaluation?: EvalRequest | undefined;
+}
+
 /** The pipeline of a command, by the name that its runs are recorded under. */
-export function pipelineNamed(name: PipelineName, until: Until = 'implement', again = false): Pipeline {
+export function pipelineNamed(
+  name: PipelineName,
+  { until = 'implement', again = false, evaluation }: PipelineFlags = {},
+): Pipeline {
   switch (name) {
+    case 'eval':
+      if (evaluation === undefined) throw new TypeError('an evaluation without candidates');
+      return pipelineOf(evalBatch(evaluation));
     case 'lld':
       return pipelineOf(lldBatch);
     case 'implement':

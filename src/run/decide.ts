@@ -120,6 +120,7 @@ async function inputHash(paths: Paths, workflow: WorkflowName, id: ItemId): Prom
     case 'issue':
       return (await createBriefSource(paths.briefs).read(id)).hash;
     case 'lld':
+    case 'eval':
       return (await createDirectorySource(paths.issues).read(id)).hash;
     case 'implement':
       return bodyHash(readFrontMatter(await readFile(paths.lld(id), 'utf8').catch(() => '')).body);

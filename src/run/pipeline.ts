@@ -48,12 +48,23 @@ export async function readSome<T>(ids: readonly ItemId[], read: (id: ItemId) => 
   return all;
 }
 
+/** What is particular to an item where the items of a batch are not alike. */
+export interface ItemSetting extends Partial<Pick<Batch, 'demand'>>, Pick<Batch, 'roles'> {
+  /** One object for all items that share it. */
+  config: Config;
+  input?: Pick<ItemInput, 'prompts' | 'replay'>;
+}
+
 /** What a workflow supplies; everything else about running a batch exists once. */
 export interface Batch {
   workflow: WorkflowName;
   task: TaskReference;
   /** Who takes part. */
   roles: readonly Role[];
+  /** By role, where the configuration doesn't say who plays it. */
+  models?: Record<string, string>;
+  /** Of an item that was collected; absent: all are alike. */
+  settingOf?(id: ItemId): ItemSetting | undefined;
   /** Exactly these (a missing one is an error), or all there are. */
   collect(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]>;
   /** Throws if these items can't be done with the chosen models, whatever else is asked. */
@@ -63,7 +74,7 @@ export interface Batch {
   /** Where items of a plan begin, if not where the checkout is. */
   begins?(project: Project, items: readonly PlannedItem[]): Promise<string[]>;
   /** What it asks of its models for one item of this size. */
-  demand(config: Config, chars: number, contextTokens: number): Demand;
+  demand: (config: Config, chars: number, contextTokens: number) => Demand;
   /** What is said of an item that is done already. */
   done: { reason: string; outputs: (project: Project, item: Pick<PlannedItem, 'id' | 'title'>) => Promise<string[]> };
   /** What is said when there is nothing to do at all. */
@@ -101,14 +112,27 @@ export function stagesAhead({ stages }: Pipeline, items: readonly PlannedItem[])
   return first < 0 ? [] : stages.slice(first);
 }
 
-/** Throws if these roles can't be played as they are configured; returns warnings. */
-export async function requirements({ config, childEnv }: Project, roles: readonly Role[]): Promise<string[]> {
-  const warnings = requireModels(config, roles);
-  for (const role of roles) {
-    const missing = await missingAgent(config.models[role], childEnv['PATH']);
-    if (missing !== null) throw new AgentosError(missing);
+/** Who plays for these items: the configurations that they run with, and the roles that take part. */
+export type Cast = Pick<ItemSetting, 'config' | 'roles'>;
+
+export function castsOf({ config }: Project, pipeline: Pipeline, items: readonly PlannedItem[]): Cast[] {
+  const ahead = stagesAhead(pipeline, items);
+  const own = items.flatMap(({ id }) => ahead.flatMap((stage) => stage.settingOf?.(id) ?? []));
+  const casts = [...new Map(own.map((setting) => [setting.config, setting])).values()];
+  return casts.length > 0 ? casts : [{ config, roles: rolesOf(ahead) }];
+}
+
+/** Throws if roles can't be played as they are configured; returns warnings. */
+export async function requirements({ childEnv }: Project, casts: readonly Cast[]): Promise<string[]> {
+  const warnings = new Set<string>();
+  for (const { config, roles } of casts) {
+    for (const warning of requireModels(config, roles)) warnings.add(warning);
+    for (const role of roles) {
+      const missing = await missingAgent(config.models[role], childEnv['PATH']);
+      if (missing !== null) throw new AgentosError(missing);
+    }
   }
-  return warnings;
+  return [...warnings];
 }
 
 /** There is something to do. */
@@ -151,7 +175,7 @@ export interface StageOptions {
   pipeline: Pipeline;
   runId: string;
   /** For a stage with these roles. */
-  accessOf: (id: ItemId, roles: readonly Role[]) => ItemAccess | null;
+  accessOf: (id: ItemId, cast: Cast) => ItemAccess | null;
 }
 
 /** One stage of an item, as the coordinator takes it; it announces the stage that follows. */
@@ -162,12 +186,16 @@ export function coordinatedItem(
 ): CoordinatedItem {
   const { workflow, id } = item;
   const following = stageAfter(pipeline, workflow);
-  const { task, roles } = stageOf(pipeline, workflow);
+  const stage = stageOf(pipeline, workflow);
   return {
     id: keyOf(item),
-    task,
+    task: stage.task,
     checkpoint: project.paths.checkpoint(workflow, id),
-    input: () => itemInput(project, id, runId, accessOf(id, roles)),
+    input: () => {
+      const setting = stage.settingOf?.(id);
+      const cast = { config: project.config, roles: stage.roles, ...setting };
+      return itemInput(project, id, runId, accessOf(id, cast), setting);
+    },
     exclusive,
     after: after.map((other) => `${workflow}-${other}`),
     ...(following && { announces: keyOf({ workflow: following.workflow, id }) }),
@@ -199,9 +227,16 @@ function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' 
 }
 
 /** What a worker gets for one item; it never holds a key. */
-function itemInput({ paths, config }: Project, id: ItemId, runId: string, access: ItemAccess | null): ItemInput {
-  const { keys, endpoints: _, keyVariables: __, ...rest } = config;
+function itemInput(
+  { paths, config }: Project,
+  id: ItemId,
+  runId: string,
+  access: ItemAccess | null,
+  setting: ItemSetting | undefined,
+): ItemInput {
+  const { keys, endpoints: _, keyVariables: __, ...rest } = setting?.config ?? config;
   return {
+    ...setting?.input,
     id,
     runId,
     repository: paths.repository,

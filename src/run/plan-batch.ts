@@ -12,7 +12,7 @@ import { headCommit, openCommit } from '../git/repository.ts';
 import { inspectJournal } from '../journal/inspect.ts';
 import { requireSettings } from '../models/require-models.ts';
 import { loadPrompts } from '../prompts/prompts.ts';
-import { type Batch, type CollectedItem, isOpen, type Pipeline, rolesOf, stagesAhead } from './pipeline.ts';
+import { type Batch, type Cast, type CollectedItem, castsOf, isOpen, type Pipeline, rolesOf } from './pipeline.ts';
 import type { Project } from './project.ts';
 
 interface PlanOptions {
@@ -59,7 +59,8 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
   const priced = chosen
     .filter((_, index) => planned[index] !== undefined && isOpen(planned[index]))
     .map(({ item, stage }) => ({ item, ahead: pipeline.stages.slice(pipeline.stages.indexOf(stage)) }));
-  requireSettings(config, project.env, rolesOf(stagesAhead(pipeline, open)));
+  const casts = castsOf(project, pipeline, open);
+  for (const { config: own, roles } of casts) requireSettings(own, project.env, roles);
   const { order, groups, cycles, shared } = scheduleOf(open);
   for (const item of open) item.exclusive = [...new Set([...item.files, ...(shared.get(item.id) ?? [])])];
   const forecast = foreseen(open, chosen, shared);
@@ -69,9 +70,11 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
     workflow: pipeline.name,
     items: planned.map((item) => (isOpen(item) ? (inOrder.next().value ?? item) : item)),
     parallel,
-    models: Object.fromEntries(rolesOf(pipeline.stages).map((role) => [role, config.models[role]])),
+    models:
+      pipeline.stages[0].models ??
+      Object.fromEntries(rolesOf(pipeline.stages).map((role) => [role, config.models[role]])),
     contextTokens: config.context.maxTokens,
-    ...(await plannedCost(project, priced, isDryRun)),
+    ...(await plannedCost(project, priced, casts, isDryRun)),
     groups,
     notes: [
       ...notes,
@@ -210,14 +213,25 @@ interface PricedItem {
 
 const BYTES_PER_TOKEN = 4;
 
+/** What an item runs with in a stage. */
+function settingOf(stage: Batch, { id }: CollectedItem, config: Config): Cast & Pick<Batch, 'demand'> {
+  const { roles, demand } = stage;
+  return { config, roles, demand, ...stage.settingOf?.(id) };
+}
+
 /** The estimate takes reading, so it is made only where it is shown. */
-async function plannedCost(project: Project, items: readonly PricedItem[], isEstimated: boolean): Promise<PlannedCost> {
+async function plannedCost(
+  project: Project,
+  items: readonly PricedItem[],
+  casts: readonly Cast[],
+  isEstimated: boolean,
+): Promise<PlannedCost> {
   const { config } = project;
-  const roles = rolesOf(items.flatMap(({ ahead }) => ahead));
-  const ofKind = (kind: ReturnType<typeof meteringOf>): Role[] =>
-    roles.filter((role) => meteringOf(role, config) === kind);
-  const unmetered = [...new Set(ofKind('unmetered').map((role) => config.models[role]))];
-  if (ofKind('metered').length === 0) {
+  const played = casts.flatMap((cast) =>
+    cast.roles.map((role) => ({ kind: meteringOf(role, cast.config), model: cast.config.models[role] })),
+  );
+  const unmetered = [...new Set(played.filter(({ kind }) => kind === 'unmetered').map(({ model }) => model))];
+  if (played.every(({ kind }) => kind !== 'metered')) {
     const usd = unmetered.length > 0 ? null : 0;
     return { costCeilingUsd: usd, costCeilingBy: null, unmetered, estimateUsd: isEstimated ? usd : null, pastItems: 0 };
   }
@@ -237,8 +251,12 @@ function costCeiling(
   let totalUsd = 0;
   let isBounded = false;
   for (const { item, ahead } of items) {
-    const most = ahead.flatMap((stage) => stage.demand(config, item.chars, config.context.maxTokens).most);
-    const itemUsd = sumOf(most.map((calls) => mostCostUsd(calls, config)));
+    const itemUsd = sumOf(
+      ahead.flatMap((stage) => {
+        const { config: own, demand } = settingOf(stage, item, config);
+        return demand(own, item.chars, config.context.maxTokens).most.map((calls) => mostCostUsd(calls, own));
+      }),
+    );
     if (itemUsd === null) return { costCeilingUsd: null, costCeilingBy: null };
     isBounded ||= itemUsd > maxCostPerItemUsd;
     totalUsd += Math.min(itemUsd, maxCostPerItemUsd);
@@ -259,21 +277,26 @@ async function costEstimate(
   const { readPastCosts } = await import('./past-costs.ts');
   const past = await readPastCosts(paths, config.prices);
   let contextTokens: number | null = null;
-  const bySize = async (stage: Batch, role: Role, { chars }: CollectedItem): Promise<number | null> => {
-    if (meteringOf(role, config) !== 'metered') return 0;
+  const bySize = async (
+    { config: own, demand }: ReturnType<typeof settingOf>,
+    role: Role,
+    { chars }: CollectedItem,
+  ): Promise<number | null> => {
+    if (meteringOf(role, own) !== 'metered') return 0;
     contextTokens ??= await contextSize(project);
-    const { usual } = stage.demand(config, chars, contextTokens);
-    return sumOf(usual.filter((calls) => calls.role === role).map((calls) => usualCostUsd(calls, config)));
+    const { usual } = demand(own, chars, contextTokens);
+    return sumOf(usual.filter((calls) => calls.role === role).map((calls) => usualCostUsd(calls, own)));
   };
   let pastItems = 0;
   let totalUsd = 0;
   for (const { item, ahead } of items) {
     let itemUsd = ahead[0] === undefined ? 0 : -past.begunUsd(ahead[0].workflow, item.id);
     for (const stage of ahead) {
-      for (const role of stage.roles) {
-        const known = past.usual(stage.workflow, role, config.models[role]);
+      const setting = settingOf(stage, item, config);
+      for (const role of setting.roles) {
+        const known = past.usual(stage.workflow, role, setting.config.models[role]);
         pastItems = Math.max(pastItems, known?.items ?? 0);
-        const usd = known?.usd ?? (await bySize(stage, role, item));
+        const usd = known?.usd ?? (await bySize(setting, role, item));
         if (usd === null) return { estimateUsd: null, pastItems: 0 };
         itemUsd += usd;
       }

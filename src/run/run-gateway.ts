@@ -1,5 +1,5 @@
 import { systemClock } from '../core/clock.ts';
-import type { Config, Role } from '../core/config.ts';
+import type { Config } from '../core/config.ts';
 import type { ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
 import { VENDORS, type VendorKey, type VendorName } from '../core/keys.ts';
 import { keyVendorOf, parseModelSpec } from '../core/model-spec.ts';
@@ -9,12 +9,13 @@ import type { Gateway } from '../gateway/server.ts';
 import { trustCertificates } from '../models/vendor-agents.ts';
 import type { LearnedLimits, Pool, PoolEvent } from '../pool/port.ts';
 import type { KeysFile } from './keys-file.ts';
+import type { Cast } from './pipeline.ts';
 import type { Project } from './project.ts';
 
 interface RunGatewayOptions {
   project: Project;
   /** Who takes part in the run. */
-  roles: readonly Role[];
+  casts: readonly Cast[];
   emitRun: (event: RunEvent) => void;
   emitItem: (id: string, event: ItemEvent) => void;
   traceRequest: TraceRequest;
@@ -28,8 +29,8 @@ export interface ItemAccess {
 
 /** The credential pool and its server for one run. */
 interface RunGateway {
-  /** For the models of these roles. */
-  access(id: string, roles: readonly Role[]): ItemAccess;
+  /** For the models of this cast. */
+  access(id: string, cast: Cast): ItemAccess;
   /** The item's requests wait for quota: silence is not idleness. */
   isWaiting(id: string): boolean;
   /** Every vendor that the run needs has something left, and no call waits for it: one more worker would only wait too. */
@@ -49,9 +50,9 @@ const LONGEST_SILENCE_MS = 10_000;
 
 /** Null where no role is played by a vendor's model: then there is nothing to pass on. */
 export async function openRunGateway(options: RunGatewayOptions): Promise<RunGateway | null> {
-  const { project, roles, emitRun, emitItem } = options;
+  const { project, casts, emitRun, emitItem } = options;
   const { config, paths } = project;
-  const vendors = vendorsOf(config, roles);
+  const vendors = vendorsOf(config, casts);
   if (vendors.length === 0) return null;
   const [{ createCredentialPool }, { startGateway }, { readKeysFile, writeKeysFile }] = await Promise.all([
     import('../pool/pool.ts'),
@@ -119,8 +120,8 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
   };
 
   return {
-    access(id, itsRoles) {
-      const models = itsRoles.map((role) => config.models[role]);
+    access(id, cast) {
+      const models = cast.roles.map((role) => cast.config.models[role]);
       const token = tokens.get(id) ?? gateway.issueToken({ item: id, models, deadlineMs: deadlineOf() });
       tokens.set(id, token);
       return { token, endpoints: Object.fromEntries(vendors.map((vendor) => [vendor, gateway.endpointOf(vendor)])) };
@@ -158,12 +159,12 @@ function remembered(file: KeysFile | null): ReadonlyMap<string, LearnedLimits> {
   return new Map(file?.keys.map(({ id, limits }) => [id, limits]));
 }
 
-function vendorsOf(config: Config, roles: readonly Role[]): VendorName[] {
-  const specs = roles.map((role) => parseModelSpec(config.models[role]));
-  const used = new Set(specs.map((spec) => keyVendorOf(spec, config.ownLogins)));
+function vendorsOf({ keys, ownLogins }: Config, casts: readonly Cast[]): VendorName[] {
+  const specs = casts.flatMap(({ config, roles }) => roles.map((role) => parseModelSpec(config.models[role])));
+  const used = new Set(specs.map((spec) => keyVendorOf(spec, ownLogins)));
   // What it speaks is not known: it may use whatever there is a key for.
-  const any = specs.some((spec) => spec.provider === 'acp' && !config.ownLogins.includes('acp'));
-  return VENDORS.filter((vendor) => used.has(vendor) || (any && config.keys.some((key) => key.vendor === vendor)));
+  const any = specs.some((spec) => spec.provider === 'acp' && !ownLogins.includes('acp'));
+  return VENDORS.filter((vendor) => used.has(vendor) || (any && keys.some((key) => key.vendor === vendor)));
 }
 
 /** A compatible server on this machine often asks for no key; the pool needs one to lease all the same. */

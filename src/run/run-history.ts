@@ -181,6 +181,16 @@ const recordSchema = z.object({
     .object({
       until: z.enum(['lld', 'implement']).optional(),
       again: z.boolean().default(false),
+      evaluation: z
+        .object({
+          reviews: z.boolean(),
+          designs: z.boolean(),
+          drafters: z.array(z.string()),
+          reviewers: z.array(z.string()),
+          prompts: z.array(z.string().nullable()),
+          maxRounds: z.array(z.number()),
+        })
+        .optional(),
       parallel: z.int(),
       haltAfter: z.int().nullable(),
       config: configFlags,

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
 import { type Problem, toErrorRecord } from '../core/errors.ts';
+import { type Evaluation, evaluationOf } from '../core/evaluation.ts';
 import { exitCodeOf, isFailure } from '../core/exit-code.ts';
 import { sha256 } from '../core/hash.ts';
 import type { ItemId } from '../core/ids.ts';
@@ -97,10 +98,24 @@ export async function outcomeOf(
       interrupt.by(),
     ),
     counts: countsOf(items),
-    retryCommand: retry.command,
+    // Retried as a whole, so that all candidates are compared.
+    retryCommand:
+      plan.workflow === 'eval' && retry.command !== null
+        ? ['agentos', 'resume', runId, ...placeOf(retryFlags)].join(' ')
+        : retry.command,
     changeFirst: retry.changeFirst,
     items,
+    ...(plan.workflow === 'eval' ? { evaluation: comparison(options, state) } : {}),
   };
+}
+
+function comparison({ plan, pipeline }: RunOptions, state: RunState): Evaluation {
+  const replayed = plan.items.flatMap(({ id }) => pipeline.stages[0].settingOf?.(id)?.input?.replay ?? []);
+  const candidates = replayed.map(({ past, candidate }) => ({ kind: past.kind, candidate }));
+  return evaluationOf(
+    candidates,
+    [...state.items.values()].flatMap(({ judged }) => judged ?? []),
+  );
 }
 
 async function itemSummary(options: RunOptions, id: ItemId, item: ItemState): Promise<ItemSummary> {

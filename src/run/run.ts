@@ -20,6 +20,7 @@ import { prepareStateFolder, requireOwnFolder, tidyWorkFolder } from '../process
 import type { RunTrace } from '../telemetry/run-trace.ts';
 import { createEmitter } from './emitter.ts';
 import {
+  castsOf,
   coordinatedItem,
   doneElsewhere,
   endedAlready,
@@ -28,9 +29,7 @@ import {
   nextStage,
   type Pipeline,
   requirements,
-  rolesOf,
   type StageOptions,
-  stagesAhead,
 } from './pipeline.ts';
 import type { Project } from './project.ts';
 import { openRunGateway } from './run-gateway.ts';
@@ -73,9 +72,8 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const startedAt = new Date();
   const startedMs = systemClock.now();
   const open = plan.items.filter(isOpen);
-  const ahead = stagesAhead(pipeline, open);
-  const roles = rolesOf(ahead);
-  const warnings = await requirements(project, roles);
+  const casts = castsOf(project, pipeline, open);
+  const warnings = await requirements(project, casts);
 
   await requireOwnFolder(paths);
   await prepareStateFolder(paths.base);
@@ -103,7 +101,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
 
   const gateway = await openRunGateway({
     project,
-    roles,
+    casts,
     emitRun: (event) => emitter.run(event),
     emitItem: (id, event) => {
       const at = state.items.get(id)?.workflow;
@@ -178,7 +176,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     project,
     pipeline,
     runId,
-    accessOf: (id, roles) => gateway?.access(id, roles) ?? null,
+    accessOf: (id, cast) => gateway?.access(id, cast) ?? null,
   };
   try {
     const first = open.map((item) => coordinatedItem(item, item, stages));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { ItemId } from '../core/ids.ts';
 import { parseJson } from '../core/json.ts';
-import { type Paths, shownPath, WORKFLOWS, type WorkflowName } from '../core/paths.ts';
+import { type Paths, STAGES, shownPath, type WorkflowName } from '../core/paths.ts';
 import type { Asked } from '../core/summary.ts';
 import { inspectJournal } from '../journal/inspect.ts';
 import { stepId } from '../journal/step-id.ts';
@@ -36,7 +36,7 @@ const questionSchema: z.ZodType<Question> = z.object({
 });
 const decisionSchema = z.object({ kind: z.string(), document: z.string(), replaced: z.array(z.string()).default([]) });
 
-const LATER_FIRST = WORKFLOWS.toReversed();
+const LATER_FIRST = STAGES.toReversed();
 
 /** Of an item that waits in two workflows, the later stage counts. Looks, and writes nothing. */
 export function waitingItem(

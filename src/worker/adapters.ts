@@ -21,6 +21,7 @@ import { loadPrompts } from '../prompts/prompts.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
 import type { DocumentRepository } from '../workflow/document.ts';
 import { type AskedRole, createItem, type ItemContext, type ItemParts } from '../workflow/item.ts';
+import type { Replay } from '../workflow/replay.ts';
 import { buildContext } from './context-process.ts';
 import { createItemPrograms } from './item-programs.ts';
 import type { Task, TaskContext, TaskResult } from './protocol.ts';
@@ -40,6 +41,10 @@ export interface ItemInput {
   token: string | null;
   endpoints: Partial<Record<VendorName, string>>;
   fingerprints: Fingerprint[];
+  /** A folder of prompts in place of the repository's. */
+  prompts?: string;
+  /** Of an evaluation: what is replayed. */
+  replay?: Pick<Replay, 'past' | 'candidate'>;
 }
 
 /** The adapters of one item, whatever its workflow. */
@@ -134,7 +139,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
         hash,
         paths,
         journal,
-        prompts: await loadPrompts(paths.prompts),
+        prompts: await loadPrompts(input.prompts ?? paths.prompts),
         provider,
         explore: explorer(config, createGit(paths.repository, env), mask),
         costOf,

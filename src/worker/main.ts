@@ -96,6 +96,8 @@ async function loadBuiltIn(workflow: WorkflowName): Promise<Task> {
       return (await import('./document-tasks.ts')).lldTask;
     case 'issue':
       return (await import('./document-tasks.ts')).issueTask;
+    case 'eval':
+      return (await import('./eval-task.ts')).evalTask;
     case 'implement':
       return (await import('./implement-task.ts')).implementTask;
   }
@@ -138,7 +140,8 @@ async function runItem(item: ItemStart): Promise<void> {
       };
       const result = await inTrace(item, () => task(context));
       // An item that waits for a decision has stored its question; without a step there is nothing to resume.
-      if (result.status !== 'discuss' || journal.steps().length === 0) removeJournal(journal);
+      const isNeeded = result.status === 'discuss' || result.keepsCheckpoint === true;
+      if (!isNeeded || journal.steps().length === 0) removeJournal(journal);
       outcome = { result };
     } finally {
       journal.close();

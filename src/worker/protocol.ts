@@ -31,6 +31,8 @@ export interface TaskResult {
   reason: string | null;
   /** Files that it made, for the summary. */
   outputs: string[];
+  /** Its answers are of use to a later run, though it is done. */
+  keepsCheckpoint?: boolean;
 }
 
 /** The argument of the one worker of a run that leaves its compiled code for the workers of later runs. */

@@ -10,7 +10,13 @@ import { removeStaleTemporaryFiles } from '../process/files.ts';
 import type { Issue } from '../source/port.ts';
 import type { ApprovedBy } from './approved-lld.ts';
 import { createDecider } from './decide.ts';
-import { type CheckResult, createDocumentQuestions, type DocumentSubject, reviewDocument } from './document-review.ts';
+import {
+  type CheckResult,
+  createDocumentQuestions,
+  type DocumentReview,
+  type DocumentSubject,
+  reviewDocument,
+} from './document-review.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 import { createLineage, type Lineage, nextVersionNumber, versionName } from './lineage.ts';
 
@@ -97,10 +103,7 @@ export async function approvedDocument<More>(
     form: subject.form,
     questions,
     check: (draft) => work.check(draft, base),
-    // Only a reviewer that can look at the code is held to what it cites.
-    ...(item.explore !== null && reviewer.takesTools === true
-      ? { weigh: (review, draft) => weighEvidence(review, base, [draft, begunWith.raw]) }
-      : {}),
+    ...evidenceRule(item, base, begunWith.raw),
     lineage,
     emit: item.emit,
     maxRounds: item.maxRounds,
@@ -117,6 +120,12 @@ export async function approvedDocument<More>(
   };
   const reviewLog = formatReviewLog(outcome.ledger, decisionRows(outcome.decisions));
   return { text: outcome.text, reviewLog, beginning, lineage, by };
+}
+
+/** Only a reviewer that can look at the code is held to what it cites. */
+export function evidenceRule(item: ItemContext, base: DesignBase, input: string): Pick<DocumentReview, 'weigh'> {
+  if (item.explore === null || item.provider('reviewer').takesTools !== true) return {};
+  return { weigh: (review, draft) => weighEvidence(review, base, [draft, input]) };
 }
 
 async function begin<More>(

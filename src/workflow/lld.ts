@@ -14,8 +14,8 @@ import { type Issue, shownIssue } from '../source/port.ts';
 import { approvedLld, editedLld, readLldFile } from './approved-lld.ts';
 import { alreadyDoneReason, alreadyDoneRecord } from './closed.ts';
 import { rememberDesign } from './design-cache.ts';
-import { approvedDocument, type DocumentRepository } from './document.ts';
-import type { DocumentSubject } from './document-review.ts';
+import { approvedDocument, type DesignBase, type DocumentRepository } from './document.ts';
+import type { CheckResult, DocumentSubject } from './document-review.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 import { versionName } from './lineage.ts';
 import { forecastFor, otherDesigns } from './other-designs.ts';
@@ -45,18 +45,7 @@ export async function runLld(
       ...lldSubject(begunWith, context, prompts, size),
       shownToReviewer: (draft) => (isAlreadyDone(draft) ? '' : forecastFor(issue.id, draft, others)),
     }),
-    check: async (draft, base) => {
-      if (isAlreadyDone(draft)) {
-        const textOf = (file: string) => repository.shownText(base.commit, file);
-        return {
-          findings: await checkAlreadyDone(draft, base),
-          coverage: '',
-          evidence: await citedLines(draft, textOf),
-        };
-      }
-      const { findings, coverage } = checkLld(draft, { issueId: issue.id, tree: base });
-      return { findings, coverage: formatCoverage(coverage) };
-    },
+    check: (draft, base) => lldCheck(draft, issue, base, repository),
   });
   if ('ended' in approved) return approved.ended;
 
@@ -80,6 +69,20 @@ export async function runLld(
   emit({ type: 'file-written', path: relative(paths.repository, path), what: 'lld' });
   await rememberDesign(paths.designs, final);
   return { status: 'succeeded', reason: null, outputs: [path, paths.lineage(issue.id)] };
+}
+
+export async function lldCheck(
+  draft: string,
+  { id }: Pick<Issue, 'id'>,
+  base: DesignBase,
+  repository: Pick<DocumentRepository, 'shownText'>,
+): Promise<CheckResult> {
+  if (isAlreadyDone(draft)) {
+    const textOf = (file: string) => repository.shownText(base.commit, file);
+    return { findings: await checkAlreadyDone(draft, base), coverage: '', evidence: await citedLines(draft, textOf) };
+  }
+  const { findings, coverage } = checkLld(draft, { issueId: id, tree: base });
+  return { findings, coverage: formatCoverage(coverage) };
 }
 
 const MOST_SHOWN_LINES = 120;

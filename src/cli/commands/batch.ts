@@ -2,6 +2,7 @@ import { AgentosError, toErrorRecord } from '../../core/errors.ts';
 import type { Subscriber } from '../../core/events.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
+import { definedOnly } from '../../core/json.ts';
 import type { PipelineName } from '../../core/paths.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { Summary } from '../../core/summary.ts';
@@ -26,7 +27,7 @@ import { version } from '../version.ts';
 /** `agentos lld`, `issue`, `implement` and `run`. */
 export async function batchCommand(name: PipelineName, positional: string[], rawFlags: unknown): Promise<number> {
   const request = parseBatchFlags(name, positional, rawFlags);
-  return runBatchCommand(pipelineNamed(name, request.until, request.again), request);
+  return runBatchCommand(pipelineNamed(name, request), request);
 }
 
 /** What every batch command does with its flags: plan, and unless that is all, run and sum up. */
@@ -76,7 +77,7 @@ export async function runBatchCommand(
           haltAfter: request.haltAfter,
           config: request.config,
           all: request.ids === 'all',
-          ...(request.until === undefined ? {} : { until: request.until }),
+          ...definedOnly({ until: request.until, evaluation: request.evaluation }),
           ...(request.again ? { again: true } : {}),
         },
         resumes,

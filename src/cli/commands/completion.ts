@@ -53,6 +53,7 @@ const ITEMS: Readonly<Record<string, ItemFiles>> = {
   issue: { folders: ['briefs'] },
   implement: { folders: ['docs/lld'], prefix: 'LLD-' },
   run: { folders: ['issues'] },
+  eval: { folders: ['docs/lld'], prefix: 'LLD-' },
   decide: { folders: ['issues', 'briefs'] },
   logs: { folders: ['issues', 'briefs'] },
 };

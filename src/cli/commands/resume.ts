@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
+import { definedOnly } from '../../core/json.ts';
 import type { Paths, PipelineName } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
 import { pipelineNamed } from '../../run/batches.ts';
@@ -32,8 +33,20 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
   }
   const { history, record } = found;
   const { runId, workflow } = history;
-  const left = history.items.filter((item) => !DONE.has(item.status)).map((item) => parseItemId(item.id));
-  const gone = workflow === 'implement' ? [] : left.filter((id) => !existsSync(sourceOf(paths, workflow, id)));
+  const { evaluation } = record.request;
+  const unfinished = history.items.filter((item) => !DONE.has(item.status));
+  // An evaluation is compared as a whole; what is finished costs nothing more.
+  const again = evaluation === undefined || unfinished.length === 0 ? unfinished : history.items;
+  const left = again.map((item) => parseItemId(item.id));
+  const { drafter, reviewer, maxRounds, offline } = given.config;
+  if (evaluation !== undefined && (drafter ?? reviewer ?? maxRounds ?? offline) !== undefined) {
+    const reason = 'The candidates of an evaluation stay as they are.';
+    throw new AgentosError({ code: 'usage', reason, hint: 'Compare others with: agentos eval' });
+  }
+  const gone =
+    workflow === 'implement' || evaluation !== undefined
+      ? []
+      : left.filter((id) => !existsSync(sourceOf(paths, workflow, id)));
   for (const id of gone)
     process.stderr.write(`Skipping ${id}: ${relative(paths.repository, sourceOf(paths, workflow, id))} is gone.\n`);
   const ids = left.filter((id) => !gone.includes(id));
@@ -45,11 +58,7 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
       process.stdout.write(`${JSON.stringify(emptySummary({ workflow, parallel: given.parallel.workers }))}\n`);
     return EXIT.ok;
   }
-  return runBatchCommand(
-    pipelineNamed(workflow, record.request.until, record.request.again),
-    requestOf(given, record, ids, rawFlags),
-    runId,
-  );
+  return runBatchCommand(pipelineNamed(workflow, record.request), requestOf(given, record, ids, rawFlags), runId);
 }
 
 /** The file that an item of this kind of run is made from. */
@@ -80,14 +89,14 @@ function requestOf(
   const parallel = 'parallel' in flags ? given.parallel : { workers: asked, asked };
   const haltAfter = 'halt' in flags ? given.haltAfter : request.haltAfter;
   const overrides = Object.fromEntries(Object.entries(given.config).filter(([, value]) => value !== undefined));
-  const modelsAgain = given.config.offline ? {} : { ...models, offline: undefined };
+  const modelsAgain = given.config.offline || request.evaluation !== undefined ? {} : { ...models, offline: undefined };
   const config = { ...request.config, ...modelsAgain, ...overrides };
   // --offline takes every role, so that a retry can't name one beside it.
   const isMixed = request.config.offline && (given.config.drafter ?? given.config.reviewer ?? given.config.implementer);
   const recorded = isMixed ? { ...request.config, offline: undefined, ...models } : request.config;
   const said = { ...recorded, ...(given.config.offline ? NO_ROLES : {}), ...overrides };
-  const { until, again } = request;
-  const how = { parallel, haltAfter, again, ...(until === undefined ? {} : { until }) };
+  const { until, again, evaluation } = request;
+  const how = { parallel, haltAfter, again, ...definedOnly({ until, evaluation }) };
   return {
     ...given,
     ...how,

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { gitIn, ofTheUser, type WorktreeBench, worktreeBench } from '../../../test/support/worktree.ts';
@@ -240,4 +240,17 @@ test('caches go only when they are asked for', async () => {
   expect((await bench.cleaned()).kept.map(({ kind }) => kind)).toEqual(['cache']);
   expect((await bench.cleaned({ caches: true })).removed.map(({ kind }) => kind)).toEqual(['cache']);
   expect(existsSync(bench.paths.caches)).toBe(false);
+});
+
+test('answers of an evaluation stay for the next one, until none has used them for 14 days', async () => {
+  const bench = await cleaning();
+  const old = parseItemId('42-002-00000000');
+  const recent = parseItemId('42-lld-00000000');
+  for (const id of [old, recent]) await put(bench.paths.checkpoint('eval', id));
+  const longAgo = new Date(NOW - 15 * 24 * 3_600_000);
+  await utimes(bench.paths.checkpoint('eval', old), longAgo, longAgo);
+  const { removed, kept } = await bench.cleaned();
+  expect(of(removed, 'checkpoint')).toEqual([`eval-${old}.db: not used for 14 days`]);
+  expect(of(kept, 'checkpoint')).toEqual([`eval-${recent}.db: the next evaluation takes its answers from it`]);
+  expect(await readdir(bench.paths.checkpoints)).toEqual([`eval-${recent}.db`]);
 });

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { codeOf, systemCode, toErrorRecord } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { type Item, itemOfKey, keyOf } from '../../core/item.ts';
-import { type Paths, WORKFLOWS } from '../../core/paths.ts';
+import { type Paths, STAGES } from '../../core/paths.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { createGit } from '../../git/git.ts';
 import { inGitQueue } from '../../git/locks.ts';
@@ -59,6 +59,7 @@ export async function clean(project: Project, { dryRun, caches, place }: CleanOp
   const { candidates, worktrees, isNeeded } = await leftovers(project, place, new Set());
   const all = [
     ...candidates,
+    ...(await evaluationsOf(project)),
     ...(await undoneOf(project, worktrees)),
     ...(await pinsOf(project, isNeeded)),
     ...(await runsOf(project)),
@@ -129,7 +130,7 @@ export async function removeAll({ paths }: Project, candidates: Candidate[], dry
 /** The keys of those items for which what they are for is there already. */
 async function doneOf(project: Project, items: readonly Item[]): Promise<Set<string>> {
   const done = new Set<string>();
-  for (const workflow of WORKFLOWS) {
+  for (const workflow of STAGES) {
     const ids = items.filter((item) => item.workflow === workflow).map(({ id }) => id);
     const [stage] = pipelineNamed(workflow).stages;
     const collect = async (some: readonly ItemId[]) => (some.length === 0 ? [] : stage.collect(project, some));
@@ -152,6 +153,7 @@ async function checkpointsOf(
   const { paths } = project;
   const found = (await namesIn(paths.checkpoints))
     .filter((name) => /\.db(?:\.damaged-[^-]+(?:-\d+)?)?$/.test(name) && isWanted(basename(name, '.db')))
+    .filter((name) => itemOfKey(basename(name, '.db'))?.workflow !== 'eval')
     .map((name) => ({ name, path: join(paths.checkpoints, name), item: itemOfKey(basename(name, '.db')) }));
   const done = await doneOf(
     project,
@@ -178,6 +180,22 @@ async function checkpointsOf(
 function isDoneOver(path: string, { workflow }: Item): boolean {
   const steps = workflow === 'implement' ? (inspectJournal(path)?.finished ?? []) : [];
   return steps.length > 0 && !steps.some(({ name }) => name === 'commit-report');
+}
+
+/** An evaluation is never done: its answers are there for the next one. */
+async function evaluationsOf({ paths }: Project): Promise<Candidate[]> {
+  const found = (await namesIn(paths.checkpoints)).flatMap((name) => {
+    const item = name.endsWith('.db') ? itemOfKey(basename(name, '.db')) : null;
+    return item?.workflow === 'eval' ? [{ name, item, path: join(paths.checkpoints, name) }] : [];
+  });
+  const candidates: Candidate[] = [];
+  for (const { name, item, path } of found) {
+    const isOld = Date.now() - (await modifiedMs(path)) > RECENT_MS;
+    const why = isOld ? 'not used for 14 days' : 'the next evaluation takes its answers from it';
+    const entry: CleanEntry = { kind: 'checkpoint', name, path, why, discard: null };
+    candidates.push({ entry, item, remove: isOld ? () => deleteDatabase(path) : null });
+  }
+  return candidates;
 }
 
 async function homesOf(

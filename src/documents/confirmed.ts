@@ -1,0 +1,65 @@
+import { diffLines } from 'diff';
+import { subjectsOf } from './ledger-match.ts';
+import { withoutReviewLog } from './revise/review-log.ts';
+import { contentWords, sharedWords } from './words.ts';
+
+/** A design, and what became of it. */
+export type LaterChange = readonly [before: string, after: string];
+
+/** Apart from the review log, which every review changes. */
+export function saysTheSame(one: string, other: string): boolean {
+  return withoutReviewLog(one).trim() === withoutReviewLog(other).trim();
+}
+
+/** Of a finding that names no subject, so many of its words have to be in what was changed. */
+const ENOUGH_WORDS = 3;
+const ENOUGH_SHARE = 0.5;
+
+/**
+ * How many of these findings later changes bear out: what a finding is about (section, requirement, scenario, path) was
+ * changed; for one that names none of these, most of its words are in changed lines.
+ */
+export function confirmedFindings(findings: readonly string[], changes: readonly LaterChange[]): number {
+  const lines = changes.flatMap(([before, after]) => changedLines(withoutReviewLog(before), withoutReviewLog(after)));
+  const subjects = new Set(lines.flatMap(subjectsOfLine));
+  const words = contentWords(lines.map(({ text }) => text).join('\n'));
+  const isConfirmed = (finding: string): boolean => {
+    const about = subjectsOf(finding);
+    if (about.size > 0) return sharedWords(about, subjects) > 0;
+    const own = contentWords(finding);
+    const shared = sharedWords(own, words);
+    return shared >= ENOUGH_WORDS && shared >= own.size * ENOUGH_SHARE;
+  };
+  return findings.filter(isConfirmed).length;
+}
+
+interface ChangedLine {
+  text: string;
+  /** `2.6`; null: above the first section. */
+  section: string | null;
+}
+
+/** Lines that are only in one of the two, with the section that they stand in. */
+function changedLines(before: string, after: string): ChangedLine[] {
+  const at: Record<'before' | 'after', string | null> = { before: null, after: null };
+  return diffLines(before, after).flatMap(({ value, added, removed }) => {
+    const sides = added ? (['after'] as const) : removed ? (['before'] as const) : (['before', 'after'] as const);
+    return value.split('\n').flatMap((text) => {
+      const heading = /^#{1,6}\s+(\d{1,2}(?:\.\d{1,2})?)\b/.exec(text)?.[1];
+      if (heading !== undefined) for (const side of sides) at[side] = heading;
+      return sides.length === 2 || text.trim() === '' ? [] : [{ text, section: at[sides[0]] }];
+    });
+  });
+}
+
+function subjectsOfLine({ text, section }: ChangedLine): string[] {
+  const [whole = ''] = section?.split('.') ?? [];
+  const requirement = whole === '3' ? /^\W*(?:REQ-|R)?0*(\d{1,4})\b/i.exec(text)?.[1] : undefined;
+  const scenario = whole === '10' ? /^\|\W*0*(\d{1,4})\b/.exec(text)?.[1] : undefined;
+  return [
+    ...subjectsOf(text),
+    ...(section === null ? [] : [`section ${section}`, `section ${whole}`]),
+    ...(requirement === undefined ? [] : [`req ${requirement}`]),
+    ...(scenario === undefined ? [] : [`scenario ${scenario}`]),
+  ];
+}
