@@ -366,6 +366,19 @@ func Test020(t *testing.T) { t.Fatal("no") }\nfunc Test030(t *testing.T) { t.Ski
   expect(await filesInWorktree()).toEqual(before);
 });
 
+test.skipIf(!isThere('go', 'version'))('what measures coverage decides nothing (skipped without Go)', async () => {
+  await write({
+    'go.mod': 'module example.com/m\n\ngo 1.19\n',
+    'good/good.go': 'package good\n\nfunc Add(a, b int) int { return a + b }\n',
+    'good/good_test.go': 'package good\n\nimport "testing"\n\nfunc Test010(t *testing.T) { Add(1, 1) }\n',
+    // With -coverpkg=./... it is a part of every test binary, and refuses the flags of the tests.
+    'tool/tool.go': 'package tool\n\nimport "flag"\n\nfunc init() { flag.Parse() }\n',
+  });
+  const found = await run({ coverage: true });
+  expect(found).toMatchObject({ outcome: 'passed', loadFailures: [], coverage: null });
+  expect(brief(found)).toEqual(['passed good/good_test.go: Test010']);
+});
+
 test.skipIf(!isThere('cargo', '--version'))('cargo test (skipped where it is not installed)', async () => {
   await write({
     'Cargo.toml': '[package]\nname = "my-m"\nversion = "0.1.0"\nedition = "2021"\n',

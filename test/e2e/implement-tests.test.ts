@@ -177,6 +177,7 @@ case $next in
   kill) kill -9 $PPID ;;
   missing) exit 127 ;;
   silent) exit 1 ;;
+  slow) sleep 6 ;;
 esac
 `,
   );
@@ -195,6 +196,15 @@ test('runs of the tests that are killed or can’t start are made again, and nob
   expect(code).toBe(0);
   expect((await itemOf(repository)).attempts).toBe(4);
   expect(await phases()).toEqual(['tests', 'code']);
+});
+
+test('a set-up and tests that are silent for longer than the idle bound are not ended: they have bounds of their own', async () => {
+  const { repository, implement, faults } = await faulty();
+  await repository.write('agentos.yaml', 'implement: { setup: sleep 6 }\n');
+  await faults('slow');
+  const { code, stdout } = await implement('--max-retries', '0', '--idle-timeout', '4s');
+  expect(stdout).not.toContain('sign of life');
+  expect(code).toBe(0);
 });
 
 test('a run without a report is no result: with the cause gone, the item goes on from there without another paid call', async () => {
