@@ -1,7 +1,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join, posix } from 'node:path';
+import { join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import type { AgentosEvent } from '../src/core/events.ts';
@@ -93,7 +93,7 @@ async function examplesIn(
     const found = await findTests(folderFiles(root), SETTINGS, root, [test]).catch(() => null);
     if (found === null) continue;
     const testText = await readFile(join(root, test), 'utf8');
-    const extension = /\.py$/.test(test) ? /\.py$/ : /\.[cm]?[jt]sx?$/;
+    const extension = test.endsWith('.py') ? /\.py$/ : /\.[cm]?[jt]sx?$/;
     const isCode = (path: string): boolean =>
       path.startsWith(found.folder) &&
       extension.test(path) &&
@@ -128,8 +128,10 @@ async function implement(root: string, place: string, { tests, code }: TrivialIt
   await writeFile(plan, JSON.stringify({ tests: [tests], code: [code] }));
   await writeFile(join(place, 'review.md'), review({ verdict: 'APPROVED' }));
   const models = [
-    ...['--implementer', `command:'${process.execPath}' '${IMPLEMENTER}' '${plan}'`],
-    ...['--reviewer', `command:cat '${join(place, 'review.md')}'`],
+    '--implementer',
+    `command:'${process.execPath}' '${IMPLEMENTER}' '${plan}'`,
+    '--reviewer',
+    `command:cat '${join(place, 'review.md')}'`,
   ];
   const ended = await run(PROGRAM, ['implement', '42', '--json', '--max-retries', '0', ...models], {
     cwd: root,

@@ -101,7 +101,7 @@ function inPython(runner: RunnerName, test: string, source: string): TrivialItem
     .replaceAll('/', '.');
   const file = posix.join(
     posix.dirname(test),
-    /_test\.py$/.test(test) ? 'add_forty_two_test.py' : 'test_add_forty_two.py',
+    test.endsWith('_test.py') ? 'add_forty_two_test.py' : 'test_add_forty_two.py',
   );
   const cases =
     runner === 'pytest'
