@@ -3,6 +3,7 @@
  *
  *     npm run bench
  *     npm run bench -- coordinator memory
+ *     npm run bench -- repositories <folder with repositories>   (only where it is named)
  *
  * Prints one table; exits 1 if a target was missed.
  */
@@ -20,10 +21,14 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   context: async () => (await import('./context.ts')).contextBench(),
   prefixer: async () => (await import('./prefixer.ts')).prefixerBench(),
   'gateway-server': async () => (await import('./gateway-server.ts')).gatewayServerBench(),
+  repositories: async () => (await import('./repositories.ts')).repositoriesBench(),
   'gateway-pool': async () => (await import('./gateway-pool.ts')).gatewayPoolBench(),
 };
 
-const wanted = process.argv.slice(2);
+/** Needs a folder of real repositories, and hours for many. */
+const NAMED_ONLY = 'repositories';
+const isNamed = process.argv[2] === NAMED_ONLY;
+const wanted = process.argv.slice(2, isNamed ? 3 : undefined);
 const unknown = wanted.filter((name) => !Object.hasOwn(BENCHES, name));
 if (unknown.length > 0) {
   process.stderr.write(`No such bench: ${unknown.join(', ')}. There are: ${Object.keys(BENCHES).join(', ')}.\n`);
@@ -32,7 +37,7 @@ if (unknown.length > 0) {
 
 const rows: BenchRow[] = [];
 for (const [name, bench] of Object.entries(BENCHES)) {
-  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  if (wanted.length > 0 ? !wanted.includes(name) : name === NAMED_ONLY) continue;
   process.stderr.write(`${name} … (load ${loadavg()[0]?.toFixed(1) ?? '?'})\n`);
   rows.push(...(await bench()));
 }

@@ -17,6 +17,31 @@ const durationText = z
   })
   .meta({ examples: ['90s', '30m', '2h'] });
 
+const RUNNERS = [
+  'vitest',
+  'jest',
+  'node',
+  'mocha',
+  'ava',
+  'uvu',
+  'jasmine',
+  'qunit',
+  'bun',
+  'borp',
+  'pytest',
+  'unittest',
+  'go',
+  'cargo',
+  'maven',
+  'gradle',
+  'phpunit',
+  'rspec',
+  'minitest',
+  'dotnet',
+  'junit',
+  'tap',
+] as const;
+
 const modelSpec = z.string().min(1).meta({
   description: 'provider:model, e.g. anthropic:claude-sonnet-4-5, google:gemini-3.1-pro-preview, command:./my-model',
 });
@@ -142,7 +167,7 @@ export const configFileSchema = z.strictObject({
     .strictObject({
       command: z.string().min(1).optional().describe('how the tests are run (default: detected)'),
       runner: z
-        .enum(['vitest', 'jest', 'node', 'pytest', 'go', 'cargo', 'junit', 'tap'])
+        .enum(RUNNERS)
         .optional()
         .describe('whose report is read (default: detected); junit and tap for any other command'),
       report: z

@@ -24,6 +24,8 @@ export interface ProgramOptions {
   onLine?: (line: string, stream: 'stdout' | 'stderr') => void;
   /** On every sign of life. */
   onProgress?: () => void;
+  /** Its own timeout is bound enough: while it runs, silence is a sign of life too. */
+  maySleep?: boolean;
   /** Called with its process group, so that another process can end it should this process die. */
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
   /** Ends it, with all that it started; the promise is then rejected with the signal's reason. */
@@ -52,6 +54,7 @@ const KEEP_BYTES = 32 * 1024 * 1024;
 const NEVER_RUNS: ReadonlySet<number | null> = new Set([126, 127]);
 /** For output that is still in the pipe when the last process has ended. */
 const DRAIN_MS = 1_000;
+const ALIVE_EVERY_MS = 1_000;
 
 /**
  * Runs a program in a process group of its own. When it ends, so does everything that it left behind in the group.
@@ -106,6 +109,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
     timedOut = true;
     stop();
   });
+  const alive = options.maySleep === true ? setInterval(() => onProgress?.(), ALIVE_EVERY_MS) : undefined;
   try {
     const closed = once(child, 'close');
     closed.catch(() => undefined);
@@ -135,6 +139,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
     };
   } finally {
     timer.stop();
+    clearInterval(alive);
     if (child.pid !== undefined) onGroup?.(child.pid, true);
     signal.removeEventListener('abort', stop);
   }

@@ -55,7 +55,7 @@ export interface SetupOptions {
 
 /** Runs it to its end. A failure stays one until a person does something; running out of time may pass. */
 export async function runSetup({ command, directory, env, timeoutMs, signal, ...watch }: SetupOptions): Promise<void> {
-  const end = await runProgram({ command, cwd: directory, env, timeoutMs, signal, ...watch });
+  const end = await runProgram({ command, cwd: directory, env, timeoutMs, signal, maySleep: true, ...watch });
   if (end.exitCode === 0 && !end.timedOut) return;
   const said = reasonIn(end.tail);
   const detail = end.timedOut

@@ -63,14 +63,16 @@ async function undetectedTests({ paths, config, childEnv }: Project): Promise<st
   if (config.implement.policy === 'off') return [];
   const git = createGit(paths.repository, childEnv);
   // Loaded when it is needed: no other command of the parent knows test runners.
-  const { findTests } = await import('../testing/detect.ts');
+  const { findTests, packagesWithTests, undetectedIn } = await import('../testing/detect.ts');
+  const files = commitFiles(git, 'HEAD');
   try {
-    await findTests(commitFiles(git, 'HEAD'), config.tests, paths.repository);
+    await findTests(files, config.tests, paths.repository);
     return [];
   } catch (error) {
-    const { problem } = toErrorRecord(error);
-    if (problem.code !== 'tests-undetected') throw error;
+    const problem = undetectedIn(error);
     if (problem.script === null && problem.runner === null) return [];
+    // Which package an item is about is known by its LLD.
+    if ((await packagesWithTests(files, config.tests)).length > 0) return [];
     const { message, hint } = wordingOf(problem);
     return [`Implementations will fail. ${message} ${hint ?? ''}`.trimEnd()];
   }

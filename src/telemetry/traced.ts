@@ -76,6 +76,7 @@ export function tracedTests(suite: TestSuite): TestSuite {
   return {
     runner: suite.runner,
     command: suite.command,
+    folder: suite.folder,
     isTestFile: (path) => suite.isTestFile(path),
     run: (options) =>
       traced('test run', { attributes: { 'agentos.tests.runner': suite.runner } }, async (span) => {

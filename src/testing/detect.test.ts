@@ -20,11 +20,16 @@ async function write(files: Record<string, string>): Promise<void> {
   }
 }
 
-async function detected(files: Record<string, string>, settings: Partial<TestSettings> = {}): Promise<string> {
+async function detected(
+  files: Record<string, string>,
+  settings: Partial<TestSettings> = {},
+  paths: readonly string[] = [],
+): Promise<string> {
   await write(files);
   const suite = await detectTests({
     directory,
     settings: { command: null, runner: null, report: null, coverage: null, files: [], timeoutMs: 10_000, ...settings },
+    paths,
     // Nothing but what is in the worktree: what this machine has installed must not matter.
     env: { PATH: join(directory, 'bin') },
     scratch: join(directory, 'scratch'),
@@ -45,6 +50,16 @@ describe('the script test of package.json', () => {
     ['npm run build && npm run unit', 'jest'],
     ['tsc && node --test dist/test', 'node'],
     ['python -m pytest', 'pytest'],
+    ['mocha --recursive', 'mocha'],
+    ['xo && c8 ava', 'ava'],
+    ['tap --no-coverage', 'tap'],
+    ['uvu -r tsm tests', 'uvu'],
+    ['jasmine', 'jasmine'],
+    ['qunit test', 'qunit'],
+    ['bun test', 'bun'],
+    ['eslint . && borp --coverage', 'borp'],
+    ['node --import tsx --test', 'node'],
+    ['run-s build unit', 'jest'],
   ])('%s', async (script, runner) => {
     expect(await detected(packageJson({ test: script, unit: 'jest', build: 'tsc' }))).toBe(`${runner}: npm test`);
   });
@@ -63,17 +78,19 @@ describe('the script test of package.json', () => {
   });
 
   test.each([
-    'mocha',
-    'c8 ava',
-    'tap',
-    'bun test',
+    'tape test/*.js',
+    'node scripts/run.js --test',
+    'pnpm --filter vitest build',
+    'pnpm -r test',
     'turbo run test',
+    'nx run-many -t test',
+    'lerna run test',
     'make test',
     'echo ok',
     'npm run unit',
     'node test/all.js',
   ])('%s is not understood, whatever else is there', async (script) => {
-    const files = { ...packageJson({ test: script, unit: 'mocha' }, { vitest: '5' }), 'go.mod': 'module x' };
+    const files = { ...packageJson({ test: script, unit: 'tape' }, { vitest: '5' }), 'go.mod': 'module x' };
     await expect(detected({ ...files, 'test/a.test.js': '' })).rejects.toMatchObject({
       problem: { code: 'tests-undetected', script, runner: null },
     });
@@ -82,13 +99,20 @@ describe('the script test of package.json', () => {
 
 describe('without a script', () => {
   test.each([
-    ['mocha', 'mocha'],
-    ['ava', 'ava'],
-    ['tap', 'tap'],
-    ['uvu', 'uvu'],
-    ['jasmine', 'jasmine'],
-    ['qunit', 'qunit'],
-    ['@types/bun', 'bun test'],
+    ['mocha', 'mocha: mocha'],
+    ['ava', 'ava: ava'],
+    ['tap', 'tap: tap'],
+    ['uvu', 'uvu: uvu'],
+    ['jasmine', 'jasmine: jasmine'],
+    ['qunit', 'qunit: qunit'],
+    ['borp', 'borp: borp'],
+  ])('a dependency on %s names the runner', async (name, expected) => {
+    expect(await detected({ ...packageJson({}, { [name]: '1' }), 'test/a.test.js': '' })).toBe(expected);
+  });
+
+  test.each([
+    ['tape', 'tape'],
+    ['@playwright/test', 'Playwright'],
   ])('a dependency on %s is a runner that is not known', async (name, runner) => {
     await expect(detected({ ...packageJson({}, { [name]: '1' }), 'test/a.test.js': '' })).rejects.toMatchObject({
       problem: { code: 'tests-undetected', script: null, runner },
@@ -115,16 +139,96 @@ describe('the files', () => {
     ],
     ['go.mod', { 'go.mod': 'module x', 'package.json': '{"private":true}' }, 'go: go test ./...'],
     ['a workspace', { 'Cargo.toml': '[workspace]\nmembers = ["a"]' }, 'cargo: cargo test --workspace'],
-    ['package.json alone', { 'package.json': '{}' }, 'node: node --test'],
-    ['tests alone', { 'test/a.test.mjs': '' }, 'node: node --test'],
+    ['tests alone', { 'test/a.test.mjs': "import test from 'node:test';" }, 'node: node --test'],
+    ['tests of bun', { 'a.test.ts': 'import { test } from "bun:test";', 'package.json': '{}' }, 'bun: bun test'],
+    ['tests of unittest', { 'tests/test_a.py': 'import unittest' }, 'unittest: python -m unittest discover -s tests'],
+    ['what tox runs', { 'tox.ini': '[testenv]\ncommands = pytest {posargs}', 'setup.py': '' }, 'pytest: pytest'],
+    [
+      'what nox runs',
+      { 'noxfile.py': 'session.run("python", "-m", "unittest")\n# -m unittest -v', 'setup.py': '' },
+      'unittest: python -m unittest -v',
+    ],
+    [
+      'modules of go.work, none at the top',
+      { 'go.work': 'go 1.22\n\nuse (\n\t./a\n\t./b // two\n)\n' },
+      'go: go test ./a/... ./b/...',
+    ],
+    ['pom.xml', { 'pom.xml': '', mvnw: '' }, 'maven: ./mvnw test'],
+    ['Gradle', { 'settings.gradle.kts': '' }, 'gradle: gradle test'],
+    ['PHPUnit', { 'phpunit.xml.dist': '', 'composer.json': '{}' }, 'phpunit: vendor/bin/phpunit'],
+    ['RSpec', { '.rspec': '', Gemfile: '' }, 'rspec: bundle exec rspec'],
+    ['Minitest', { Rakefile: 'Minitest::TestTask.create' }, 'minitest: rake test'],
+    ['.NET', { 'Shop.sln': '' }, 'dotnet: dotnet test'],
   ])('%s', async (_, files, expected) => {
     expect(await detected(files)).toBe(expected);
+  });
+
+  test('a package.json that says nothing is not taken for a project of node:test', async () => {
+    const found = detected({ 'package.json': '{}', 'test/a.test.js': "const test = require('./own.js');" });
+    await expect(found).rejects.toMatchObject({ problem: { code: 'tests-undetected', script: null } });
+  });
+
+  test('tox that starts something unknown is not guessed at', async () => {
+    const files = { 'tox.ini': '[testenv]\ncommands = python -m tornado.test', 'setup.py': '' };
+    await expect(detected(files)).rejects.toMatchObject({ problem: { code: 'tests-undetected', runner: 'tox' } });
   });
 
   test('nothing at all is an error with the folder in it', async () => {
     await expect(detected({ 'README.md': '' })).rejects.toMatchObject({
       problem: { code: 'tests-undetected', directory },
     });
+  });
+});
+
+describe('the package of a monorepo that the files of the LLD are in', () => {
+  const root = { 'package.json': JSON.stringify({ scripts: { test: 'turbo run test' }, workspaces: ['packages/*'] }) };
+  const own = (test: string): string => JSON.stringify({ scripts: { test } });
+  const both = {
+    ...root,
+    'pnpm-lock.yaml': '',
+    'packages/a/package.json': own('vitest run'),
+    'packages/b/package.json': own('mocha'),
+  };
+  test.each<[string, Record<string, string>, string[], string]>([
+    [
+      'its own script',
+      both,
+      ['packages/a/src/x.ts', 'packages/a/test/x.test.ts'],
+      'vitest: cd packages/a && pnpm test',
+    ],
+    ['the package of the tests', both, ['README.md', 'packages/b/test/x.js'], 'mocha: cd packages/b && pnpm test'],
+    [
+      'without a script of its own, the top',
+      { 'package.json': own('vitest run'), 'packages/a/package.json': '{"devDependencies":{"mocha":"1"}}' },
+      ['packages/a/x.test.ts'],
+      'vitest: npm test',
+    ],
+    [
+      'files of several packages: the top',
+      { ...both, 'package.json': own('jest') },
+      ['packages/a/test/x.test.ts', 'packages/b/test/y.test.ts'],
+      'jest: pnpm test',
+    ],
+    [
+      'Go modules, none at the top',
+      { 'svc/a/go.mod': 'module a', 'svc/b/go.mod': 'module b' },
+      ['svc/b/calc/x.go', 'svc/b/calc/x_test.go'],
+      'go: cd svc/b && go test ./...',
+    ],
+    [
+      'a crate of a workspace',
+      { 'Cargo.toml': '[workspace]\nmembers = ["crates/*"]', 'crates/a/Cargo.toml': '[package]\nname = "a"' },
+      ['crates/a/src/x.rs', 'crates/a/tests/x.rs'],
+      'cargo: cd crates/a && cargo test',
+    ],
+    [
+      'a Python package',
+      { 'package.json': '{}', 'libs/p/pyproject.toml': '[tool.pytest.ini_options]' },
+      ['libs/p/src/p/x.py', 'libs/p/tests/test_x.py'],
+      'pytest: cd libs/p && pytest',
+    ],
+  ])('%s', async (_, files, paths, expected) => {
+    expect(await detected(files, {}, paths)).toBe(expected);
   });
 });
 

@@ -1,9 +1,11 @@
+import { posix } from 'node:path';
 import type { TestSettings } from '../core/config.ts';
-import { AgentosError } from '../core/errors.ts';
+import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import { withScriptsExpanded } from './npm-scripts.ts';
 import type { RunnerName, TestSuite } from './port.ts';
 import {
   dependsOn,
+  filesBelow,
   folderFiles,
   hasFile,
   type PackageJson,
@@ -16,11 +18,14 @@ import {
 import type { Runner, RunnerSign } from './runner.ts';
 import { RUNNERS, runnerNamed, testScript } from './runners.ts';
 import { createSuite } from './suite.ts';
+import { isRunnableTest } from './test-files.ts';
 
 export interface DetectOptions {
   /** The worktree. */
   directory: string;
   settings: TestSettings;
+  /** What is to be tested, relative to the worktree: in a monorepo it says which package's tests are meant. */
+  paths?: readonly string[];
   /** All that the tests see of the environment. */
   env: Readonly<Record<string, string>>;
   /** A folder of ours outside of the worktree, for reports and caches; made when needed. */
@@ -33,32 +38,109 @@ export interface DetectOptions {
 /** How the tests of a project are run, as far as its files tell. */
 export interface FoundTests {
   name: RunnerName;
-  /** As a person would type it, and the same with all scripts written out; null: as the runner is usually started. */
+  /** Of the package, relative to the repository; empty for the top. */
+  folder: string;
+  /** As a person would type it there, and the same with all scripts written out; null: as the runner is usually started. */
   written: { command: string; script: string } | null;
 }
 
 /** How the tests of a worktree are run: see `findTests`. */
 export async function detectTests(options: DetectOptions): Promise<TestSuite> {
-  const { directory, settings } = options;
-  const env = withPackagePrograms(options.env, directory);
+  const { directory, settings, paths } = options;
   const files = folderFiles(directory);
-  const { name, written } = await findTests(files, settings, directory);
+  const { name, folder, written } = await findTests(files, settings, directory, paths);
+  const place = posix.join(directory, folder);
+  const env = withPackagePrograms(options.env, place);
   const runner = runnerNamed(name);
   const usual = async (): Promise<string> =>
-    (await runner.usualCommand?.(directory, await readProject(files), env)) ?? '';
+    (await runner.usualCommand?.(place, await readProject(filesBelow(files, folder)), env)) ?? '';
   const command = written?.command ?? (await usual());
-  return createSuite({ ...options, env, runner, command, script: written?.script ?? command });
+  return createSuite({ ...options, env, folder, runner, command, script: written?.script ?? command });
 }
 
 /**
- * In this order: what is configured; the script `test` of package.json; where there is none, what the files say (see
- * `runnerOf`). A script that starts no runner that is known is never passed over: what it would have run is not known then,
- * and a guess would be wrong in silence. `directory` is for the error.
+ * In this order: what is configured; the package of a monorepo that `paths` are in; the script `test` of package.json;
+ * where there is none, what the files say (see `runnerOf`). A script that starts no runner that is known is never passed
+ * over: what it would have run is not known then, and a guess would be wrong in silence. `directory` is for the error.
  */
-export async function findTests(files: ProjectFiles, settings: TestSettings, directory: string): Promise<FoundTests> {
-  const project = await readProject(files);
+export async function findTests(
+  files: ProjectFiles,
+  settings: TestSettings,
+  directory: string,
+  paths: readonly string[] = [],
+): Promise<FoundTests> {
+  const top = await readProject(files);
+  if (settings.command === null) {
+    for (const folder of foldersAround(paths)) {
+      const found = await testsOfPackage(files, folder, top, settings);
+      if (found !== null) return found;
+    }
+  }
+  return testsAtTop(top, settings, directory);
+}
+
+/** For people: the packages of a monorepo whose tests are understood, two folders deep at most. */
+export async function packagesWithTests(files: ProjectFiles, settings: TestSettings): Promise<FoundTests[]> {
+  const top = await readProject(files);
+  const found: FoundTests[] = [];
+  const look = async (folder: string, depth: number): Promise<void> => {
+    const names = found.length < MOST_PACKAGES ? await files.names(folder) : [];
+    const own = names.some((name) => MANIFEST.test(name)) ? await testsOfPackage(files, folder, top, settings) : null;
+    if (own !== null) found.push(own);
+    else if (depth < 2)
+      for (const name of names) if (isFolderName(name)) await look(posix.join(folder, name), depth + 1);
+  };
+  for (const name of top.top) if (isFolderName(name)) await look(name, 1);
+  return found;
+}
+
+const MOST_PACKAGES = 50;
+
+function isFolderName(name: string): boolean {
+  return !name.includes('.') && !/^(node_modules|docs?|tests?|target|dist|build|vendor|LICENSE)$/i.test(name);
+}
+
+/** What makes a folder a package of its own. */
+const MANIFEST =
+  /^(package\.json|go\.mod|Cargo\.toml|pyproject\.toml|setup\.(py|cfg)|composer\.json|Gemfile|.+\.(gemspec|[cf]sproj|vbproj))$/;
+
+/** The folders below the top that hold all of these files, innermost first. Where there are tests, they alone count. */
+function foldersAround(paths: readonly string[]): string[] {
+  const tests = paths.filter(isRunnableTest);
+  const [first, ...others] = (tests.length > 0 ? tests : paths).map((path) => posix.dirname(posix.normalize(path)));
+  const found: string[] = [];
+  for (let folder = first ?? '.'; folder !== '.' && folder !== '/'; folder = posix.dirname(folder))
+    if (others.every((other) => other === folder || other.startsWith(`${folder}/`))) found.push(folder);
+  return found;
+}
+
+/** Null where the folder is no package, or its files don't say how it is tested: then those around it are asked. */
+async function testsOfPackage(
+  files: ProjectFiles,
+  folder: string,
+  { top }: Project,
+  settings: TestSettings,
+): Promise<FoundTests | null> {
+  if (!(await files.names(folder)).some((name) => MANIFEST.test(name))) return null;
+  const project = await readProject(filesBelow(files, folder));
+  const scripts = project.packageJson?.scripts ?? {};
+  const isWanted = (name: RunnerName): boolean => settings.runner === null || settings.runner === name;
+  if (hasTestScript(scripts)) {
+    const script = withScriptsExpanded('npm test', scripts);
+    const name = runnerIn(script);
+    const manager = packageManager([...project.top, ...top]);
+    return name !== null && isWanted(name) ? { name, folder, written: { command: `${manager} test`, script } } : null;
+  }
+  // Without a script of its own, a package of JavaScript is tested by what lies around it.
+  const found = project.packageJson === null ? runnerOf(project) : null;
+  if (found === null || typeof found === 'string' || !isWanted(found.name)) return null;
+  return { name: found.name, folder, written: null };
+}
+
+function testsAtTop(project: Project, settings: TestSettings, directory: string): FoundTests {
   const scripts = project.packageJson?.scripts ?? {};
   const isAny = settings.runner === 'junit' || settings.runner === 'tap';
+  const folder = '';
   const undetected = (script: string | null, runner: string | null): AgentosError =>
     new AgentosError({ code: 'tests-undetected', directory, script, runner });
 
@@ -69,21 +151,28 @@ export async function findTests(files: ProjectFiles, settings: TestSettings, dir
     const hidden = found !== null && typeof found !== 'string' && found.worksHidden === true ? found.name : null;
     const name = settings.runner ?? runnerIn(script) ?? runnerOfReport(settings.report) ?? hidden;
     if (name === null) throw undetected(command, null);
-    return { name, written: { command, script } };
+    return { name, folder, written: { command, script } };
   }
   if (hasTestScript(scripts)) {
     const script = withScriptsExpanded('npm test', scripts);
     const inScript = runnerIn(script) ?? runnerOfReport(settings.report);
     const name =
       isAny || settings.runner === null || settings.runner === inScript ? (settings.runner ?? inScript) : null;
-    if (name !== null) return { name, written: { command: `${packageManager(project.top)} test`, script } };
+    if (name !== null) return { name, folder, written: { command: `${packageManager(project.top)} test`, script } };
     if (settings.runner === null) throw undetected(scripts.test ?? '', null);
   }
   if (isAny) throw undetected(null, null);
-  if (settings.runner !== null) return { name: settings.runner, written: null };
+  if (settings.runner !== null) return { name: settings.runner, folder, written: null };
   const found = runnerOf(project);
   if (found === null || typeof found === 'string') throw undetected(null, found);
-  return { name: found.name, written: null };
+  return { name: found.name, folder, written: null };
+}
+
+/** The problem of a project whose tests are not understood; throws whatever else went wrong. */
+export function undetectedIn(error: unknown) {
+  const { problem } = toErrorRecord(error);
+  if (problem.code !== 'tests-undetected') throw error;
+  return problem;
 }
 
 function runnerIn(script: string): RunnerName | null {
@@ -102,20 +191,14 @@ function hasTestScript(scripts: PackageJson['scripts']): boolean {
 
 /** Runners whose reports can't be read without a word of configuration, by their packages and configuration files. */
 const OTHER_RUNNERS: readonly (readonly [runner: string, packages: readonly string[], configuration?: RegExp])[] = [
-  ['mocha', ['mocha'], /^\.mocharc\./],
-  ['ava', ['ava'], /^ava\.config\./],
-  ['tap', ['tap', '@tapjs/core'], /^\.taprc$/],
   ['tape', ['tape']],
-  ['uvu', ['uvu']],
-  ['jasmine', ['jasmine', 'jasmine-core'], /^jasmine\.(json|mjs)$/],
-  ['qunit', ['qunit', 'qunitjs']],
-  ['bun test', ['@types/bun', 'bun-types'], /^bunfig\.toml$/],
-  ['borp', ['borp']],
   ['lab', ['@hapi/lab']],
   ['karma', ['karma'], /^karma\.conf\./],
   ['web-test-runner', ['@web/test-runner'], /^web-test-runner\.config\./],
   ['Playwright', ['@playwright/test'], /^playwright\.config\./],
   ['Cypress', ['cypress'], /^cypress\.config\./],
+  ['tox', [], /^tox\.ini$/],
+  ['nox', [], /^noxfile\.py$/],
 ];
 
 /** The runner that a project's files speak for, or the name of one that is not known; the surest sign wins. */
@@ -126,5 +209,5 @@ function runnerOf(project: Project): Runner | string | null {
     ([, packages, configuration]) =>
       dependsOn(project, packages) || (configuration !== undefined && hasFile(project, configuration)),
   );
-  return first('named') ?? first('language') ?? other?.[0] ?? first('fallback') ?? null;
+  return first('named') ?? other?.[0] ?? first('language') ?? null;
 }

@@ -12,6 +12,13 @@ const MAX_DEPTH = 6;
 export function withScriptsExpanded(script: string, scripts: Scripts, depth = 0): string {
   if (depth >= MAX_DEPTH) return script;
   const edits = shellCommands(script).flatMap((words) => {
+    const several = severalScripts(words, scripts);
+    if (several !== null) {
+      const text = several
+        .map((name) => `(${withScriptsExpanded(`npm run ${name}`, scripts, depth + 1)})`)
+        .join(' && ');
+      return [{ start: words[0]?.start ?? 0, end: words.at(-1)?.end ?? 0, text }];
+    }
     const call = scriptCall(script, words, scripts);
     if (call === null) return [];
     const before = scripts[`pre${call.name}`];
@@ -27,6 +34,22 @@ export function withScriptsExpanded(script: string, scripts: Scripts, depth = 0)
     return [{ start, end, text: isAlone ? text : `(${text})` }];
   });
   return edited(script, edits);
+}
+
+/** Of npm-run-all: all are run one after another, as the reports of two at once could not be told apart. */
+function severalScripts([program, ...words]: ShellCommand, scripts: Scripts): string[] | null {
+  if (!/^(?:run-[sp]|npm-run-all2?)$/.test(program?.text ?? '')) return null;
+  const names = words.filter(({ text }) => !text.startsWith('-')).flatMap(({ text }) => matching(text));
+  return names.length > 0 && names.every((name) => Object.hasOwn(scripts, name)) ? names : null;
+
+  /** `*` stands for one part of a name, `**` for several. */
+  function matching(pattern: string): string[] {
+    if (!pattern.includes('*')) return [pattern];
+    const source = pattern
+      .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+      .replace(/\*\*?/g, (star) => (star === '*' ? '[^:]*' : '.*'));
+    return Object.keys(scripts).filter((name) => new RegExp(`^${source}$`).test(name));
+  }
 }
 
 interface ScriptCall {

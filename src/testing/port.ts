@@ -1,3 +1,5 @@
+import type { TestSettings } from '../core/config.ts';
+
 /** What a test runner's report says of one test. */
 export interface TestCase {
   /** Relative to the worktree, with forward slashes; null where the runner doesn't tell (a Go or Rust package). */
@@ -58,7 +60,8 @@ export interface TestRun {
   tail: string;
 }
 
-export type RunnerName = 'vitest' | 'jest' | 'node' | 'pytest' | 'go' | 'cargo' | 'junit' | 'tap';
+/** By its name in the configuration. */
+export type RunnerName = NonNullable<TestSettings['runner']>;
 
 export interface TestRunOptions {
   /** Only these test files, where the runner can choose; otherwise it runs all. */
@@ -70,8 +73,10 @@ export interface TestRunOptions {
 /** The tests of one worktree. */
 export interface TestSuite {
   readonly runner: RunnerName;
-  /** As a person would type it. */
+  /** As a person would type it at the top of the worktree. */
   readonly command: string;
+  /** Where it runs, relative to the worktree: the package of a monorepo; empty for the top. */
+  readonly folder: string;
   /** Tests, and what belongs to them alone: fixtures, snapshots, set-up of the tests. */
   isTestFile(path: string): boolean;
   run(options: TestRunOptions): Promise<TestRun>;

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, join, posix } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '../core/json.ts';
+import { isRunnableTest } from './test-files.ts';
 
 /** As much of a project as it takes to tell how its tests are run: a folder, or a commit that is not checked out. */
 export interface ProjectFiles {
@@ -10,6 +11,15 @@ export interface ProjectFiles {
   names(folder: string): Promise<readonly string[]>;
   /** Empty where it is not there. */
   read(path: string): Promise<string>;
+}
+
+/** The files of a folder of a project, as a project of its own. */
+export function filesBelow(files: ProjectFiles, folder: string): ProjectFiles {
+  if (folder === '') return files;
+  return {
+    names: (inner) => files.names(posix.join(folder, inner)),
+    read: (path) => files.read(posix.join(folder, path)),
+  };
 }
 
 export function folderFiles(directory: string): ProjectFiles {
@@ -28,27 +38,56 @@ export interface Project {
   names: readonly string[];
   /** The texts of the few files in which other languages name their runners; empty where there is none. */
   texts: Readonly<Record<ManifestName, string>>;
+  /** The text of a few test files, which say whose they are by what they import. */
+  samples: string;
 }
 
-type ManifestName = 'pyproject.toml' | 'setup.cfg' | 'tox.ini' | 'Cargo.toml';
+const MANIFESTS = [
+  'pyproject.toml',
+  'setup.cfg',
+  'tox.ini',
+  'noxfile.py',
+  'requirements-dev.txt',
+  'requirements.txt',
+  'Cargo.toml',
+  'go.work',
+  'composer.json',
+  'Gemfile',
+  'Rakefile',
+] as const;
+type ManifestName = (typeof MANIFESTS)[number];
+
+const TEST_FOLDERS = ['', 'tests', 'test', 'spec', 'src'];
+const MOST_SAMPLES = 5;
 
 export async function readProject(files: ProjectFiles): Promise<Project> {
-  const [top = [], ...others] = await Promise.all(['', 'tests', 'test'].map((folder) => files.names(folder)));
+  const found = await Promise.all(TEST_FOLDERS.map(async (folder) => ({ folder, names: await files.names(folder) })));
+  const top = found[0]?.names ?? [];
+  const tests = found
+    .flatMap(({ folder, names }) => names.map((name) => posix.join(folder, name)))
+    .filter((path) => isRunnableTest(path))
+    .slice(0, MOST_SAMPLES);
+  const read = async (name: ManifestName): Promise<[ManifestName, string]> => [
+    name,
+    top.includes(name) ? await files.read(name) : '',
+  ];
   return {
     packageJson: readPackageJson(await files.read('package.json')),
     top,
-    names: [top, ...others].flat(),
-    texts: {
-      'pyproject.toml': await files.read('pyproject.toml'),
-      'setup.cfg': await files.read('setup.cfg'),
-      'tox.ini': await files.read('tox.ini'),
-      'Cargo.toml': await files.read('Cargo.toml'),
-    },
+    names: found.filter(({ folder }) => folder !== 'src').flatMap(({ names }) => names),
+    texts: Object.fromEntries(await Promise.all(MANIFESTS.map(read))) as Record<ManifestName, string>,
+    samples: (await Promise.all(tests.map((path) => files.read(path)))).join('\n'),
   };
 }
 
 export function hasFile({ top }: Project, pattern: RegExp): boolean {
   return top.some((name) => pattern.test(name));
+}
+
+/** The sign of a runner that comes as a package: a dependency on it, or its configuration file. */
+export function signOf(packages: readonly string[], configuration?: RegExp): (project: Project) => 'named' | null {
+  return (project) =>
+    dependsOn(project, packages) || (configuration !== undefined && hasFile(project, configuration)) ? 'named' : null;
 }
 
 /** Whether package.json depends on one of these packages. */

@@ -5,6 +5,7 @@ import type { CallChange, HeadAt, RunnerCall, TestScript } from './script.ts';
 
 /** Where one run happens and where its report goes. */
 export interface RunPlace {
+  /** The folder that the command is started in: the worktree, or one of its packages. All paths are relative to it. */
   worktree: string;
   pathInWorktree: PathInWorktree;
   env: Readonly<Record<string, string>>;
@@ -21,6 +22,8 @@ export interface Instrumentation {
   /** Arguments for calls of the script. */
   changes?: ReadonlyMap<RunnerCall, CallChange>;
   env?: Readonly<Record<string, string>>;
+  /** Something in it is there for the coverage alone. */
+  measures?: boolean;
   /** Both streams as one, in the order of writing. */
   mergesStreams?: boolean;
 }
@@ -49,9 +52,9 @@ export interface Changes {
 
 /**
  * How sure a project's files are that its tests are for this runner: `named` – its dependencies, its configuration or its
- * tests name it; `language` – a project of its language that names no runner; `fallback` – only where nothing else fits.
+ * tests name it; `language` – a project of its language that names no runner.
  */
-export type RunnerSign = 'named' | 'language' | 'fallback';
+export type RunnerSign = 'named' | 'language';
 
 /**
  * All that is particular to one test runner. A new one is a file with such an object, a line in `runners.ts`, and its name
@@ -66,6 +69,8 @@ export interface Runner {
   headAt?: HeadAt;
   /** Its report comes out even of a command that hides it, such as `make test`. */
   readonly worksHidden?: boolean;
+  /** Where it writes its reports unless another place is configured: a pattern, relative to where it runs. */
+  readonly writes?: string;
   /** Files that it may make in the worktree: those that were not there before are removed after the run. */
   readonly leaves?: readonly string[];
   /** How its only call is restricted to some test files; null where that can't be done, and all are run. */

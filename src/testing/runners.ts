@@ -1,16 +1,51 @@
+import { posix } from 'node:path';
 import type { LoadFailure, RunnerName } from './port.ts';
 import type { Changes, Runner } from './runner.ts';
+import { ava } from './runners/ava.ts';
+import { bun } from './runners/bun.ts';
 import { cargo } from './runners/cargo.ts';
+import { dotnet } from './runners/dotnet.ts';
 import { go } from './runners/go.ts';
+import { jasmine } from './runners/jasmine.ts';
 import { jest } from './runners/jest.ts';
-import { node } from './runners/node.ts';
+import { gradle, maven } from './runners/jvm.ts';
+import { mocha } from './runners/mocha.ts';
+import { borp, node } from './runners/node.ts';
+import { phpunit } from './runners/phpunit.ts';
 import { pytest } from './runners/pytest.ts';
+import { qunit } from './runners/qunit.ts';
+import { minitest, rspec } from './runners/ruby.ts';
+import { unittest } from './runners/unittest.ts';
+import { uvu } from './runners/uvu.ts';
 import { vitest } from './runners/vitest.ts';
 import { junit, tap } from './runners/written-report.ts';
 import { runnerCalls, type TestScript } from './script.ts';
 
 /** In the order in which a project is asked for signs of them. */
-export const RUNNERS: readonly Runner[] = [vitest, jest, pytest, go, cargo, node, junit, tap];
+export const RUNNERS: readonly Runner[] = [
+  vitest,
+  jest,
+  unittest,
+  pytest,
+  go,
+  cargo,
+  borp,
+  mocha,
+  ava,
+  uvu,
+  jasmine,
+  qunit,
+  bun,
+  tap,
+  node,
+  maven,
+  gradle,
+  phpunit,
+  rspec,
+  minitest,
+  dotnet,
+  junit,
+];
 
 export function runnerNamed(name: RunnerName): Runner {
   const found = RUNNERS.find((runner) => runner.name === name);
@@ -24,11 +59,16 @@ export function testScript(text: string): TestScript {
 
 /**
  * Whether tests could not be loaded only because of code that the LLD brings. Whatever is not understood is a failure of its
- * own: a syntax error, a package that is not installed, a misspelt path, several reasons of which one is another.
+ * own: a syntax error, a package that is not installed, a misspelt path, several reasons of which one is another. `folder`:
+ * where the tests ran.
  */
-export function isMissingCode(failure: LoadFailure, changes: Changes, worktree: string): boolean {
+export function isMissingCode(failure: LoadFailure, changes: Changes, worktree: string, folder = ''): boolean {
+  // Tools call files as they are called in the folder where they were started.
+  const inFolder = (path: string): string => (folder === '' ? path : posix.relative(folder, path));
+  const there = { ...failure, file: failure.file === null ? null : inFolder(failure.file) };
+  const changed = { added: changes.added.map(inFolder), modified: changes.modified.map(inFolder) };
   for (const runner of RUNNERS) {
-    const answer = runner.isMissingCode?.(failure, changes, worktree) ?? null;
+    const answer = runner.isMissingCode?.(there, changed, posix.join(worktree, folder)) ?? null;
     if (answer !== null) return answer;
   }
   return false;

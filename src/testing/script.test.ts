@@ -71,7 +71,7 @@ test.each([
   'node server.js',
   'go build ./...',
   'eslint vitest.config.ts',
-  'mocha',
+  'tape',
   'rm -rf node_modules/.bin/jest',
 ])('%s starts none', (script) => {
   expect(found(script)).toEqual([]);

@@ -101,15 +101,36 @@ export interface TestScript {
  */
 export type HeadAt = (names: readonly string[], at: number) => number | null;
 
+export function programNamed(...programs: readonly string[]): HeadAt {
+  return (names, at) => (programs.includes(names[at] ?? '') ? at : null);
+}
+
+/** Of package managers: options that say in which package or folder something happens, with a value. */
+const ELSEWHERE = /^(--filter|-F|-C|--dir|--cwd|--prefix|-w|--workspace|--project|-p|--directory|--manifest-path)$/;
+/** The same in one word, or for every package. */
+const ELSEWHERE_ALONE =
+  /^(--(filter|dir|cwd|prefix|workspace|directory)=|-r$|--recursive$|--workspaces$|--ws$|workspaces?$)/;
+
+/**
+ * Whether a call surely runs in the folder in which the script is started, so that files can be given to it as they are
+ * called there.
+ */
+export function runsHere(script: string, { words, head }: RunnerCall): boolean {
+  const before = shellCommands(script).filter((command) => (command[0]?.start ?? 0) < (words[0]?.start ?? 0));
+  if (before.some(([first]) => /^(cd|pushd|popd)$/.test(first?.text ?? ''))) return false;
+  return !words.slice(0, head).some(({ text }) => ELSEWHERE.test(text) || ELSEWHERE_ALONE.test(text));
+}
+
 /** Programs that start another one, which is named in their arguments. */
 const WRAPPERS =
-  /^(npx|pnpx|bunx|npm|pnpm|yarn|bun|cross-env|cross-env-shell|env|dotenv|dotenvx|c8|nyc|nice|timeout|xvfb-run|uv|poetry|pipenv|pdm|hatch|rye|coverage|node|nodejs|tsx|python[\d.]*|py)$/;
+  /^(npx|pnpx|bunx|npm|pnpm|yarn|bun|cross-env|cross-env-shell|env|dotenv|dotenvx|c8|nyc|nice|timeout|xvfb-run|uv|poetry|pipenv|pdm|hatch|rye|coverage|node|nodejs|tsx|python[\d.]*|py|bundle|bundler|ruby|php|composer|tox|nox)$/;
 
 export function runnerCalls(script: string, runners: readonly { name: RunnerName; headAt?: HeadAt }[]): RunnerCall[] {
   return shellCommands(script).flatMap((words) => {
     const first = words.findIndex((word) => !isAssignment(word.text));
     const names = words.map(({ text }) => basename(text).replace(/\.(cmd|exe)$/, ''));
     for (let at = Math.max(first, 0); at < words.length; at += 1) {
+      if (at > first && ELSEWHERE.test(words[at - 1]?.text ?? '')) continue;
       for (const { name, headAt } of runners) {
         const head = headAt?.(names, at) ?? null;
         if (head !== null) return [{ runner: name, words, head }];

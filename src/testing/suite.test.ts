@@ -290,7 +290,8 @@ test('vitest: outcomes, load failures, errors outside of tests', async () => {
   expect(notThere(found, 'test/syntax.test.js', ['src/b.js'])).toBe(false);
   expect(found.coverage).toBeNull();
   expect(await filesInWorktree()).toEqual(before);
-  expect(await run({ files: ['test/gone.test.js'] })).toMatchObject({ outcome: 'no-tests' });
+  // What selects nothing runs all.
+  expect(brief(await run({ files: ['test/gone.test.js'] }))).toEqual(brief(await run()));
 });
 
 const hasPytest = isThere('python3', '-m', 'pytest', '--version');
@@ -361,8 +362,21 @@ func Test020(t *testing.T) { t.Fatal("no") }\nfunc Test030(t *testing.T) { t.Ski
   const chosen = await run({ coverage: true, files: ['good/good_test.go'] });
   expect(chosen.coverage).toContainEqual({ file: 'good/good.go', lines: 5, covered: 3, missed: [5, 6] });
   expect(chosen.command).toBe('go test ./good');
-  expect(await run({ files: ['none/a_test.go'] })).toMatchObject({ outcome: 'no-tests' });
+  expect(await run({ files: ['none/a_test.go'] })).toMatchObject({ command: 'go test ./...' });
   expect(await filesInWorktree()).toEqual(before);
+});
+
+test.skipIf(!isThere('go', 'version'))('what measures coverage decides nothing (skipped without Go)', async () => {
+  await write({
+    'go.mod': 'module example.com/m\n\ngo 1.19\n',
+    'good/good.go': 'package good\n\nfunc Add(a, b int) int { return a + b }\n',
+    'good/good_test.go': 'package good\n\nimport "testing"\n\nfunc Test010(t *testing.T) { Add(1, 1) }\n',
+    // With -coverpkg=./... it is a part of every test binary, and refuses the flags of the tests.
+    'tool/tool.go': 'package tool\n\nimport "flag"\n\nfunc init() { flag.Parse() }\n',
+  });
+  const found = await run({ coverage: true });
+  expect(found).toMatchObject({ outcome: 'passed', loadFailures: [], coverage: null });
+  expect(brief(found)).toEqual(['passed good/good_test.go: Test010']);
 });
 
 test.skipIf(!isThere('cargo', '--version'))('cargo test (skipped where it is not installed)', async () => {

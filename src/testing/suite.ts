@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs';
 import { glob, mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { constants } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join, posix, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { TestSettings } from '../core/config.ts';
 import { createOutputKeeper } from '../core/reason.ts';
@@ -10,17 +11,19 @@ import { parseLcov } from './reports/coverage.ts';
 import { createPathInWorktree } from './reports/report.ts';
 import type { Ask, Report, Runner, RunPlace } from './runner.ts';
 import { testScript } from './runners.ts';
-import { withCallsChanged } from './script.ts';
+import { runsHere, shellQuoted, withCallsChanged } from './script.ts';
 import { createIsTestFile } from './test-files.ts';
 
 export interface SuiteOptions {
   directory: string;
   settings: TestSettings;
+  /** Of the package in the worktree, to run in; empty for the top. */
+  folder: string;
   /** With the search path for the run in it. */
   env: Readonly<Record<string, string>>;
   scratch: string;
   runner: Runner;
-  /** As a person would type it. */
+  /** As a person would type it there. */
   command: string;
   /** The same with all scripts written out, so that arguments can be put into it. */
   script: string;
@@ -35,23 +38,45 @@ const ASK_TIMEOUT_MS = 120_000;
 const KEEP_STDERR_CHARS = 4_000_000;
 
 export function createSuite(options: SuiteOptions): TestSuite {
-  const { settings, runner, command } = options;
+  const { settings, runner, folder } = options;
   return {
     runner: runner.name,
-    command,
+    command: fromTop(folder, options.command),
+    folder,
     isTestFile: createIsTestFile(settings.files),
     async run(wish) {
-      await mkdir(options.scratch, { recursive: true });
-      const folder = await mkdtemp(join(options.scratch, 'run-'));
-      const watched = await watch(options);
-      try {
-        return await runOnce(options, folder, wish, watched);
-      } finally {
-        for (const files of [watched.report, watched.lcov, ...watched.leaves]) await files?.removeNew();
-        await rm(folder, { recursive: true, force: true, maxRetries: 3 });
-      }
+      const { files, coverage, signal } = wish;
+      const first = await runAlone(options, wish);
+      // Not every file that looks like a test is one for the runner.
+      if (first.outcome === 'no-tests' && files !== undefined)
+        return runAlone(options, { signal, ...(coverage === undefined ? {} : { coverage }) });
+      if (!first.isMeasured || !/^(failed|no-report|no-tests)$/.test(first.outcome)) return first;
+      // What measures coverage must not decide: the same without it does.
+      const plain = await runAlone(options, { signal, ...(files === undefined ? {} : { files }) });
+      return plain.outcome === first.outcome ? { ...plain, coverage: first.coverage } : plain;
     },
   };
+}
+
+function fromTop(folder: string, command: string): string {
+  return folder === '' ? command : `cd ${shellQuoted(folder)} && ${command}`;
+}
+
+/** Whether arguments or variables of ours made it measure coverage. */
+interface MeasuredRun extends TestRun {
+  isMeasured: boolean;
+}
+
+async function runAlone(options: SuiteOptions, wish: TestRunOptions): Promise<MeasuredRun> {
+  await mkdir(options.scratch, { recursive: true });
+  const folder = await mkdtemp(join(options.scratch, 'run-'));
+  const watched = await watch(options);
+  try {
+    return await runOnce(options, folder, wish, watched);
+  } finally {
+    for (const files of [watched.report, watched.lcov, ...watched.leaves]) await files?.removeNew();
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  }
 }
 
 /** What a run may write into the worktree. */
@@ -61,10 +86,11 @@ interface Watched {
   leaves: WrittenFiles[];
 }
 
-async function watch({ directory, settings, runner }: SuiteOptions): Promise<Watched> {
+async function watch({ settings, runner, ...options }: SuiteOptions): Promise<Watched> {
+  const directory = join(options.directory, options.folder);
   const unlessNull = async (path: string | null) => (path === null ? null : await watchWritten(directory, path));
   return {
-    report: await unlessNull(settings.report),
+    report: await unlessNull(settings.report ?? runner.writes ?? null),
     lcov: await unlessNull(settings.coverage),
     leaves: await Promise.all((runner.leaves ?? []).map((path) => watchWritten(directory, path))),
   };
@@ -72,21 +98,23 @@ async function watch({ directory, settings, runner }: SuiteOptions): Promise<Wat
 
 async function runOnce(
   options: SuiteOptions,
-  folder: string,
+  scratch: string,
   wish: TestRunOptions,
   watched: Watched,
-): Promise<TestRun> {
-  const { directory, settings, runner, script } = options;
+): Promise<MeasuredRun> {
+  const { settings, runner, script, folder } = options;
+  const directory = join(options.directory, folder);
   const { report, lcov } = watched;
   const place: RunPlace = {
     worktree: directory,
     pathInWorktree: createPathInWorktree(directory),
     env: options.env,
-    folder,
+    folder: scratch,
     caches: join(options.scratch, 'caches'),
     report: report === null ? null : async () => await report.texts(),
   };
-  const selected = testScript(selectedScript(runner, script, wish.files));
+  const chosen = wish.files?.map((file) => posix.relative(folder, posix.normalize(file)));
+  const selected = testScript(selectedScript(runner, script, chosen));
   const measures = wish.coverage === true && lcov === null;
   const asking = (env: Readonly<Record<string, string>>) => createAsk(options, env, wish.signal);
   const prepared = await runner.instrument(selected, place, measures, asking(options.env));
@@ -100,6 +128,7 @@ async function runOnce(
     cwd: directory,
     env,
     timeoutMs: settings.timeoutMs,
+    maySleep: true,
     signal: wish.signal,
     onProgress: options.onProgress,
     onGroup: options.onGroup,
@@ -115,14 +144,21 @@ async function runOnce(
   const found = await runner.read(place, output, selected, asking(env));
   const coverage =
     wish.coverage !== true ? null : lcov === null ? (found?.coverage ?? null) : await configuredCoverage();
+  const isThere = (path: string): boolean => existsSync(join(directory, path));
+  // A compiler may name files as they are called at the top, wherever it was started.
+  const fromWorktree = (path: string): string =>
+    folder === '' || (path.startsWith(`${folder}/`) && !isThere(path)) ? path : posix.join(folder, path);
+  const withFile = <T extends { file: string | null }>(of: T): T =>
+    of.file === null ? of : { ...of, file: fromWorktree(of.file) };
   return {
-    command: selected.text === script ? options.command : selected.text,
+    command: fromTop(folder, selected.text === script ? options.command : selected.text),
     outcome: outcomeOf(ended, found),
     exitCode: ended.exitCode,
     durationMs: ended.durationMs,
-    cases: found?.cases ?? [],
-    loadFailures: found?.loadFailures ?? [],
-    coverage,
+    cases: (found?.cases ?? []).map(withFile),
+    loadFailures: (found?.loadFailures ?? []).map(withFile),
+    coverage: coverage?.map((of) => ({ ...of, file: fromWorktree(of.file) })) ?? null,
+    isMeasured: prepared.measures === true,
     tail: tail.text() || ended.tail,
   };
 
@@ -135,12 +171,14 @@ async function runOnce(
 function createAsk(options: SuiteOptions, env: Readonly<Record<string, string>>, signal: AbortSignal): Ask {
   return async (script) => {
     let stderr = '';
-    const { directory: cwd, onProgress, onGroup } = options;
+    const { onProgress, onGroup } = options;
+    const cwd = join(options.directory, options.folder);
     const onLine = (line: string, stream: 'stdout' | 'stderr'): void => {
       if (stream === 'stderr' && stderr.length < KEEP_STDERR_CHARS) stderr += `${line}\n`;
     };
     const timeoutMs = Math.min(ASK_TIMEOUT_MS, options.settings.timeoutMs);
-    const ended = await runProgram({ command: script, cwd, env, timeoutMs, signal, onProgress, onGroup, onLine });
+    const watch = { signal, onProgress, onGroup, onLine, maySleep: true };
+    const ended = await runProgram({ command: script, cwd, env, timeoutMs, ...watch });
     return { stdout: ended.stdout, stderr, exitCode: ended.exitCode };
   };
 }
@@ -148,11 +186,10 @@ function createAsk(options: SuiteOptions, env: Readonly<Record<string, string>>,
 /** Restricted to some test files; unchanged where the runner or the script does not allow it. */
 export function selectedScript(runner: Runner, script: string, files: readonly string[] | undefined): string {
   const [call, ...others] = testScript(script).calls.filter(({ runner: name }) => name === runner.name);
-  if (files === undefined || call === undefined || others.length > 0) return script;
-  const change = runner.select?.(
-    call,
-    files.map((file) => file.replace(/^\.\//, '')),
-  );
+  if (files === undefined || call === undefined || others.length > 0 || !runsHere(script, call)) return script;
+  // A file of another package can't be given to this one's runner.
+  if (files.some((file) => file.startsWith('../'))) return script;
+  const change = runner.select?.(call, files);
   return change === undefined || change === null ? script : withCallsChanged(script, new Map([[call, change]]));
 }
 
@@ -182,6 +219,7 @@ function isKilled({ signal, exitCode }: ProgramEnd, report: Report | null): bool
 export function noSuite(patterns: readonly string[]): TestSuite {
   return {
     runner: 'tap',
+    folder: '',
     command: 'the tests of this repository',
     isTestFile: createIsTestFile(patterns),
     run: () =>

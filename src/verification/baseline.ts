@@ -5,21 +5,21 @@ import { testKey } from './test-key.ts';
 /** The tests as they were before anything was written: it tells what is new and what must not break. */
 export interface Baseline {
   command: string;
+  /** A key is there as often as there are tests of that name. */
   passed: string[];
-  /** Failed or skipped: they may stay so. */
+  /** Failed or skipped, all or some of them: they may stay so. */
   others: string[];
   /** Test files or packages that could not be loaded even then. */
   notLoaded: string[];
 }
 
 export function baselineOf({ command, cases, loadFailures }: TestRun): Baseline {
-  const passed = new Set(cases.filter((test) => test.outcome === 'passed').map(testKey));
   const others = new Set(cases.filter((test) => test.outcome !== 'passed').map(testKey));
-  for (const key of others) passed.delete(key);
+  const keys = cases.map(testKey);
   return {
     command,
-    passed: [...passed],
-    others: [...others],
+    passed: keys.filter((key) => !others.has(key)),
+    others: keys.filter((key) => others.has(key)),
     notLoaded: [...new Set(loadFailures.map(({ file }) => file ?? ''))],
   };
 }
@@ -63,14 +63,26 @@ export function whyNoBaseline(
   return `no test ran, although there are test files: ${testFiles.slice(0, MOST_NAMED).join(', ')}${more}`;
 }
 
+export function countsOf(keys: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
+  return counts;
+}
+
 /**
  * The tests that were written for this design: those that the baseline does not know, and those in a changed file that
  * fail now, because what they expect was changed.
  */
 export function newTests(run: TestRun, baseline: Baseline, changedFiles: ReadonlySet<string>): TestCase[] {
-  const known = new Set([...baseline.passed, ...baseline.others]);
-  return run.cases.filter((test) => {
-    if (!known.has(testKey(test))) return true;
-    return test.outcome === 'failed' && test.file !== null && changedFiles.has(test.file);
-  });
+  const known = countsOf([...baseline.passed, ...baseline.others]);
+  const fresh = new Set<TestCase>();
+  for (const [key, tests] of Map.groupBy(run.cases, testKey)) {
+    // Of several tests with one name, those that fail are the new ones, or else the last.
+    const isFailed = ({ outcome }: TestCase): number => (outcome === 'failed' ? 1 : 0);
+    const ordered = tests.toSorted((a, b) => isFailed(a) - isFailed(b));
+    for (const test of ordered.slice(Math.min(known.get(key) ?? 0, tests.length))) fresh.add(test);
+  }
+  return run.cases.filter(
+    (test) => fresh.has(test) || (test.outcome === 'failed' && test.file !== null && changedFiles.has(test.file)),
+  );
 }

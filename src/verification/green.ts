@@ -2,7 +2,7 @@ import type { GateEvidence } from '../core/gate.ts';
 import { errorMessage } from '../core/reason.ts';
 import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
-import type { Baseline } from './baseline.ts';
+import { type Baseline, countsOf } from './baseline.ts';
 import { wronglySkipped } from './scenario-tests.ts';
 import { countOf, countsOfRun, evidenceOf, testKey, testTitle, whyNothingRan } from './test-key.ts';
 
@@ -51,7 +51,7 @@ function missingScenarios(scenarios: readonly LldScenario[], tests: readonly Tes
 function broken(run: TestRun, baseline: Baseline, deleted: ReadonlySet<string>): string[] {
   const now = new Map<string, TestCase[]>();
   for (const test of run.cases) now.set(testKey(test), [...(now.get(testKey(test)) ?? []), test]);
-  return baseline.passed.flatMap((key) => {
+  return [...countsOf(baseline.passed)].flatMap(([key, before]) => {
     const [file = '', name = ''] = key.split('\0');
     if (deleted.has(file)) return [];
     const title = testTitle({ file: file === '' ? null : file, name });
@@ -60,7 +60,9 @@ function broken(run: TestRun, baseline: Baseline, deleted: ReadonlySet<string>):
     if (tests === undefined) return run.loadFailures.length > 0 ? [] : [`${title} passed before and is gone`];
     const failed = tests.find((test) => test.outcome === 'failed');
     if (failed !== undefined) return [`${title} passed before and fails now: ${errorMessage(failed.message ?? '')}`];
-    return tests.some((test) => test.outcome === 'passed') ? [] : [`${title} passed before and is skipped now`];
+    const passing = tests.filter((test) => test.outcome === 'passed').length;
+    if (passing === 0) return [`${title} passed before and is skipped now`];
+    return passing >= before ? [] : [`${title} passed ${before} times before, and ${passing} now`];
   });
 }
 

@@ -18,6 +18,8 @@ export interface RedFacts {
   /** What the LLD says will be there. */
   changes: { added: readonly string[]; modified: readonly string[] };
   worktree: string;
+  /** Of the package in the worktree whose tests ran. */
+  folder?: string;
 }
 
 /**
@@ -25,7 +27,16 @@ export interface RedFacts {
  * package that is not installed or a misspelt import also keeps a test from passing, and proves nothing. The test of a
  * guard is seen to pass.
  */
-export function redGate({ run, tests, baseline, scenarios, guards, changes, worktree }: RedFacts): GateEvidence {
+export function redGate({
+  run,
+  tests,
+  baseline,
+  scenarios,
+  guards,
+  changes,
+  worktree,
+  folder,
+}: RedFacts): GateEvidence {
   const problems: string[] = [];
   const details: string[] = [];
   const nothing = whyNothingRan(run);
@@ -54,7 +65,7 @@ export function redGate({ run, tests, baseline, scenarios, guards, changes, work
   const failures = run.loadFailures.filter(({ file }) => !baseline.notLoaded.includes(file ?? ''));
   for (const failure of failures) {
     const where = failure.file ?? 'a test file';
-    const isExcused = (message: string): boolean => isMissingCode({ ...failure, message }, changes, worktree);
+    const isExcused = (message: string): boolean => isMissingCode({ ...failure, message }, changes, worktree, folder);
     if (isExcused(failure.message)) {
       details.push(`${where} can't be loaded yet: ${errorLine(failure.message)}`);
     } else {

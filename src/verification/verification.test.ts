@@ -53,6 +53,19 @@ test.each([
   expect(namesScenario(name, id)).toBe(expected);
 });
 
+test('tests with the same name are counted: one more is new, one less is missed', () => {
+  const twice = [testCase('same', 'passed', 'test/a.js'), testCase('same', 'passed', 'test/a.js')];
+  const baseline = baselineOf(run(twice));
+  expect(newTests(run(twice), baseline, new Set())).toEqual([]);
+  const third = testCase('same', 'failed', 'test/a.js');
+  expect(newTests(run([third, ...twice]), baseline, new Set())).toEqual([third]);
+  const facts = { tests: [], baseline, scenarios: [], deleted: new Set<string>() };
+  expect(greenGate({ ...facts, run: run(twice) }).problems).toEqual([]);
+  expect(greenGate({ ...facts, run: run(twice.slice(1)) }).problems).toEqual([
+    '"same" (test/a.js) passed 2 times before, and 1 now',
+  ]);
+});
+
 test('a scenario without a test, and one whose only test is skipped, are found', () => {
   const tests = [testCase('020 refuses', 'skipped')];
   const { passed, problems } = scenarioGate({ scenarios: SCENARIOS, tests, notLoaded: new Map() });

@@ -69,6 +69,7 @@ export const implementTask = itemTask('implement', async (adapters, context) => 
       const suite = await detectTests({
         directory,
         settings,
+        paths: designFacts(lldText).files,
         env: itemEnv,
         scratch: join(home, 'test-reports'),
         onLine: boundedLines((line) =>

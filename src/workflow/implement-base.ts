@@ -1,5 +1,5 @@
 import type { TestSettings } from '../core/config.ts';
-import { AgentosError, toErrorRecord } from '../core/errors.ts';
+import { AgentosError } from '../core/errors.ts';
 import type { DocumentFinding } from '../documents/finding.ts';
 import { readHeader } from '../documents/header.ts';
 import { checkLld } from '../documents/lld/checks.ts';
@@ -8,7 +8,7 @@ import type { LldFile } from '../documents/lld/files-table.ts';
 import { isAncestor, stackedBase } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
 import { commitFiles, headCommit, openCommit } from '../git/repository.ts';
-import { findTests } from '../testing/detect.ts';
+import { findTests, undetectedIn } from '../testing/detect.ts';
 import type { ProjectFiles } from '../testing/project.ts';
 import { runnerOfFiles } from '../testing/test-files.ts';
 import type { ImplementParts } from './implement-item.ts';
@@ -100,14 +100,14 @@ export async function testsFor(
   { config: { tests, implement }, lldText }: Pick<ImplementParts, 'config' | 'lldText'>,
   directory: string,
 ): Promise<TestSettings | null> {
+  const paths = designFacts(lldText).files;
   try {
-    await findTests(files, tests, directory);
+    await findTests(files, tests, directory, paths);
     return tests;
   } catch (error) {
-    const { problem } = toErrorRecord(error);
-    if (problem.code !== 'tests-undetected') throw error;
+    const problem = undetectedIn(error);
     const isBlank = problem.script === null && problem.runner === null && tests.command === null;
-    const runner = isBlank ? runnerOfFiles(designFacts(lldText).files) : null;
+    const runner = isBlank ? runnerOfFiles(paths) : null;
     if (runner !== null) return { ...tests, runner };
     if (implement.policy === 'off') return null;
     throw error;

@@ -91,7 +91,7 @@ export interface Red {
 
 /** Runs the new tests before there is any code: guards have to pass, all others have to fail for the lack of it. */
 export async function seeRed(
-  { lld, worktree, baseTree, config }: ImplementContext,
+  { lld, worktree, baseTree, config, suite }: ImplementContext,
   { runs, baseline, guards }: Proofs,
   { tree, files, round }: { tree: string; files: readonly string[]; round: number },
 ): Promise<Red> {
@@ -112,6 +112,7 @@ export async function seeRed(
     guards: guards.ids,
     changes: { added: pathsOf('Add'), modified: pathsOf('Modify') },
     worktree: worktree.directory,
+    folder: suite.folder,
   });
   red.details.unshift(...guards.found());
   if (!isRead(run)) return { gates: [red], tests, notes, isGreen: false };

@@ -32,7 +32,7 @@ function play(file: string, outcomes: TestOutcome[]): Played {
     dropIgnored: async () => [],
   };
   const runs = createTestRuns({
-    suite: { runner: 'node', command: 'x', isTestFile: () => true, run },
+    suite: { runner: 'node', command: 'x', folder: '', isTestFile: () => true, run },
     worktree: worktree as Worktree,
     setUp: {
       first: async () => false,

@@ -67,7 +67,7 @@ test.each([
     };
     const trials = createTrials(
       {
-        suite: { runner: 'node', command: 'x', isTestFile: () => true, run: async () => RUN },
+        suite: { runner: 'node', command: 'x', folder: '', isTestFile: () => true, run: async () => RUN },
         worktree: worktree as Worktree,
         setUp: {
           first: async () => false,

@@ -59,13 +59,13 @@ const scripted = (test: string, more: object = {}): Record<string, string> => ({
 
 test('a test script that is not understood fails before anything is made or paid for, and doctor says so', async () => {
   const { repository, implement, phases } = await bench({
-    ...scripted('mocha --recursive', { devDependencies: { mocha: '*' } }),
+    ...scripted('tape test/*.js', { devDependencies: { tape: '*' } }),
   });
   const before = repository.git('for-each-ref');
   const { code, stdout } = await implement();
   expect(code).toBe(1);
   expect(stdout).toContain("[COORDINATOR] Implementations will fail. Can't tell how to run the tests");
-  expect(stdout).toContain('"mocha --recursive" starts no known test runner');
+  expect(stdout).toContain('"tape test/*.js" starts no known test runner');
   const { error, attempts } = await itemOf(repository);
   expect(error).toMatchObject({ code: 'tests-undetected' });
   expect(error?.hint).toMatch(/agentos\.yaml.*command:.*runner: tap.*runner: junit/);
@@ -81,7 +81,7 @@ test('a test script that is not understood fails before anything is made or paid
   const lines = doctor.stdout.trimEnd().split('\n');
   const at = lines.findIndex((line) => /^\S+ +tests /.test(line));
   expect(lines.filter((line) => /^\S+ +tests /.test(line))).toHaveLength(1);
-  expect(lines[at]).toMatch(/^note +tests +tests-undetected: mocha --recursive$/);
+  expect(lines[at]).toMatch(/^note +tests +tests-undetected: tape test\/\*\.js$/);
   expect(lines[at + 1]).toMatch(/^ +Say it in agentos\.yaml/);
   expect(doctor.stdout).toMatch(/^note +set-up +uv: not found, needed for: npm install .* && uv sync --frozen$/m);
   expect(lines.at(-1)).toMatch(/^agentos implement is not ready: .*Designs can be made: agentos lld --all$/);
@@ -177,6 +177,7 @@ case $next in
   kill) kill -9 $PPID ;;
   missing) exit 127 ;;
   silent) exit 1 ;;
+  slow) sleep 6 ;;
 esac
 `,
   );
@@ -197,10 +198,19 @@ test('runs of the tests that are killed or can’t start are made again, and nob
   expect(await phases()).toEqual(['tests', 'code']);
 });
 
+test('a set-up and tests that are silent for longer than the idle bound are not ended: they have bounds of their own', async () => {
+  const { repository, implement, faults } = await faulty();
+  await repository.write('agentos.yaml', 'implement: { setup: sleep 6 }\n');
+  await faults('slow');
+  const { code, stdout } = await implement('--max-retries', '0', '--idle-timeout', '4s');
+  expect(stdout).not.toContain('sign of life');
+  expect(code).toBe(0);
+});
+
 test('a run without a report is no result: with the cause gone, the item goes on from there without another paid call', async () => {
   const { repository, implement, phases, faults } = await faulty();
-  //            baseline  red, the base, red again   green, the base
-  await faults('well', 'silent', 'well', 'well', 'silent', 'silent');
+  //            baseline  red, the base, red again   green, without coverage, the base
+  await faults('well', 'silent', 'well', 'well', 'silent', 'silent', 'silent');
   expect((await implement('--max-retries', '0')).code).toBe(1);
   expect((await itemOf(repository)).error).toMatchObject({ code: 'tests-cannot-run' });
   expect(await phases()).toEqual(['tests', 'code']);

@@ -22,7 +22,8 @@ import { detectSetup } from '../../process/setup.ts';
 import { loadPrompts } from '../../prompts/prompts.ts';
 import type { Project } from '../../run/project.ts';
 import { claimsOf, isTrusted } from '../../run/trust.ts';
-import { detectTests } from '../../testing/detect.ts';
+import { detectTests, type FoundTests, packagesWithTests } from '../../testing/detect.ts';
+import { folderFiles } from '../../testing/project.ts';
 import { isAssignment, shellCommands } from '../../testing/script.ts';
 import { type PlaceFlags, projectOf } from '../request.ts';
 import { requireTrust } from '../trusted.ts';
@@ -231,11 +232,17 @@ async function tests({ paths, config, childEnv }: Project): Promise<Row> {
   } catch (error) {
     const { problem } = toErrorRecord(error);
     if (problem.code !== 'tests-undetected') return row('tests', 'warn', problem);
+    const packages = await packagesWithTests(folderFiles(paths.repository), config.tests);
+    if (packages.length > 0) return row('tests', 'ok', packages.map(packageTests).join(', '));
     const { script, runner } = problem;
     const found =
       script ?? (runner === null ? 'no test script, and no sign of a test runner' : `${runner} is not known`);
     return row('tests', 'warn', `${problem.code}: ${found}`, wordingOf(problem).hint);
   }
+}
+
+function packageTests({ folder, name, written }: FoundTests): string {
+  return `${folder}: ${written === null ? '' : `${written.command} `}(${name})`;
 }
 
 /** Whether its programs are there; whether it works is seen when it runs. */

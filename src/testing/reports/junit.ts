@@ -7,6 +7,8 @@ export interface JunitHints {
   pathInWorktree: PathInWorktree;
   /** Tools differ in which attribute holds a file's name: what is a file of the worktree is taken for one. */
   isFile: (path: string) => boolean;
+  /** Tests are called by their class alone: the suites around it change with what is run. */
+  byClass?: boolean;
 }
 
 /** Null where the text is no JUnit report. */
@@ -15,7 +17,7 @@ export function parseJunit(xml: string, hints: JunitHints): Reading | null {
   if (root === null || (root.name !== 'testsuites' && root.name !== 'testsuite')) return null;
   const reading: Reading = { cases: [], loadFailures: [] };
   readSuite(root, { names: [], file: null }, hints, reading);
-  return { cases: merged(reading.cases), loadFailures: reading.loadFailures };
+  return { cases: withoutTearDowns(reading.cases), loadFailures: reading.loadFailures };
 }
 
 interface Surroundings {
@@ -73,6 +75,7 @@ function wholeFile(name: string, file: string | null, hints: JunitHints): string
 
 /** The class is often the last suite again, or the file in other words: `tests.test_x.TestClass`. */
 function suitesOf(classname: string, names: readonly string[], file: string | null, hints: JunitHints): string[] {
+  if (hints.byClass === true && classname !== '') return [classname];
   // node:test has the word `test` there, for every test.
   if (classname === '' || classname === 'test' || fileOf(classname, hints) !== null || names.includes(classname))
     return [...names];
@@ -93,18 +96,20 @@ function reason(element: XmlElement, shorten: (text: string) => string): string 
   return shorten(element.text.includes(message) ? element.text : `${message}\n${element.text}`);
 }
 
-/** A test that fails and can't be taken down either is there twice. */
-function merged(cases: readonly TestCase[]): TestCase[] {
-  const found = new Map<string, TestCase>();
+/** Of pytest: a test whose fixtures can't be taken down is there once more, right after itself. */
+function withoutTearDowns(cases: readonly TestCase[]): TestCase[] {
+  const found: TestCase[] = [];
   for (const test of cases) {
-    const key = JSON.stringify([test.file, test.name]);
-    const known = found.get(key);
-    if (known === undefined || (known.outcome !== 'failed' && test.outcome === 'failed')) found.set(key, test);
+    const last = found.at(-1);
+    const isSame = last !== undefined && last.file === test.file && last.name === test.name;
+    if (isSame && /^failed on teardown\b/.test(test.message ?? ''))
+      found[found.length - 1] = last.outcome === 'failed' ? last : test;
+    else found.push(test);
   }
-  return [...found.values()];
+  return found;
 }
 
-interface XmlElement {
+export interface XmlElement {
   name: string;
   attributes: Readonly<Record<string, string>>;
   children: XmlElement[];
@@ -128,7 +133,7 @@ const nodeSchema = z.object({ '#text': z.string().optional(), ':@': z.record(z.s
 const nodesSchema = z.array(nodeSchema.catchall(z.unknown())).catch([]);
 
 /** Null where it is not XML, or is cut off. */
-function parseXml(source: string): XmlElement | null {
+export function parseXml(source: string): XmlElement | null {
   const xml = source.replace(/^\uFEFF/, '');
   try {
     if (XMLValidator.validate(xml) !== true) return null;

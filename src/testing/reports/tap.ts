@@ -20,6 +20,8 @@ interface Level {
 
 const POINT = /^(not )?ok\b(?: +\d+)?(?: +- +| +|$)(.*)$/;
 const DIRECTIVE = /\s*(?<!\\)#\s*(skip|todo)\b.*$/i;
+/** Of node-tap; no part of the name. */
+const TIME = /\s+#\s*time=[\d.]+\s*m?s\b.*$/;
 const INDENT = 4;
 
 /**
@@ -74,7 +76,7 @@ function readLevel(lines: readonly string[]): Level {
     if (plan !== null) level.planned = Number(plan[1]);
     const point = POINT.exec(line);
     if (point !== null) {
-      const described = point[2] ?? '';
+      const described = (point[2] ?? '').replace(TIME, '');
       const name = described.replace(DIRECTIVE, '').replaceAll('\\#', '#').trim();
       level.points.push({
         ok: point[1] === undefined,

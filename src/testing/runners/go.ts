@@ -7,7 +7,7 @@ import { hasFile } from '../project.ts';
 import { parseGoProfile } from '../reports/coverage.ts';
 import { caseMessage, createPathInWorktree, loadMessage, textsIn } from '../reports/report.ts';
 import { type Changes, changedCalls, type Runner } from '../runner.ts';
-import { optionsMatching, plainArguments } from '../script.ts';
+import { optionsMatching, plainArguments, shellQuoted } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
 
 const FLAGS = /^-(race|v|short|json|cover|failfast)$/;
@@ -16,8 +16,16 @@ export const go: Runner = {
   name: 'go',
   worksHidden: true,
   isMissingCode: isGoMissing,
-  sign: (project) => (hasFile(project, /^go\.mod$/) ? 'named' : null),
-  usualCommand: async () => 'go test ./...',
+  sign: (project) => (hasFile(project, /^go\.(mod|work)$/) ? 'named' : null),
+
+  async usualCommand(_, project) {
+    if (hasFile(project, /^go\.mod$/) || !hasFile(project, /^go\.work$/)) return 'go test ./...';
+    // Without a module at the top, there is no package there that `./...` could mean.
+    const used = project.texts['go.work'].replace(/\/\/.*$/gm, '').matchAll(/^\s*(?:use\s+)?(\.\/?[^\s()]*)\s*$/gm);
+    const modules = [...used].map(([, path = '']) => `${path.replace(/\/$/, '')}/...`);
+    return ['go test', ...modules.map(shellQuoted)].join(' ');
+  },
+
   headAt: (names, at) => (names[at] === 'go' && names[at + 1] === 'test' ? at + 1 : null),
 
   select(call, files) {
@@ -45,7 +53,7 @@ export const go: Runner = {
     });
     // A script that hides the command still passes on the variable.
     if (changes.size === 0) env.GOFLAGS = `${place.env.GOFLAGS ?? ''} -json`.trim();
-    return { changes, env };
+    return { changes, env, measures: coverage && changes.size > 0 };
   },
 
   async read(place, output) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { typescriptErrors, typescriptFailures } from './javascript.ts';
+import { typescriptErrors, withPrintedErrors } from './javascript.ts';
 
 const PLAIN = `src/a.ts(1,19): error TS2307: Cannot find module './b' or its corresponding type declarations.
 src/a.ts(3,1): error TS2322: Type 'A' is not assignable to type 'B'.
@@ -20,7 +20,8 @@ test('errors are read in both of the forms in which the compiler writes them', (
 });
 
 test('a script that stops at the compiler has a load failure for every file with errors', () => {
-  const report = typescriptFailures({ stdout: PLAIN, stderr: '', exitCode: 2 }, (path) => path);
+  const report = withPrintedErrors(null, { stdout: PLAIN, stderr: '', exitCode: 2 }, (path) => path);
   expect(report?.loadFailures.map(({ file }) => file)).toEqual(['src/a.ts', 'test/c.test.ts']);
-  expect(typescriptFailures({ stdout: 'hello', stderr: 'error: other', exitCode: 1 }, (path) => path)).toBeNull();
+  const other = { stdout: 'hello', stderr: 'error: other', exitCode: 1 };
+  expect(withPrintedErrors(null, other, (path) => path)).toBeNull();
 });

@@ -1,9 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join, posix } from 'node:path';
+import { join, matchesGlob, posix } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { LoadFailure } from '../port.ts';
-import { createPathInWorktree, loadMessage, type PathInWorktree } from '../reports/report.ts';
-import type { Changes, Report, RunOutput } from '../runner.ts';
+import { createPathInWorktree, loadMessage, type PathInWorktree, type Reading } from '../reports/report.ts';
+import type { Changes, RunOutput } from '../runner.ts';
+import { type CallChange, plainArguments, type RunnerCall } from '../script.ts';
+import { isInTestFolder, isTestOf } from '../test-files.ts';
 
 /*
  * What the runners of JavaScript have in common: how Node, the bundlers and the TypeScript compiler say that a module can't
@@ -50,7 +52,9 @@ function importsIn(message: string, patterns: readonly RegExp[], file: string | 
   return patterns.flatMap((pattern) =>
     [...message.matchAll(pattern)].map(({ groups = {} }) => {
       const specifier = groups.specifier ?? '';
-      const importer = groups.importer ?? file;
+      // Jest up to 25 gives only the last part of its path.
+      const named = groups.importer ?? null;
+      const importer = named === null || posix.basename(file ?? '') === named ? file : named;
       const isNode = specifier.startsWith('/') && message.includes('ERR_MODULE_NOT_FOUND');
       return { specifier, importer, isLiteral: isNode && !/\.[cm]?tsx?$/.test(importer ?? '') };
     }),
@@ -79,17 +83,71 @@ export function typescriptErrors(output: string): TypeScriptError[] {
 }
 
 /**
- * For a script that compiles first: without a report, what the compiler said about each file. Null where it said nothing,
- * so that something else is the reason.
+ * A file that can't be loaded is in few reports: some runners leave it out, others write no report at all. Then what the
+ * compiler or Node printed about a file of the worktree says it. Null where there is neither a report nor such an error, so
+ * that something else is the reason.
  */
-export function typescriptFailures(output: RunOutput, pathInWorktree: PathInWorktree): Report | null {
-  const byFile = Map.groupBy(typescriptErrors(`${output.stdout}\n${output.stderr}`), ({ file }) => file);
-  if (byFile.size === 0) return null;
-  const loadFailures = [...byFile].map(([file, errors]) => ({
-    file: pathInWorktree(file),
-    message: loadMessage(errors.map(({ text }) => text).join('\n')),
-  }));
-  return { cases: [], loadFailures, coverage: null };
+export function withPrintedErrors(
+  reading: Reading | null,
+  output: Pick<RunOutput, 'stdout' | 'stderr' | 'exitCode'>,
+  pathInWorktree: PathInWorktree,
+): Reading | null {
+  const printed = printedErrors(stripVTControlCharacters(`${output.stdout}\n${output.stderr}`), pathInWorktree);
+  const failureOf = ([file, message]: [string, string]): LoadFailure => ({ file, message: loadMessage(message) });
+  if (reading === null) return printed.size === 0 ? null : { cases: [], loadFailures: [...printed].map(failureOf) };
+  const known = new Set([...reading.cases, ...reading.loadFailures].map(({ file }) => file));
+  const leftOut = output.exitCode === 0 ? [] : [...printed].filter(([file]) => !known.has(file));
+  const loadFailures = reading.loadFailures.map((failure) => {
+    const said = printed.get(failure.file ?? '');
+    return said === undefined || saysWhy(failure.message) ? failure : { ...failure, message: loadMessage(said) };
+  });
+  // Of runners that don't name the file, the failure is there already.
+  const isNamed = ([, message]: [string, string]): boolean =>
+    loadFailures.some((failure) => failure.message.includes(message.split('\n')[0] ?? ''));
+  const added = leftOut.filter((error) => !isNamed(error)).map(failureOf);
+  return { cases: reading.cases, loadFailures: [...loadFailures, ...added] };
+}
+
+function saysWhy(message: string): boolean {
+  return MISSING.some((pattern) => message.search(pattern) >= 0) || /^\s*\w*Error\b/m.test(message);
+}
+
+const MOST_LINES = 30;
+
+/** What was printed about each file of the worktree that can't be compiled, or imports what is not there. */
+function printedErrors(text: string, pathInWorktree: PathInWorktree): Map<string, string> {
+  const found = new Map<string, string>();
+  const add = (path: string, message: string): void => {
+    const file = pathInWorktree(path);
+    if (file === null || /(?:^|\/)node_modules\//.test(file)) return;
+    found.set(file, found.has(file) ? `${found.get(file)}\n${message}` : message);
+  };
+  for (const { file, text: message } of typescriptErrors(text)) add(file, message);
+  for (const pattern of MISSING)
+    for (const { index, groups = {} } of text.matchAll(pattern)) {
+      const start = text.lastIndexOf('\n', index) + 1;
+      const importer = groups.importer ?? '';
+      if (importer !== '' && !found.has(pathInWorktree(importer) ?? ''))
+        add(importer, text.slice(start).split('\n').slice(0, MOST_LINES).join('\n'));
+    }
+  return found;
+}
+
+/** A call restricted to those of the files that are tests; null where none is. */
+export function chosenTests(call: RunnerCall, files: readonly string[], flags: RegExp): CallChange | null {
+  const last = files.filter((file) => isTestOf('javascript', file) || isInTestFolder(file));
+  return last.length === 0 ? null : { remove: plainArguments(call, flags), last };
+}
+
+/** The same for a runner whose arguments are its tests: a file that they don't mean is none, or is compiled first. */
+export function namedTests(call: RunnerCall, files: readonly string[], flags: RegExp): CallChange | null {
+  const patterns = plainArguments(call, flags).map(({ text }) => text.replace(/^\.\//, ''));
+  const isNamed = (file: string): boolean => patterns.some((pattern) => isNamedBy(pattern, file));
+  return chosenTests(call, patterns.length === 0 ? files : files.filter(isNamed), flags);
+}
+
+function isNamedBy(pattern: string, file: string): boolean {
+  return file.startsWith(`${pattern.replace(/\/$/, '')}/`) || file === pattern || matchesGlob(file, pattern);
 }
 
 const NO_MODULE = new Set([2307, 2792]);

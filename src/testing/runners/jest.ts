@@ -2,13 +2,12 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '../../core/json.ts';
 import type { TestCase } from '../port.ts';
-import { dependsOn, hasFile } from '../project.ts';
+import { signOf } from '../project.ts';
 import { lcovIn } from '../reports/coverage.ts';
 import { caseMessage, loadMessage, type PathInWorktree, type Reading, textsIn, together } from '../reports/report.ts';
 import { changedCalls, type Runner } from '../runner.ts';
-import { optionsMatching, plainArguments } from '../script.ts';
-import { isTestOf } from '../test-files.ts';
-import { isJavaScriptMissing, typescriptFailures } from './javascript.ts';
+import { optionsMatching } from '../script.ts';
+import { chosenTests, isJavaScriptMissing, withPrintedErrors } from './javascript.ts';
 
 const FLAGS = /^(-i|--(ci|coverage|verbose|silent|runInBand|bail|forceExit|detectOpenHandles))$/;
 const OUR_FLAGS = /^(--json$|--watch|--no-cache$|--onlyChanged$|-o$|--passWithNoTests)/;
@@ -17,8 +16,7 @@ const OUR_VALUES = /^--(outputFile|cacheDirectory|coverageDirectory|coverageRepo
 export const jest: Runner = {
   name: 'jest',
   isMissingCode: isJavaScriptMissing,
-  sign: (project) =>
-    dependsOn(project, ['jest']) || hasFile(project, /^jest\.config\.([cm]?[jt]s|json)$/) ? 'named' : null,
+  sign: signOf(['jest'], /^jest\.config\.([cm]?[jt]s|json)$/),
   usualCommand: async () => 'jest',
 
   headAt(names, at) {
@@ -27,9 +25,8 @@ export const jest: Runner = {
   },
 
   select(call, files) {
-    const chosen = files.filter((file) => isTestOf('javascript', file));
-    if (chosen.length === 0) return null;
-    return { remove: plainArguments(call, FLAGS), last: ['--runTestsByPath', ...chosen] };
+    const chosen = chosenTests(call, files, FLAGS);
+    return chosen === null ? null : { ...chosen, last: ['--runTestsByPath', ...files] };
   },
 
   async instrument(script, place, coverage) {
@@ -52,12 +49,12 @@ export const jest: Runner = {
         '--ci',
       ],
     }));
-    return { changes, env: { CI: '1' } };
+    return { changes, env: { CI: '1' }, measures: coverage };
   },
 
   async read({ folder, pathInWorktree }, output) {
-    const reading = await jestReports(folder, pathInWorktree);
-    if (reading === null) return typescriptFailures(output, pathInWorktree);
+    const reading = withPrintedErrors(await jestReports(folder, pathInWorktree), output, pathInWorktree);
+    if (reading === null) return null;
     return { ...reading, coverage: await lcovIn(folder, pathInWorktree) };
   },
 };

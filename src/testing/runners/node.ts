@@ -1,16 +1,17 @@
 import { existsSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
-import { join, matchesGlob } from 'node:path';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { parseJson } from '../../core/json.ts';
 import type { TestCase } from '../port.ts';
+import { signOf } from '../project.ts';
 import { lcovIn } from '../reports/coverage.ts';
 import { caseMessage, loadMessage, type PathInWorktree, type Reading, textsIn, together } from '../reports/report.ts';
-import { type Ask, changedCalls, type Runner } from '../runner.ts';
-import { optionsMatching, plainArguments, type ShellWord } from '../script.ts';
+import { type Ask, changedCalls, type Report, type Runner, type RunOutput, type RunPlace } from '../runner.ts';
+import { optionsMatching, plainArguments, programNamed, type ShellWord, type TestScript } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
-import { FROM_TYPESCRIPT, isJavaScriptMissing, typescriptFailures } from './javascript.ts';
+import { FROM_TYPESCRIPT, isJavaScriptMissing, namedTests, withPrintedErrors } from './javascript.ts';
 
 const FLAGS = /^--(test|test-only|test-force-exit|experimental-[\w-]+|enable-source-maps|no-warnings)$/;
 
@@ -18,24 +19,14 @@ const FLAGS = /^--(test|test-only|test-force-exit|experimental-[\w-]+|enable-sou
 export const node: Runner = {
   name: 'node',
   isMissingCode: isJavaScriptMissing,
-  sign: ({ packageJson, names }) =>
-    packageJson !== null || names.some((name) => isTestOf('javascript', name)) ? 'fallback' : null,
+  // That there is a package.json says nothing; what the tests import does.
+  sign: ({ samples }) => (/['"]node:test['"]/.test(samples) ? 'named' : null),
   usualCommand: async () => 'node --test',
-  headAt: (names, at) =>
-    /^(node|nodejs|tsx)$/.test(names[at] ?? '') && names.slice(at).includes('--test') ? at : null,
-
-  select(call, files) {
-    const remove = plainArguments(call, FLAGS);
-    const patterns = remove.map(({ text }) => text.replace(/^\.\//, ''));
-    const chosen = files.filter((file) =>
-      patterns.length === 0 ? isTestOf('javascript', file) : patterns.some((pattern) => isNamedBy(pattern, file)),
-    );
-    return chosen.length === 0 ? null : { remove, last: chosen };
-  },
+  headAt: (names, at) => (/^(node|nodejs|tsx)$/.test(names[at] ?? '') && isTestFlagAfter(names, at) ? at : null),
+  select: (call, files) => namedTests(call, files, FLAGS),
 
   async instrument(script, place, coverage, ask) {
-    const reporter = join(place.folder, 'reporter.mjs');
-    await writeFile(reporter, NODE_REPORTER);
+    const reporter = await writeReporter(place);
     const changes = await changedCalls(script, 'node', async (call, index) => {
       const patterns = await patternsForFolders(plainArguments(call, FLAGS), place.worktree, ask);
       const reporters = [
@@ -53,26 +44,67 @@ export const node: Runner = {
         ],
       };
     });
+    return { changes, measures: coverage };
+  },
+
+  read: readNodeReports,
+};
+
+async function readNodeReports(
+  { worktree, folder, pathInWorktree }: RunPlace,
+  output: RunOutput,
+  script: TestScript,
+): Promise<Report | null> {
+  const sourceOf = createSourceOf(worktree, pathInWorktree);
+  const texts = await textsIn(folder, /^report-.*\.jsonl$/);
+  // Node 20 then exits without waiting for its reporters.
+  const end = script.text.includes('--test-force-exit') ? `\n${END_LINE}` : '';
+  const parsed = texts.map((text) => parseNodeLines(`${text}${end}`, pathInWorktree, sourceOf));
+  const readings = parsed.filter((found) => found !== null);
+  const isCutOff = readings.length < parsed.length;
+  if (isCutOff && readings.length > 0) return null;
+  const reading = withPrintedErrors(readings.length === 0 ? null : together(readings), output, pathInWorktree);
+  return reading === null ? null : { ...reading, coverage: await lcovIn(folder, pathInWorktree) };
+}
+
+/** A program around Node's own runner, which takes reporters by their path. */
+export const borp: Runner = {
+  name: 'borp',
+  sign: signOf(['borp'], /^\.borp\.ya?ml$/),
+  usualCommand: async () => 'borp',
+  headAt: programNamed('borp', 'borp.js'),
+  select: (call, files) =>
+    namedTests(call, files, /^-[oCTw]|--(only|coverage|check-coverage|no-typescript|expose-gc)$/),
+
+  async instrument(script, place) {
+    const reporter = await writeReporter(place);
+    const changes = await changedCalls(script, 'borp', (call, index) => ({
+      remove: optionsMatching(call, /^(-w|--watch)$/, /^(-r|--reporter)(=|$)/),
+      first: ['--reporter=spec', `--reporter=${reporter}:${join(place.folder, `report-${index}.jsonl`)}`],
+    }));
     return { changes };
   },
 
-  async read({ worktree, folder, pathInWorktree }, output, script) {
-    const sourceOf = createSourceOf(worktree, pathInWorktree);
-    const texts = await textsIn(folder, /^report-.*\.jsonl$/);
-    // Node 20 then exits without waiting for its reporters.
-    const end = script.text.includes('--test-force-exit') ? `\n${END_LINE}` : '';
-    const parsed = texts.map((text) => parseNodeLines(`${text}${end}`, pathInWorktree, sourceOf));
-    const readings = parsed.filter((found) => found !== null);
-    if (readings.length === 0) return typescriptFailures(output, pathInWorktree);
-    if (readings.length < parsed.length) return null;
-    return { ...together(readings), coverage: await lcovIn(folder, pathInWorktree) };
-  },
+  read: readNodeReports,
 };
 
-function isNamedBy(pattern: string, file: string): boolean {
-  const folder = pattern.replace(/\/$/, '');
-  if (file.startsWith(`${folder}/`)) return isTestOf('javascript', file);
-  return file === pattern || matchesGlob(file, pattern);
+async function writeReporter({ folder }: RunPlace): Promise<string> {
+  const reporter = join(folder, 'reporter.mjs');
+  await writeFile(reporter, NODE_REPORTER);
+  return reporter;
+}
+
+const WITH_VALUE = /^(--import|--require|-r|--loader|--experimental-loader|--env-file|--conditions|-C)$/;
+
+/** `--test` is an option of Node only in front of the program that it starts. */
+function isTestFlagAfter(names: readonly string[], at: number): boolean {
+  for (let next = at + 1; next < names.length; next += 1) {
+    const name = names[next] ?? '';
+    if (name === '--test') return true;
+    if (WITH_VALUE.test(name)) next += 1;
+    else if (!name.startsWith('-')) return false;
+  }
+  return false;
 }
 
 /** From this version on, Node takes patterns for its tests, and no folders any more. */

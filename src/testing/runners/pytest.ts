@@ -10,6 +10,7 @@ import type { Ask, Changes, Report, Runner, RunOutput, RunPlace } from '../runne
 import { plainArguments, shellQuoted, type TestScript } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
 
+const PYTEST = /\bpytest\b|\bpy\.test\b/;
 const FLAGS = /^(-[qvxs]+|--(verbose|quiet|exitfirst|lf|ff|strict-markers))$/;
 
 /**
@@ -25,8 +26,13 @@ export const pytest: Runner = {
 
   sign(project) {
     const isTest = (name: string): boolean => name === 'conftest.py' || isTestOf('python', name);
+    const { texts, samples } = project;
+    // What tox or nox start is what the tests are for; something else than pytest is not known.
+    const started = `${texts['tox.ini']}${texts['noxfile.py']}`;
+    if (/commands\s*=|session\.run/.test(started) && !PYTEST.test([...Object.values(texts), samples].join('\n')))
+      return null;
     if (project.names.some(isTest) || hasFile(project, /^\.?pytest\.(ini|toml)$/)) return 'named';
-    const { texts } = project;
+    if (PYTEST.test(started)) return 'named';
     if (texts['pyproject.toml'].includes('pytest') || texts['setup.cfg'].includes('[tool:pytest]')) return 'named';
     if (texts['tox.ini'].includes('[pytest]')) return 'named';
     return hasFile(project, /^(pyproject\.toml|setup\.cfg|setup\.py)$/) ? 'language' : null;
@@ -44,12 +50,16 @@ export const pytest: Runner = {
       `--override-ini=cache_dir=${join(place.caches, 'pytest')}`,
       '--continue-on-collection-errors',
     ];
-    if (coverage && (await knowsCoverage(script, ask)))
-      options.push('--cov=.', `--cov-report=lcov:${join(place.folder, 'coverage.info')}`);
+    const measures = coverage && (await knowsCoverage(script, ask));
+    if (measures) options.push('--cov=.', `--cov-report=lcov:${join(place.folder, 'coverage.info')}`);
     const given = place.env.PYTEST_ADDOPTS ?? '';
     return {
+      measures,
       env: {
         PYTEST_ADDOPTS: `${given} ${options.map(shellQuoted).join(' ')}`.trim(),
+        // tox hides all variables that it is not told of, in version 3 and from 4 on.
+        TOX_TESTENV_PASSENV: 'PYTEST_ADDOPTS COVERAGE_FILE',
+        TOX_OVERRIDE: 'testenv.pass_env+=PYTEST_ADDOPTS,COVERAGE_FILE',
         PYTHONDONTWRITEBYTECODE: '1',
         COVERAGE_FILE: join(place.folder, 'coverage.sqlite'),
       },
@@ -100,7 +110,7 @@ type Environment = Readonly<Record<string, string>>;
  */
 async function pytestCommand(directory: string, _: Project, env: Environment): Promise<string> {
   for (const python of ENVIRONMENTS) {
-    if (existsSync(join(directory, python)) && (await hasPytest(join(directory, python), directory, env)))
+    if (existsSync(join(directory, python)) && (await hasModule('pytest', join(directory, python), directory, env)))
       return `${shellQuoted(python)} -m pytest`;
   }
   for (const tool of ['uv', 'poetry']) {
@@ -108,14 +118,21 @@ async function pytestCommand(directory: string, _: Project, env: Environment): P
       return `${tool} run pytest`;
   }
   for (const python of ['python3', 'python']) {
-    if ((await findProgram(python, env.PATH)) !== null && (await hasPytest(python, directory, env)))
+    if ((await findProgram(python, env.PATH)) !== null && (await hasModule('pytest', python, directory, env)))
       return `${python} -m pytest`;
   }
   return 'pytest';
 }
 
-async function hasPytest(python: string, cwd: string, env: Environment): Promise<boolean> {
-  const command = [python, '-c', 'import pytest'];
+/** The worktree's own Python, or the one on the search path. */
+export async function pythonFor(directory: string, env: Environment): Promise<string> {
+  const own = ENVIRONMENTS.find((python) => existsSync(join(directory, python)));
+  if (own !== undefined) return shellQuoted(own);
+  return (await findProgram('python3', env.PATH)) === null ? 'python' : 'python3';
+}
+
+async function hasModule(module: string, python: string, cwd: string, env: Environment): Promise<boolean> {
+  const command = [python, '-c', `import ${module}`];
   const { signal } = new AbortController();
   const ended = await runProgram({ command, cwd, env, signal, timeoutMs: PROBE_TIMEOUT_MS });
   return ended.exitCode === 0;
@@ -124,7 +141,7 @@ async function hasPytest(python: string, cwd: string, env: Environment): Promise
 /** The errors that a traceback ends with. A heading such as `ImportError while importing` has no colon. */
 const ERROR = /^(?:E\s+)?((?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Failed)): (.*)$/gm;
 
-function isPythonMissing(failure: LoadFailure, changes: Changes, worktree: string): boolean | null {
+export function isPythonMissing(failure: LoadFailure, changes: Changes, worktree: string): boolean | null {
   if (!failure.file?.endsWith('.py') && !/^(E\s+)?(ModuleNotFoundError|ImportError): /m.test(failure.message))
     return null;
   const errors = [...failure.message.matchAll(ERROR)];

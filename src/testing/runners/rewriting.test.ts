@@ -6,12 +6,22 @@ import type { Runner, RunPlace } from '../runner.ts';
 import { testScript } from '../runners.ts';
 import { withCallsChanged } from '../script.ts';
 import { selectedScript } from '../suite.ts';
+import { ava } from './ava.ts';
+import { bun } from './bun.ts';
 import { cargo } from './cargo.ts';
+import { dotnet } from './dotnet.ts';
 import { go } from './go.ts';
 import { jest } from './jest.ts';
+import { gradle, maven } from './jvm.ts';
+import { mocha } from './mocha.ts';
 import { node } from './node.ts';
+import { phpunit } from './phpunit.ts';
 import { pytest } from './pytest.ts';
+import { minitest, rspec } from './ruby.ts';
+import { unittest } from './unittest.ts';
+import { uvu } from './uvu.ts';
 import { vitest } from './vitest.ts';
+import { tap } from './written-report.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -61,6 +71,23 @@ describe('files are chosen where the runner can', () => {
     ],
     ['go test -race -run X ./...', go, ['a/b/x_test.go', 'a/b/y_test.go', 'z_test.go'], 'go test -race -run X ./a/b .'],
     ['cargo test --all-features', cargo, ['tests/a.rs', 'tests/common/mod.rs'], 'cargo test --all-features --test a'],
+    ['mocha --check-leaks test/ -r x', mocha, ['test/new.js'], 'mocha --check-leaks -r x test/new.js'],
+    ['c8 ava && tsd', ava, ['test/new.js'], 'c8 ava test/new.js && tsd'],
+    ['tap --no-coverage', tap, ['test/new.js'], 'tap --no-coverage test/new.js'],
+    ['uvu -r tsm tests', uvu, ['tests/a.ts'], "uvu -r tsm tests '^(a\\.ts)$'"],
+    ['bun test', bun, ['a.test.ts'], 'bun test ./a.test.ts'],
+    ['python -m unittest discover -s t', unittest, ['t/test_a.py'], "python -m unittest discover -s t -k '*test_a.*'"],
+    ['bundle exec rspec spec', rspec, ['spec/a_spec.rb'], 'bundle exec rspec spec/a_spec.rb'],
+    ['rake test', minitest, ['test/a_test.rb', 'test/b_test.rb'], "rake test 'TEST={test/a_test.rb,test/b_test.rb}'"],
+    [
+      'mvn -q test',
+      maven,
+      ['m/src/test/java/a/XTest.java'],
+      'mvn -q test -Dtest=XTest -DfailIfNoTests=false -Dsurefire.failIfNoSpecifiedTests=false',
+    ],
+    ['./gradlew test', gradle, ['src/test/kotlin/XTest.kt'], './gradlew test --tests XTest'],
+    ['vendor/bin/phpunit', phpunit, ['tests/XTest.php'], 'vendor/bin/phpunit tests/XTest.php'],
+    ['dotnet test', dotnet, ['T/XTests.cs'], "dotnet test --filter 'FullyQualifiedName~.XTests.'"],
     ['cargo test -- --nocapture', cargo, ['crates/x/tests/a.rs'], 'cargo test --test a -- --nocapture'],
   ])('%s', (script, runner, files, expected) => {
     expect(selectedScript(runner, script, files)).toBe(expected);
@@ -73,6 +100,11 @@ describe('everything is run where it can not', () => {
     ['vitest run', vitest, ['fixtures/a.json']],
     ['tsc && node --test dist/test', node, ['test/a.test.ts']],
     ['make test', pytest, ['tests/test_a.py']],
+    ['cd packages/a && vitest run', vitest, ['packages/a/x.test.ts']],
+    ['pnpm --filter a exec vitest run', vitest, ['packages/a/x.test.ts']],
+    ['npm exec -w a -- mocha', mocha, ['packages/a/test/x.js']],
+    ['vitest run', vitest, ['../b/x.test.ts']],
+    ['tsc && mocha "dist/test/**/*.js"', mocha, ['test/a.ts']],
     ['go test ./...', go, ['a/testdata/x_test.go']],
     ['cargo test', cargo, ['tests/a.rs', 'src/lib.rs']],
   ])('%s', (script, runner, files) => {
@@ -89,6 +121,10 @@ describe('reporters get into the right command', () => {
     expect(script).toBe(
       'npm run build && vitest src --run --passWithNoTests --reporter=default --reporter=json --reporter=$R/notes-0.mjs --outputFile.json=$R/report-0.json',
     );
+  });
+
+  test('vitest: --run is not given twice', async () => {
+    expect((await instrumented(vitest, 'tsc && vitest --run src')).match(/--run\b/g)).toHaveLength(1);
   });
 
   test('vitest: without a provider there is no coverage', async () => {

@@ -3,24 +3,23 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '../../core/json.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
-import { dependsOn, hasFile, installedMajor } from '../project.ts';
+import { installedMajor, signOf } from '../project.ts';
 import { lcovIn } from '../reports/coverage.ts';
 import { caseMessage, loadMessage, type PathInWorktree, type Reading, textsIn } from '../reports/report.ts';
 import { changedCalls, type Runner, type RunPlace } from '../runner.ts';
-import { optionsMatching, plainArguments } from '../script.ts';
-import { isTestOf } from '../test-files.ts';
-import { isJavaScriptMissing, typescriptFailures } from './javascript.ts';
+import { optionsMatching } from '../script.ts';
+import { chosenTests, isJavaScriptMissing, withPrintedErrors } from './javascript.ts';
 import { jestReports } from './jest.ts';
 
 const FLAGS = /^--(run|coverage|silent|ui|no-[\w-]+)$/;
-const OUR_FLAGS = /^(--watch|-w$|--ui|--open|--passWithNoTests)/;
+/** Given twice, an option such as `--run` is refused. */
+const OUR_FLAGS = /^(--watch|--no-watch|-w$|--ui|--open|--passWithNoTests|--run(=|$))/;
 const OUR_VALUES = /^--(reporter|outputFile)/;
 
 export const vitest: Runner = {
   name: 'vitest',
   isMissingCode: isJavaScriptMissing,
-  sign: (project) =>
-    dependsOn(project, ['vitest']) || hasFile(project, /^vitest\.(config|workspace)\.[cm]?[jt]s$/) ? 'named' : null,
+  sign: signOf(['vitest'], /^vitest\.(config|workspace)\.[cm]?[jt]s$/),
   usualCommand: async () => 'vitest run',
 
   headAt(names, at) {
@@ -28,19 +27,19 @@ export const vitest: Runner = {
     return /^(run|watch|dev)$/.test(names[at + 1] ?? '') ? at + 1 : at;
   },
 
-  select(call, files) {
-    const chosen = files.filter((file) => isTestOf('javascript', file));
-    return chosen.length === 0 ? null : { remove: plainArguments(call, FLAGS), last: chosen };
-  },
+  select: (call, files) => chosenTests(call, files, FLAGS),
 
   async instrument(script, place, coverage) {
     // Keeps its caches out of the worktree.
     const isCaching = ((await installedMajor(place.worktree, 'vitest')) ?? 0) >= 5;
     const caches = isCaching ? [`--fsModuleCachePath=${join(place.caches, 'vitest')}`, '--no-cache'] : [];
+    let measures = false;
     const changes = await changedCalls(script, 'vitest', async (call, index) => {
       const notes = join(place.folder, `notes-${index}.mjs`);
       await writeFile(notes, VITEST_NOTES_REPORTER);
       const verb = call.words[call.head];
+      const measuring = coverage ? await coverageArguments(place, index) : [];
+      measures ||= measuring.length > 0;
       const isWatching = verb?.text === 'watch' || verb?.text === 'dev';
       return {
         remove: [...optionsMatching(call, OUR_FLAGS, OUR_VALUES), ...(isWatching ? [verb] : [])],
@@ -53,16 +52,16 @@ export const vitest: Runner = {
           `--reporter=${notes}`,
           `--outputFile.json=${join(place.folder, `report-${index}.json`)}`,
           ...caches,
-          ...(coverage ? await coverageArguments(place, index) : []),
+          ...measuring,
         ],
       };
     });
-    return { changes, env: { CI: '1' } };
+    return { changes, env: { CI: '1' }, measures };
   },
 
   async read({ folder, pathInWorktree }, output) {
-    const reading = await jestReports(folder, pathInWorktree);
-    if (reading === null) return typescriptFailures(output, pathInWorktree);
+    const reading = withPrintedErrors(await jestReports(folder, pathInWorktree), output, pathInWorktree);
+    if (reading === null) return null;
     const notes = (await textsIn(folder, /^notes-.*\.json$/)).map(parseVitestNotes).filter((note) => note !== null);
     const noted = notes.reduce((read, note) => withVitestNotes(read, note, pathInWorktree), reading);
     return { ...noted, coverage: await lcovIn(folder, pathInWorktree) };

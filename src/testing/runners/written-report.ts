@@ -1,11 +1,13 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LoadFailure } from '../port.ts';
+import { installedMajor, signOf } from '../project.ts';
 import { parseJunit } from '../reports/junit.ts';
 import { loadMessage, type Reading, together } from '../reports/report.ts';
 import { parseTap } from '../reports/tap.ts';
-import type { Ask, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
-import { shellQuoted } from '../script.ts';
+import { type Ask, changedCalls, type Report, type Runner, type RunOutput, type RunPlace } from '../runner.ts';
+import { optionsMatching, programNamed, shellQuoted } from '../script.ts';
+import { isJavaScriptMissing, namedTests, withPrintedErrors } from './javascript.ts';
 
 /** Any command that writes JUnit XML. */
 export const junit: Runner = {
@@ -20,14 +22,38 @@ export const junit: Runner = {
   },
 };
 
-/** Any command that writes TAP, to a file or to its standard output. */
+/** From this version on, node-tap has other names for its options. */
+const TAP_RENAMED = 17;
+
+/** Any command that writes TAP, to a file or to its standard output; node-tap is made to. */
 export const tap: Runner = {
   name: 'tap',
-  instrument: async () => ({}),
-  async read(place, output, _script, ask) {
+  isMissingCode: isJavaScriptMissing,
+  sign: signOf(['tap'], /^\.taprc$/),
+  usualCommand: async () => 'tap',
+  headAt: programNamed('tap'),
+  select: (call, files) => namedTests(call, files, /^(-[bc]|--(bail|no-[\w-]+|allow-[\w-]+|disable-coverage|color))$/),
+
+  async instrument(script, { worktree }) {
+    // Too little coverage would be a failure of its own.
+    const isRenamed = ((await installedMajor(worktree, 'tap')) ?? TAP_RENAMED) >= TAP_RENAMED;
+    const changes = await changedCalls(script, 'tap', (call) => ({
+      remove: optionsMatching(
+        call,
+        /^(-w|--watch|--100|--(no-)?(check-)?coverage|--disable-coverage|--show-full-coverage)$/,
+        /^(-R|--reporter|--coverage-report|--(lines|branches|functions|statements))(=|$)/,
+      ),
+      first: ['--reporter=tap', isRenamed ? '--disable-coverage' : '--no-coverage'],
+    }));
+    return { changes };
+  },
+
+  async read(place, output, { calls }, ask) {
     const texts = place.report === null ? [output.stdout] : await place.report();
     const readings = texts.map((text) => parseTap(text, (name) => fileNamed(name, place)));
-    return await gathered(readings, place, output, ask);
+    if (!calls.some(({ runner }) => runner === 'tap')) return await gathered(readings, place, output, ask);
+    const found = withPrintedErrors(readings[0] ?? null, output, place.pathInWorktree);
+    return found === null ? null : { ...found, coverage: null };
   },
 };
 

@@ -1,0 +1,106 @@
+import { existsSync } from 'node:fs';
+import { glob } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { LoadFailure, TestCase } from '../port.ts';
+import { signOf } from '../project.ts';
+import { loadMessage, type Reading } from '../reports/report.ts';
+import { parseTap } from '../reports/tap.ts';
+import { changedCalls, type Runner, type RunPlace } from '../runner.ts';
+import { optionsMatching, programNamed, type TestScript } from '../script.ts';
+import { isInTestFolder, isTestOf } from '../test-files.ts';
+import { isJavaScriptMissing, namedTests, withPrintedErrors } from './javascript.ts';
+
+export const ava: Runner = {
+  name: 'ava',
+  isMissingCode: isJavaScriptMissing,
+  sign: signOf(['ava'], /^ava\.config\./),
+  usualCommand: async () => 'ava',
+  headAt: programNamed('ava'),
+  select: (call, files) => namedTests(call, files, /^(-[svu]|--(serial|verbose|fail-fast|no-worker-threads|tap))$/),
+
+  async instrument(script) {
+    const changes = await changedCalls(script, 'ava', (call) => ({
+      remove: optionsMatching(call, /^(-[vtw]|--(tap|verbose|no-verbose|watch|color|no-color))$/),
+      first: ['--tap'],
+    }));
+    return { changes };
+  },
+
+  async read(place, output, script) {
+    const tap = parseTap(output.stdout, () => null);
+    const reading = tap === null ? null : withFiles(withoutCrashes(tap), await testFiles(place, script));
+    const found = withPrintedErrors(reading, output, place.pathInWorktree);
+    return found === null ? null : { ...found, coverage: null };
+  },
+};
+
+const ENDED =
+  /^(\S+\.[cm]?[jt]sx?) exited (?:with|due)|^No tests found in (\S+?),|^(\S+) did not exit|^Couldn.t find any/;
+
+/** A file that ends before its tests have is reported like a test, and its errors too; the plan knows neither. */
+function withoutCrashes({ cases }: Reading): Reading {
+  const reading: Reading = { cases: [], loadFailures: [] };
+  let said: TestCase[] = [];
+  for (const test of cases) {
+    const ended = test.outcome === 'failed' ? ENDED.exec(test.name) : null;
+    const isError = test.outcome === 'failed' && /^(?:\w*Error|Uncaught|Unhandled)\b/.test(test.name);
+    if (ended !== null) {
+      const message = [test.name, ...said.flatMap(({ name, message: text }) => [name, text ?? ''])].join('\n');
+      reading.loadFailures.push({ file: ended[1] ?? ended[2] ?? ended[3] ?? null, message: loadMessage(message) });
+      said = [];
+    } else if (isError) said.push(test);
+    else reading.cases.push(test);
+  }
+  const left: LoadFailure[] = said.map(({ name, message }) => ({
+    file: null,
+    message: loadMessage(`${name}\n${message}`),
+  }));
+  return { ...reading, loadFailures: [...reading.loadFailures, ...left] };
+}
+
+/** The files that are given to it, or else all that may be tests. */
+async function testFiles({ worktree }: RunPlace, { calls }: TestScript): Promise<string[]> {
+  const words = calls.flatMap((call) => call.words.slice(call.head + 1).map(({ text }) => text.replace(/^\.\//, '')));
+  const given = words.filter((word) => /\.[cm]?[jt]sx?$/.test(word) && existsSync(join(worktree, word)));
+  if (given.length > 0) return given;
+  const found: string[] = [];
+  const exclude = (path: string): boolean => /(?:^|\/)(?:node_modules|\.git)$/.test(path);
+  for await (const path of glob('**/*.{js,cjs,mjs,ts,cts,mts,jsx,tsx}', { cwd: worktree, exclude }))
+    if (isTestOf('javascript', path) || isInTestFolder(path)) found.push(path);
+  return found;
+}
+
+/**
+ * Where several files run, a test's name begins with what its file is called; where one does, it doesn't. The file is told
+ * apart from the name, so that a test is called the same in both.
+ */
+function withFiles({ cases, loadFailures }: Reading, files: readonly string[]): Reading {
+  const called = files.map((file) => ({ file, parts: partsOf(file) }));
+  const only = files.length === 1 ? (files[0] ?? null) : null;
+  return {
+    loadFailures,
+    cases: cases.map((test) => {
+      const parts = test.name.split(' › ');
+      for (let count = parts.length - 1; count > 0; count -= 1) {
+        const prefix = parts.slice(0, count).join('/');
+        const named = called.filter((one) => `/${one.parts.join('/')}`.endsWith(`/${prefix}`));
+        const [found] = named;
+        if (found !== undefined && named.length === 1)
+          return { ...test, file: found.file, name: parts.slice(count).join(' › ') };
+      }
+      return { ...test, file: only };
+    }),
+  };
+}
+
+function partsOf(file: string): string[] {
+  const parts = file.split('/').filter((part) => !/^(__tests__|tests?)$/.test(part));
+  const name = parts.pop() ?? '';
+  return [
+    ...parts,
+    name
+      .replace(/\.[cm]?[jt]sx?$/, '')
+      .replace(/\.(test|spec)$/, '')
+      .replace(/^test-/, ''),
+  ];
+}

@@ -1,0 +1,40 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { signOf } from '../project.ts';
+import { parseJunit } from '../reports/junit.ts';
+import { textsIn, together } from '../reports/report.ts';
+import { changedCalls, type Runner } from '../runner.ts';
+import { optionsMatching } from '../script.ts';
+import { chosenTests, isJavaScriptMissing, withPrintedErrors } from './javascript.ts';
+
+/** A file that can't be loaded is not in its report. */
+export const bun: Runner = {
+  name: 'bun',
+  isMissingCode: isJavaScriptMissing,
+  sign: (project) => (/['"]bun:test['"]/.test(project.samples) ? 'named' : signOf([], /^bunfig\.toml$/)(project)),
+  usualCommand: async () => 'bun test',
+  headAt: (names, at) => (names[at] === 'bun' && names[at + 1] === 'test' ? at + 1 : null),
+
+  select(call, files) {
+    const chosen = chosenTests(call, files, /^--(bail|only|todo|coverage|watch|ci|concurrent|randomize)$/);
+    // Without a path in front, it takes a name for a part of one.
+    return chosen === null ? null : { ...chosen, last: files.map((file) => `./${file}`) };
+  },
+
+  async instrument(script, place) {
+    const changes = await changedCalls(script, 'bun', (call, index) => ({
+      remove: optionsMatching(call, /^--(watch|hot)$/, /^--reporter(-outfile)?(=|$)/),
+      first: ['--reporter=junit', `--reporter-outfile=${join(place.folder, `report-${index}.xml`)}`],
+    }));
+    return { changes };
+  },
+
+  async read({ worktree, folder, pathInWorktree }, output) {
+    const isFile = (path: string): boolean => existsSync(join(worktree, path));
+    const texts = await textsIn(folder, /^report-.*\.xml$/);
+    const readings = texts.map((text) => parseJunit(text, { pathInWorktree, isFile })).filter((read) => read !== null);
+    const report = readings.length === 0 ? null : together(readings);
+    const reading = withPrintedErrors(report, output, pathInWorktree);
+    return reading === null ? null : { ...reading, coverage: null };
+  },
+};

@@ -1,0 +1,64 @@
+import { glob } from 'node:fs/promises';
+import { posix } from 'node:path';
+import type { LoadFailure, TestCase } from '../port.ts';
+import { loadMessage, type PathInWorktree } from '../reports/report.ts';
+import type { Changes, RunOutput } from '../runner.ts';
+
+/*
+ * What the languages have in common that are compiled before their tests run, and whose reports know classes instead of
+ * files.
+ */
+
+/** The cases with their files, by the names of their classes; null stays where no file, or more than one, is called so. */
+export async function withFilesOfClasses(
+  cases: readonly TestCase[],
+  worktree: string,
+  extensions: string,
+): Promise<TestCase[]> {
+  if (cases.length === 0) return [];
+  const files = new Map<string, string | null>();
+  const exclude = (path: string): boolean => /(?:^|\/)(?:node_modules|target|build|bin|obj|\.git|\.gradle)$/.test(path);
+  for await (const path of glob(`**/*.{${extensions}}`, { cwd: worktree, exclude })) {
+    const name = posix.basename(path).replace(/\.\w+$/, '');
+    files.set(name, files.has(name) ? null : path);
+  }
+  return cases.map((test) => {
+    const [, name = ''] = /(?:^|[.\s])([A-Z]\w*)(?:[$+]\w+)?(?: > |$)/.exec(test.name) ?? [];
+    return test.file === null ? { ...test, file: files.get(name) ?? null } : test;
+  });
+}
+
+/** What the compiler said about each file; none where it said nothing. */
+export function compileFailures(output: RunOutput, error: RegExp, pathInWorktree: PathInWorktree): LoadFailure[] {
+  const found = new Map<string, string[]>();
+  let current: string[] | null = null;
+  for (const line of `${output.stdout}\n${output.stderr}`.split(/\r?\n/)) {
+    const path = error.exec(line)?.groups?.path;
+    if (path !== undefined) {
+      current = found.get(path) ?? [];
+      // Build tools say it twice.
+      if (!current.includes(line)) current.push(line);
+      found.set(path, current);
+    } else if (/^(?:\[ERROR\])?\s+\S/.test(line)) current?.push(line);
+    else current = null;
+  }
+  return [...found].map(([path, lines]) => ({ file: pathInWorktree(path), message: loadMessage(lines.join('\n')) }));
+}
+
+/**
+ * Whether each error is about a name that is not there yet: it, or the type or package that it is looked for in, is called
+ * like a file that the LLD adds or changes.
+ */
+export function isEachNamed(errors: readonly string[], notFound: RegExp, changes: Changes): boolean {
+  const changed = [...changes.added, ...changes.modified];
+  const names = new Set(changed.map((path) => posix.basename(path).replace(/\.\w+$/, '')));
+  const packages = changed.map((path) => posix.dirname(path).replaceAll('/', '.'));
+  const isOurs = (word: string): boolean =>
+    names.has(word.split('.').at(-1) ?? '') || packages.some((name) => name === word || name.endsWith(`.${word}`));
+  return (
+    errors.length > 0 &&
+    errors.every(
+      (error) => notFound.test(error) && [...error.matchAll(/[A-Za-z_][\w.]*\w|\w/g)].some(([word]) => isOurs(word)),
+    )
+  );
+}

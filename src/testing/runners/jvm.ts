@@ -1,0 +1,103 @@
+import { existsSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import type { LoadFailure, RunnerName } from '../port.ts';
+import { hasFile, type Project } from '../project.ts';
+import { parseJunit } from '../reports/junit.ts';
+import { together } from '../reports/report.ts';
+import { type Changes, changedCalls, type Report, type Runner, type RunOutput, type RunPlace } from '../runner.ts';
+import { type CallChange, optionsMatching, type RunnerCall } from '../script.ts';
+import { isTestOf } from '../test-files.ts';
+import { compileFailures, isEachNamed, withFilesOfClasses } from './compiled.ts';
+
+const MAVEN_GOAL = /^(test|verify|package|install|surefire:test)$/;
+const GRADLE_TASK = /^(?::?[\w-]+)*:?(test|check|build)$/;
+
+export const maven: Runner = {
+  ...jvm('maven', /^pom\.xml$/, { wrapper: 'mvnw', program: 'mvn', goal: MAVEN_GOAL }),
+  writes: '**/target/{surefire,failsafe}-reports/TEST-*.xml',
+  select: (_, files) =>
+    selectedClasses(files, (classes) => [
+      `-Dtest=${classes.join(',')}`,
+      // In a build of several modules, not each has one of these classes.
+      '-DfailIfNoTests=false',
+      '-Dsurefire.failIfNoSpecifiedTests=false',
+    ]),
+  instrument: async (script) => ({ changes: await atEnd(script, 'maven', '-B', '-fae') }),
+};
+
+export const gradle: Runner = {
+  ...jvm('gradle', /^(build|settings)\.gradle(\.kts)?$/, { wrapper: 'gradlew', program: 'gradle', goal: GRADLE_TASK }),
+  writes: '**/build/test-results/**/TEST-*.xml',
+  select: (call, files) =>
+    /^(:?[\w-]+)*:?test$/.test(call.words.at(-1)?.text ?? '')
+      ? selectedClasses(files, (classes) => classes.flatMap((name) => ['--tests', name]))
+      : null,
+  instrument: async (script) => ({ changes: await atEnd(script, 'gradle', '--continue', '--console=plain') }),
+};
+
+function jvm(
+  name: RunnerName,
+  manifest: RegExp,
+  { wrapper, program, goal }: { wrapper: string; program: string; goal: RegExp },
+) {
+  return {
+    name,
+    isMissingCode: isJvmMissing,
+    sign: (project: Project) => (hasFile(project, manifest) ? ('named' as const) : null),
+    usualCommand: async (directory: string) =>
+      existsSync(join(directory, wrapper)) ? `./${wrapper} test` : `${program} test`,
+    headAt(names: readonly string[], at: number) {
+      if (names[at] !== wrapper && names[at] !== program) return null;
+      const found = names.findLastIndex((word, index) => index > at && goal.test(word));
+      return found < 0 ? null : found;
+    },
+    read: readJvm,
+  };
+}
+
+function atEnd(script: Parameters<typeof changedCalls>[0], runner: RunnerName, ...options: string[]) {
+  const missing = (call: RunnerCall): string[] =>
+    options.filter((option) => optionsMatching(call, new RegExp(`^${option}$`)).length === 0);
+  return changedCalls(script, runner, (call) => ({ last: missing(call) }));
+}
+
+function selectedClasses(files: readonly string[], options: (classes: string[]) => string[]): CallChange | null {
+  if (files.length === 0 || !files.every((file) => isTestOf('jvm', file))) return null;
+  return { last: options(files.map((file) => posix.basename(file).replace(/\.\w+$/, ''))) };
+}
+
+/** javac by itself and by Maven; Kotlin. */
+const ERROR =
+  /^(?:\[ERROR\] |e: )?(?:file:\/\/)?(?<path>\/?\S[^:]*\.(?:java|kt|groovy|scala)):(?:\[\d+,\d+\]|\d+(?::\d+)?:?)(?: error:)? (?!warning)/;
+
+async function readJvm(place: RunPlace, output: RunOutput): Promise<Report | null> {
+  const { worktree, pathInWorktree } = place;
+  const isFile = (path: string): boolean => existsSync(join(worktree, path));
+  const texts = (await place.report?.()) ?? [];
+  const readings = texts
+    .map((text) => parseJunit(text, { pathInWorktree, isFile, byClass: true }))
+    .filter((read) => read !== null);
+  const { cases, loadFailures } = together(readings);
+  const broken = output.exitCode === 0 ? [] : compileFailures(output, ERROR, pathInWorktree);
+  if (readings.length === 0 && broken.length === 0 && output.exitCode !== 0) return null;
+  return {
+    cases: await withFilesOfClasses(cases, worktree, 'java,kt,groovy,scala'),
+    loadFailures: [...loadFailures, ...broken],
+    coverage: null,
+  };
+}
+
+const NOT_FOUND =
+  /cannot find symbol|package \S+ does not exist|unresolved reference|unable to resolve class|not found: (?:type|value)/i;
+
+function isJvmMissing({ file, message }: LoadFailure, changes: Changes): boolean | null {
+  if (!/\.(java|kt|groovy|scala)$/.test(file ?? '')) return null;
+  // The lines that continue an error name the symbol and where it was looked for.
+  const errors: string[] = [];
+  for (const line of message.split('\n')) {
+    const found = ERROR.exec(line);
+    if (found !== null) errors.push(line.slice(found[0].length));
+    else if (errors.length > 0) errors[errors.length - 1] += `\n${line}`;
+  }
+  return isEachNamed(errors, NOT_FOUND, changes);
+}

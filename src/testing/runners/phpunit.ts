@@ -1,0 +1,69 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { LoadFailure } from '../port.ts';
+import { hasFile } from '../project.ts';
+import { parseJunit } from '../reports/junit.ts';
+import { createPathInWorktree, loadMessage, textsIn, together } from '../reports/report.ts';
+import { type Changes, changedCalls, type Runner, type RunOutput, type RunPlace } from '../runner.ts';
+import { optionsMatching, plainArguments, programNamed } from '../script.ts';
+import { isTestOf } from '../test-files.ts';
+
+export const phpunit: Runner = {
+  name: 'phpunit',
+  isMissingCode: isPhpMissing,
+  sign: (project) =>
+    hasFile(project, /^phpunit\.xml(\.dist)?$/) || project.texts['composer.json'].includes('"phpunit/phpunit"')
+      ? 'named'
+      : null,
+  usualCommand: async (directory) =>
+    existsSync(join(directory, 'vendor/bin/phpunit')) || existsSync(join(directory, 'composer.json'))
+      ? 'vendor/bin/phpunit'
+      : 'phpunit',
+  headAt: programNamed('phpunit', 'phpunit.phar', 'simple-phpunit'),
+
+  select(call, files) {
+    // It takes a single file.
+    if (files.length !== 1 || !files.every((file) => isTestOf('php', file))) return null;
+    return { remove: plainArguments(call, /^--(colors|testdox|verbose|debug|no-[\w-]+|stop-on-\w+)$/), last: files };
+  },
+
+  async instrument(script, { folder }) {
+    const changes = await changedCalls(script, 'phpunit', (call, index) => ({
+      remove: optionsMatching(call, /^$/, /^--log-junit(=|$)/),
+      first: ['--log-junit', join(folder, `report-${index}.xml`)],
+    }));
+    return { changes };
+  },
+
+  async read(place, output) {
+    const { worktree, folder, pathInWorktree } = place;
+    const isFile = (path: string): boolean => existsSync(join(worktree, path));
+    const texts = await textsIn(folder, /^report-.*\.xml$/);
+    const readings = texts
+      .map((text) => parseJunit(text, { pathInWorktree, isFile, byClass: true }))
+      .filter((read) => read !== null);
+    if (readings.length > 0) return { ...together(readings), coverage: null };
+    const failure = fatalError(output, place);
+    return failure === null ? null : { cases: [], loadFailures: [failure], coverage: null };
+  },
+};
+
+const FATAL = /^.*(?:Failed opening required|Class ["'][^"']+["'] not found|Call to undefined function).*$/m;
+
+/** PHP ends at the first file that can't be loaded. */
+function fatalError({ stdout, stderr }: RunOutput, { pathInWorktree }: RunPlace): LoadFailure | null {
+  const text = `${stderr}\n${stdout}`;
+  const found = FATAL.exec(text);
+  if (found === null) return null;
+  const file = / in (\/\S+?\.php)(?::\d+| on line \d+)/.exec(text.slice(found.index))?.[1] ?? '';
+  return { file: pathInWorktree(file), message: loadMessage(text.slice(found.index)) };
+}
+
+function isPhpMissing({ file, message }: LoadFailure, changes: Changes, worktree: string): boolean | null {
+  if (!file?.endsWith('.php') && !FATAL.test(message)) return null;
+  const required = /Failed opening required ["']([^"']+)["']/.exec(message)?.[1];
+  const path = required === undefined ? null : createPathInWorktree(worktree)(required);
+  if (path !== null) return changes.added.includes(path);
+  const name = /Class ["'](?:[^"']*\\)?(\w+)["'] not found/.exec(message)?.[1];
+  return name !== undefined && changes.added.some((added) => added.endsWith(`/${name}.php`) || added === `${name}.php`);
+}
