@@ -1,5 +1,5 @@
 import type { TestSettings } from '../core/config.ts';
-import { AgentosError } from '../core/errors.ts';
+import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import type { DocumentFinding } from '../documents/finding.ts';
 import { readHeader } from '../documents/header.ts';
 import { checkLld } from '../documents/lld/checks.ts';
