@@ -29,7 +29,7 @@ export interface Begun {
 }
 
 /** Steps that cost nothing: while there are no others, a newer commit of the user's is a better base. */
-const FREE: ReadonlySet<string> = new Set(['begin', 'baseline']);
+const FREE: ReadonlySet<string> = new Set(['begin', 'baseline', 'context']);
 
 /**
  * The commit that the implementation begins at. It follows the user's HEAD until the first paid step is stored, so that a

@@ -123,9 +123,13 @@ async function designOnBranch({ id, paths, worktree, baseTree, lldText }: Implem
   return (await worktree.read(baseTree, path)) === lldText ? path : paths.reportedLld(id);
 }
 
-/** The same commit makes the same text, so that a resumed item asks the same questions; it needs no step of its own. */
-function shownRepository({ contextFor, base, title, lld }: ImplementContext): ReturnType<ImplementParts['contextFor']> {
-  return contextFor(base, { title, body: lld.text, files: lld.files.map(({ path }) => path) });
+/** Stored: a resumed item asks the same questions, also after an upgrade that chooses other code to show. */
+async function shownRepository({ journal, contextFor, base, hash, title, lld }: ImplementContext) {
+  const { value } = await journal.step({ name: 'context', inputs: { base, lld: hash } }, async () => {
+    const { text, tests } = await contextFor(base, { title, body: lld.text, files: lld.files.map(({ path }) => path) });
+    return { text, tests };
+  });
+  return value;
 }
 
 /** The tasks for the writer; the first one of a revision holds what its review asks for. */

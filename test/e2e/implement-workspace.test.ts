@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { approve, callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
@@ -277,6 +277,8 @@ test('a second run on the item is refused; after kill -9 while the code is writt
   await rm(hold);
   // As a system does that empties its temporary folders.
   await rm(repository.work, { recursive: true });
+  // What the writer is shown was stored: a setting that would change it now does not pay for the tests again.
+  await appendFile(join(repository.root, 'agentos.yaml'), 'context: { exclude: [package.json] }\n');
   const again = await implement(repository, { implementer: plan });
   expect(again.stdout).toContain('again without the code');
   expect(again.code).toBe(0);
