@@ -22,6 +22,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'git-missing': [{ code: 'git-missing' }],
   'repository-missing': [{ code: 'repository-missing', directory: text }],
   'repository-empty': [{ code: 'repository-empty', directory: text }],
+  'state-unsafe': [{ code: 'state-unsafe', directory: text, reason: 'it is a link' }],
   'state-unwritable': [{ code: 'state-unwritable', directory: text, reason: 'EROFS' }],
   'run-unreadable': [{ code: 'run-unreadable', run: text, file: text }],
   'source-missing': [{ code: 'source-missing', directory: text }],

@@ -71,6 +71,10 @@ const PROBLEMS = {
     `The state folder ${p.directory} can't be written: ${inWords(p.reason)}.`,
     'Choose another one with --base-dir <dir> or AGENTOS_HOME.',
   ],
+  'state-unsafe': (p: { directory: string; reason: string }) => [
+    `The state folder ${p.directory} can't be trusted: ${p.reason}.`,
+    'It must be a folder that this program made on this machine. Delete it, or choose another one with --base-dir <dir>.',
+  ],
   'run-unreadable': (p: { run: string; file: string }) => [
     `The record of the run ${shorten(p.run)} can't be read: ${p.file} is missing or damaged.`,
     'agentos resume without a name takes the last run that can be read; agentos status lists them.',

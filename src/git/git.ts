@@ -49,7 +49,7 @@ export function createGit(directory: string, env: Record<string, string>, bindin
     const failed = (exitCode: number | null, detail: string, cause?: unknown): AgentosError =>
       new AgentosError({ code: 'git-failed', command: `git ${args.join(' ')}`, exitCode, detail }, { cause });
     return new Promise((resolve, reject) => {
-      const child = spawn('git', ['-c', 'core.quotePath=false', ...args], {
+      const child = spawn('git', ['-c', 'core.quotePath=false', '-c', 'core.fsmonitor=false', ...args], {
         cwd: directory,
         env: withTraceparent({ ...environment, ...options.env }),
         stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { lstat, mkdir, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import type { Paths } from '../core/paths.ts';
@@ -22,11 +22,39 @@ export const STATE_ENTRIES: ReadonlySet<string> = new Set([
   'keys.json',
 ]);
 
+/** Folders of which each entry is one item's or one run's. */
+const PER_ITEM = ['runs', 'checkpoints', 'locks', 'homes', 'worktrees', 'undone'];
+
+/**
+ * Whatever is in a state folder is believed, and removed by name. So one that comes with the repository, is another user's, or
+ * leads elsewhere is not used at all; one that a person named may be a link. What worktrees and homes hold is not looked at.
+ */
+export async function requireSafeState(
+  base: string,
+  { isGiven, isTracked }: { isGiven: boolean; isTracked: () => Promise<boolean> },
+): Promise<void> {
+  const found = await lstat(base).catch(() => null);
+  if (found === null) return;
+  const refuse = (directory: string, reason: string): never => {
+    throw new AgentosError({ code: 'state-unsafe', directory, reason });
+  };
+  if (found.isSymbolicLink() && !isGiven) refuse(base, 'it is a link');
+  if (found.uid !== userId()) refuse(base, `it belongs to another user (${found.uid})`);
+  for (const folder of [base, ...PER_ITEM.map((name) => join(base, name))]) {
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    const link = entries.find((entry) => entry.isSymbolicLink());
+    if (link !== undefined) refuse(base, `${join(folder, link.name).slice(base.length + 1)} in it is a link`);
+  }
+  if (await isTracked()) refuse(base, 'files in it are committed to the repository');
+}
+
 /** Makes the state folder, with the `.gitignore` that keeps it out of the user's commits. */
 export async function prepareStateFolder(directory: string): Promise<void> {
   await makeFolder(directory).catch((error: unknown) => {
     throw unwritable(directory, error);
   });
+  // It holds designs, logs and answers; where the mode can't be set, the folder is not ours, and that is found elsewhere.
+  await chmod(directory, 0o700).catch(() => undefined);
   const entries = await readdir(directory);
   if (entries.includes(IGNORE)) return;
   // Our ignore file would hide a user's own files from git. Ours without it are there when a run continued after the folder

@@ -1,14 +1,15 @@
 import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { type Config, type ConfigFlags, resolveConfig } from '../core/config.ts';
 import type { ConfigFile } from '../core/config-file.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { withoutSecrets } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
-import { baseDirectory, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
+import { baseDirectory, isInside, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
 import { withLoopbackDirect } from '../core/proxy.ts';
+import { createGit } from '../git/git.ts';
 import { findRepository } from '../git/repository.ts';
-import { userId } from '../process/state-folder.ts';
+import { requireSafeState, userId } from '../process/state-folder.ts';
 import { createDesignCache, type DesignCache } from '../workflow/design-cache.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -46,7 +47,14 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   const repository = await findRepository(resolve(cwd, repo ?? '.'), withoutSecrets(env, [], []), mayBeBare);
   const { file, content } = await readConfig(repository, named === undefined ? null : resolve(cwd, named));
   const config = resolveConfig(flags, content, env);
-  const base = baseDirectory(repository, baseDir ?? (env['AGENTOS_HOME'] || null), cwd);
+  const given = baseDir ?? (env['AGENTOS_HOME'] || null);
+  const base = baseDirectory(repository, given, cwd);
+  const git = createGit(repository, withoutSecrets(env, [], []));
+  const isTracked = async (): Promise<boolean> => {
+    const inside = isInside(repository, base) ? relative(repository, base) : '';
+    return inside !== '' && (await git.text(['ls-files', '--', inside]).catch(() => '')) !== '';
+  };
+  await requireSafeState(base, { isGiven: given !== null, isTracked });
   const paths = pathsOf(repository, base, workDirectory(repository, base, userId()));
   return {
     paths,

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../support/folder.ts';
@@ -191,4 +191,38 @@ test('odd issues fail with their reasons while the others go on', async () => {
   expect(stdout).toContain('Failed: 2, 3, 4, 5. Retry with: agentos lld --ids 2 3 4 5 --offline');
   expect(await repository.list('docs/lineage')).toEqual(['1', '10']);
   expect(await readFile(join(repository.root, 'issues/README.md'), 'utf8')).toBe('# Not an issue');
+});
+
+test('a state folder that comes with the repository, or leads elsewhere, is refused; nothing there is touched', async () => {
+  const repository = await testRepository({ 1: ISSUE });
+  const options = { cwd: repository.root, env: { HOME: repository.home } };
+  const outside = join(repository.home, '..', 'elsewhere');
+  await mkdir(join(outside, 'precious'), { recursive: true });
+  const refusals = async (why: string): Promise<void> => {
+    for (const args of [['lld', '1', '--offline'], ['resume'], ['clean'], ['status']]) {
+      const { code, stderr } = await agentos(args, options);
+      expect([code, stderr], args.join(' ')).toEqual([2, expect.stringContaining(why)]);
+    }
+    expect(existsSync(join(outside, 'precious'))).toBe(true);
+  };
+  const state = join(repository.root, '.agentos');
+  await symlink(outside, state);
+  await refusals('it is a link');
+  await rm(state);
+
+  await mkdir(join(state, 'checkpoints'), { recursive: true });
+  await symlink(outside, join(state, 'homes'));
+  await refusals('homes in it is a link');
+  await rm(join(state, 'homes'));
+  await symlink(join(outside, 'precious'), join(state, 'checkpoints', 'lld-1.db'));
+  await refusals('checkpoints/lld-1.db in it is a link');
+  await rm(join(state, 'checkpoints', 'lld-1.db'));
+
+  await mkdir(join(state, 'locks'));
+  await writeFile(join(state, 'locks', 'lld-1.lock'), '{}');
+  repository.git('add', '--force', '.agentos');
+  await refusals('committed to the repository');
+  repository.git('rm', '--quiet', '--cached', '-r', '.agentos');
+  expect((await agentos(['lld', '1', '--offline'], options)).code).toBe(3);
+  expect((await stat(state)).mode & 0o777).toBe(0o700);
 });
