@@ -34,7 +34,8 @@ export async function requireSafeState(
   { isGiven, isTracked }: { isGiven: boolean; isTracked: () => Promise<boolean> },
 ): Promise<void> {
   const found = await lstat(base).catch(() => null);
-  if (found === null) return;
+  // That a file is in its place is found when it is to be written.
+  if (found === null || found.isFile()) return;
   const refuse = (directory: string, reason: string): never => {
     throw new AgentosError({ code: 'state-unsafe', directory, reason });
   };

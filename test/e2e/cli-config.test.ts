@@ -202,6 +202,7 @@ test('the file as written, with every comment mark removed, is taken by the prog
 
 test('doctor says what is well, what is not, and what to do, and writes nothing', async () => {
   const repository = await testRepository({ 1: ISSUE, 'a b': '# Not an id' });
+  await repository.write('package.json', '{ "scripts": { "test": "node --test" } }\n');
   const before = await treeOf(dirname(repository.root));
   const keys = { ANTHROPIC_API_KEY: 'sk-ant-0123456789', GEMINI_API_KEYS: 'gem-0123456789,gem-9876543210' };
   const healthy = await agentos(['doctor'], optionsOf(repository, keys));
