@@ -73,7 +73,8 @@ async function tryRepository(source: string): Promise<Tried | null> {
     const counts = events.find((event) => event.type === 'tests-ran' && event.step === 'baseline');
     const baseline = counts?.type === 'tests-ran' ? counts.counts : null;
     const end = events.find((event) => event.type === 'item-finished');
-    const why = end?.type === 'item-finished' ? `${end.status}: ${end.reason ?? ''}` : `exit code ${code}`;
+    const why =
+      end?.type === 'item-finished' ? `${end.status}: ${JSON.stringify(end.error ?? end.reason)}` : `exit code ${code}`;
     if (code !== 0) return { through: false, says: `${found.name}: ${why.slice(0, 200)}` };
     return { through: true, says: `${found.name}, ${await compared(root, found, baseline)}` };
   } finally {
