@@ -103,7 +103,8 @@ async function examplesIn(
       !/\.d\.[cm]?ts$|\.config\.|(?:^|\/)(?:scripts?|bench\w*|setup\.py|conftest\.py|tests?|tools|build)(?:\/|$)|^\./.test(
         path,
       );
-    const inSource = (path: string): number => (/(?:^|\/)(?:src|lib)\//.test(path) ? 0 : 1);
+    // Many projects let git ignore all but a few names at the top.
+    const inSource = (path: string): number => (/(?:^|\/)(?:src|lib)\//.test(path) ? 0 : path.includes('/') ? 1 : 2);
     const sources = paths.filter(isCode).toSorted((a, b) => inSource(a) - inSource(b) || a.length - b.length);
     const item = trivialItem(found.name, { test, testText, source: sources[0] ?? test });
     if (item !== null) return { found, item };
