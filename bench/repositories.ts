@@ -73,7 +73,8 @@ async function tryRepository(source: string): Promise<Tried | null> {
     const counts = events.find((event) => event.type === 'tests-ran' && event.step === 'baseline');
     const baseline = counts?.type === 'tests-ran' ? counts.counts : null;
     const end = events.find((event) => event.type === 'item-finished');
-    const why = end?.type === 'item-finished' ? `${end.status}: ${end.reason ?? ''}` : `exit code ${code}`;
+    const why =
+      end?.type === 'item-finished' ? `${end.status}: ${JSON.stringify(end.error ?? end.reason)}` : `exit code ${code}`;
     if (code !== 0) return { through: false, says: `${found.name}: ${why.slice(0, 200)}` };
     return { through: true, says: `${found.name}, ${await compared(root, found, baseline)}` };
   } finally {
@@ -102,7 +103,8 @@ async function examplesIn(
       !/\.d\.[cm]?ts$|\.config\.|(?:^|\/)(?:scripts?|bench\w*|setup\.py|conftest\.py|tests?|tools|build)(?:\/|$)|^\./.test(
         path,
       );
-    const inSource = (path: string): number => (/(?:^|\/)(?:src|lib)\//.test(path) ? 0 : 1);
+    // Many projects let git ignore all but a few names at the top.
+    const inSource = (path: string): number => (/(?:^|\/)(?:src|lib)\//.test(path) ? 0 : path.includes('/') ? 1 : 2);
     const sources = paths.filter(isCode).toSorted((a, b) => inSource(a) - inSource(b) || a.length - b.length);
     const item = trivialItem(found.name, { test, testText, source: sources[0] ?? test });
     if (item !== null) return { found, item };

@@ -74,7 +74,9 @@ export function trivialItem(runner: RunnerName, { test, testText, source }: Exam
   const [, ending = '.js'] = /((?:[._-](?:test|spec)(?:-d)?|Spec)?\.[cm]?[jt]sx?)$/.exec(test) ?? [];
   const extension = posix.extname(source);
   const code = posix.join(posix.dirname(source), `add-forty-two${extension}`);
-  const file = posix.join(posix.dirname(test), `add-forty-two${ending.replace('-d', '')}`);
+  // A lone `test.js` has no folder that would make a test of its neighbour.
+  const stem = /^test\.[cm]?[jt]s$/.test(posix.basename(test)) ? 'test-add-forty-two' : 'add-forty-two';
+  const file = posix.join(posix.dirname(test), `${stem}${ending.replace('-d', '')}`);
   const relative = posix.relative(posix.dirname(file), code);
   const path = relative.startsWith('.') ? relative : `./${relative}`;
   const asImported = /\.tsx?$/.test(code)
