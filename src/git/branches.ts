@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import type { Git } from './git.ts';
 
@@ -13,6 +14,23 @@ export async function branchesBelow(git: Git, prefix: string): Promise<{ ref: st
   });
 }
 
+const MOST_LOOKS = 5;
+
+/**
+ * Lists refs with the places where they are checked out. Git reads the folders of all worktrees for that, and fails over one
+ * that another process is just making or removing; a moment later it does not.
+ */
+export async function refsWithPlaces(git: Git, format: string, ...patterns: string[]): Promise<string> {
+  for (let look = 1; ; look++) {
+    try {
+      return await git.text(['for-each-ref', `--format=${format}`, ...patterns]);
+    } catch (error) {
+      if (look === MOST_LOOKS || !(error instanceof Error) || !error.message.includes('worktrees/')) throw error;
+      await sleep(20 * look);
+    }
+  }
+}
+
 const MOST_NAMES = 100;
 
 export interface BranchRef {
@@ -24,8 +42,8 @@ export interface BranchRef {
 /** Branches with the same first word as this one, by name. */
 export async function branchesNear(repository: Git, branch: string): Promise<Map<string, BranchRef>> {
   const first = branch.split('/')[0] ?? branch;
-  const format = '--format=%(refname:lstrip=2)%00%(objectname)%00%(worktreepath)%00';
-  const fields = (await repository.text(['for-each-ref', format, `refs/heads/${first}`])).split('\0');
+  const format = '%(refname:lstrip=2)%00%(objectname)%00%(worktreepath)%00';
+  const fields = (await refsWithPlaces(repository, format, `refs/heads/${first}`)).split('\0');
   const found = new Map<string, BranchRef>();
   for (let at = 0; at + 2 < fields.length; at += 3) {
     const [name = '', commit = '', path = ''] = fields.slice(at, at + 3);

@@ -5,6 +5,7 @@ import { sha256 } from '../core/hash.ts';
 import { isTemporaryFile } from '../process/files.ts';
 import { isHolderAlive, readHolder } from '../process/lock.ts';
 import { STATE_ENTRIES } from '../process/state-folder.ts';
+import { refsWithPlaces } from './branches.ts';
 import type { Git } from './git.ts';
 import { toolFilePatterns } from './ignore-patterns.ts';
 
@@ -85,7 +86,7 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
     git.run(['ls-files', '-z', '--stage']),
     git.run(['ls-files', '-z', '--others', '--exclude-standard', ...noise]),
     git.run(['ls-files', '-z', '--others', '--ignored', '--exclude-standard', '--directory']),
-    git.text(['for-each-ref', '--format=%(refname) %(objectname) %(worktreepath)']),
+    refsWithPlaces(git, '%(refname) %(objectname) %(worktreepath)'),
     foldersOf(git),
   ]);
 

@@ -1,23 +1,19 @@
 import { existsSync } from 'node:fs';
-import { rm, stat } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { codeOf, systemCode, toErrorRecord } from '../../core/errors.ts';
-import type { ItemId } from '../../core/ids.ts';
 import { type Item, itemOfKey, keyOf } from '../../core/item.ts';
-import { type Paths, STAGES } from '../../core/paths.ts';
+import type { Paths } from '../../core/paths.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { createGit } from '../../git/git.ts';
 import { inGitQueue } from '../../git/locks.ts';
 import { removePins } from '../../git/worktree/trees.ts';
-import { deleteDatabase } from '../../journal/database-files.ts';
-import { inspectJournal } from '../../journal/inspect.ts';
 import { namesIn, removeFolder, staleTemporaryFiles } from '../../process/files.ts';
 import { isHolderAlive, isLockStale, lockItem, readHolder, workedOnBy } from '../../process/lock.ts';
 import { abandonedWorkFolders } from '../../process/state-folder.ts';
-import { pipelineNamed } from '../batches.ts';
 import type { Project } from '../project.ts';
 import { readRun, runIds } from '../run-history.ts';
-import { discardCommand } from '../run-record.ts';
+import { checkpointsOf, doneOf, evaluationsOf, modifiedMs, RECENT_MS } from './checkpoints.ts';
 import { worktreeCandidates } from './worktrees.ts';
 
 export interface CleanEntry {
@@ -127,77 +123,6 @@ export async function removeAll({ paths }: Project, candidates: Candidate[], dry
   return result;
 }
 
-/** The keys of those items for which what they are for is there already. */
-async function doneOf(project: Project, items: readonly Item[]): Promise<Set<string>> {
-  const done = new Set<string>();
-  for (const workflow of STAGES) {
-    const ids = items.filter((item) => item.workflow === workflow).map(({ id }) => id);
-    const [stage] = pipelineNamed(workflow).stages;
-    const collect = async (some: readonly ItemId[]) => (some.length === 0 ? [] : stage.collect(project, some));
-    // One whose issue is gone is an error for all of them.
-    const found = await collect(ids).catch(async () =>
-      (await Promise.all(ids.map((id) => collect([id]).catch(() => [])))).flat(),
-    );
-    for (const { id, state } of found)
-      if (state === 'done' || state === 'already-done') done.add(keyOf({ workflow, id }));
-  }
-  return done;
-}
-
-async function checkpointsOf(
-  project: Project,
-  place: readonly string[],
-  worktrees: ReadonlySet<string>,
-  isWanted: (name: string) => boolean,
-): Promise<Candidate[]> {
-  const { paths } = project;
-  const found = (await namesIn(paths.checkpoints))
-    .filter((name) => /\.db(?:\.damaged-[^-]+(?:-\d+)?)?$/.test(name) && isWanted(basename(name, '.db')))
-    .filter((name) => itemOfKey(basename(name, '.db'))?.workflow !== 'eval')
-    .map((name) => ({ name, path: join(paths.checkpoints, name), item: itemOfKey(basename(name, '.db')) }));
-  const done = await doneOf(
-    project,
-    found.flatMap(({ item }) => item ?? []),
-  );
-  return found.map(({ name, path, item }): Candidate => {
-    const entry: CleanEntry = { kind: 'checkpoint', name, path, why: 'its item is done', discard: null };
-    const kept = (why: string, discard: string | null = null): Candidate => ({
-      entry: { ...entry, why, discard },
-      item,
-      remove: null,
-    });
-    if (item === null) return kept(name.includes('.damaged-') ? 'damaged, kept for inspection' : 'not ours');
-    const pid = workedOnBy(paths, item);
-    if (pid !== null) return kept(`process ${pid} is working on it`);
-    if (done.has(keyOf(item)) && !isDoneOver(path, item)) return { entry, item, remove: () => deleteDatabase(path) };
-    // Told once: with the worktree, where there is one.
-    const isAlone = item.workflow === 'implement' && !worktrees.has(keyOf(item));
-    return kept('its item is not done and resumes from it', isAlone ? discardCommand(item.id, place) : null);
-  });
-}
-
-/** Of an item that is implemented, a journal without the last step is of a run that does it over. */
-function isDoneOver(path: string, { workflow }: Item): boolean {
-  const steps = workflow === 'implement' ? (inspectJournal(path)?.finished ?? []) : [];
-  return steps.length > 0 && !steps.some(({ name }) => name === 'commit-report');
-}
-
-/** An evaluation is never done: its answers are there for the next one. */
-async function evaluationsOf({ paths }: Project): Promise<Candidate[]> {
-  const found = (await namesIn(paths.checkpoints)).flatMap((name) => {
-    const item = name.endsWith('.db') ? itemOfKey(basename(name, '.db')) : null;
-    return item?.workflow === 'eval' ? [{ name, item, path: join(paths.checkpoints, name) }] : [];
-  });
-  const candidates: Candidate[] = [];
-  for (const { name, item, path } of found) {
-    const isOld = Date.now() - (await modifiedMs(path)) > RECENT_MS;
-    const why = isOld ? 'not used for 14 days' : 'the next evaluation takes its answers from it';
-    const entry: CleanEntry = { kind: 'checkpoint', name, path, why, discard: null };
-    candidates.push({ entry, item, remove: isOld ? () => deleteDatabase(path) : null });
-  }
-  return candidates;
-}
-
 async function homesOf(
   { paths }: Project,
   worktrees: ReadonlySet<string>,
@@ -263,7 +188,6 @@ async function pinsOf({ paths, childEnv }: Project, isNeeded: (name: string) => 
 }
 
 const NEWEST = 20;
-const RECENT_MS = 14 * 24 * 3_600_000;
 /** Ends that need no further run. */
 const DONE = new Set(['succeeded', 'skipped']);
 
@@ -291,11 +215,6 @@ async function runsOf({ paths }: Project): Promise<Candidate[]> {
     });
   }
   return candidates;
-}
-
-/** 0: it is not there. */
-async function modifiedMs(path: string): Promise<number> {
-  return (await stat(path).catch(() => null))?.mtimeMs ?? 0;
 }
 
 const TAKE_OVER_MS = 5_000;
