@@ -1,6 +1,7 @@
-import { isAbsolute, relative } from 'node:path';
+import { isAbsolute } from 'node:path';
 import type { AgentosEvent, ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
 import type { Item } from '../core/item.ts';
+import { shownPath } from '../core/paths.ts';
 import { foldEvent, type RunState } from '../core/run-state.ts';
 import { type Pipeline, stageAfter } from './pipeline.ts';
 
@@ -32,7 +33,7 @@ export function createEmitter(state: RunState, pipeline: Pipeline, repository: s
       publish({
         ...known,
         ...event,
-        outputs: event.outputs.map((path) => (isAbsolute(path) ? relative(repository, path) : path)),
+        outputs: event.outputs.map((path) => (isAbsolute(path) ? shownPath(repository, path) : path)),
         ...(following && { goesOnWith: following.workflow }),
       });
     },

@@ -7,6 +7,7 @@ import { changedCode } from './changed-code.ts';
 import type { AskPerson } from './decide.ts';
 import type { Gates } from './gates.ts';
 import type { ImplementContext } from './implement-item.ts';
+import { protectedChange } from './protected-paths.ts';
 import { type ReviewOutcome, reviewLoop } from './review.ts';
 
 export interface CodeReview {
@@ -65,6 +66,7 @@ export async function reviewCode(
           unusable: unusableReview,
         }),
       onReview,
+      needsPerson: () => protectedChange(context, tree),
       async revise(_, review, ledger, round) {
         const found = findingFailures(ledger);
         const failures =

@@ -12,7 +12,7 @@ import { isForGuards } from '../verification/scenario-tests.ts';
 import { evidenceOf, testKey, testTitle } from '../verification/test-key.ts';
 import type { ImplementContext } from './implement-item.ts';
 import { type Proofs, seeRed, selection } from './red.ts';
-import { DESIGNS, LINKS, type Rule, type Undone, undoForbidden } from './undo.ts';
+import { DESIGNS, LINKS, type Rule, STATE, type Undone, undoForbidden } from './undo.ts';
 import type { Judgement, Writing } from './writing.ts';
 
 export interface Gates {
@@ -58,7 +58,7 @@ export function createGates(context: ImplementContext, proofs: Proofs): Gates {
   };
   /** The state without what `rules` forbid, and notes on that for the writer. */
   const allowed = async (tree: string, source: string, step: string, rules: readonly Rule[]) => {
-    const found = await undoForbidden(context, { tree, source, step }, policy === 'off' ? [DESIGNS] : rules);
+    const found = await undoForbidden(context, { tree, source, step }, policy === 'off' ? [DESIGNS, STATE] : rules);
     undone.push(...found.undone);
     return found;
   };
@@ -89,6 +89,7 @@ export function createGates(context: ImplementContext, proofs: Proofs): Gates {
   const isTest = ({ path }: TreeChange): boolean => suite.isTestFile(path);
   const testRules: readonly Rule[] = [
     DESIGNS,
+    STATE,
     LINKS,
     { name: '', why: 'only tests are written in this step', forbids: (change) => !isTest(change) },
     {
@@ -99,7 +100,7 @@ export function createGates(context: ImplementContext, proofs: Proofs): Gates {
       forbids: ({ path, kind }) => kind !== 'added' && !isPlanned(path, kind),
     },
   ];
-  const codeRules: readonly Rule[] = [DESIGNS, LINKS, { name: '', why: FROZEN, forbids: isTest }];
+  const codeRules: readonly Rule[] = [DESIGNS, STATE, LINKS, { name: '', why: FROZEN, forbids: isTest }];
 
   return {
     async judgeTests(left, step, round) {

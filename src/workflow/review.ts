@@ -15,6 +15,8 @@ export interface ReviewSubject {
   onReview(review: string, round: number): Promise<void>;
   /** Makes the change that a review asks for. What can't be accepted goes to a person. */
   revise(text: string, review: string, ledger: Ledger, round: number): Promise<Revised>;
+  /** Why what a reviewer approves waits for a person all the same; null: it does not. */
+  needsPerson?(): Promise<string | null>;
 }
 
 /** What only a document has: mechanical checks, and open questions that block its approval. */
@@ -80,7 +82,7 @@ export interface LoopOptions extends Pick<ItemContext, 'emit' | 'maxRounds'> {
  *
  *   checking  – errors → repair (at most twice) → checking; still errors → asking; none → reviewing
  *   reviewing – not readable, or it contradicts itself → asked once more; still so → asking
- *               APPROVED, no open question → APPROVED;  DISCUSS → asking
+ *               APPROVED, no open question, nothing that needs a person → APPROVED;  DISCUSS → asking
  *               REVISE: the same finding twice on an unchanged text, or the last round → asking; else revising
  *   revising  – not acceptable → asking; else checking. Code whose gates fail rejects the loop
  *   asking    – not decided yet → DISCUSS;  a person approves → APPROVED, unless the checks fail;  drops → DROPPED
@@ -107,6 +109,8 @@ export async function reviewLoop(first: string, subject: ReviewSubject, options:
       ({ text, ledger, reply: review } = read);
       asked = read.review.questionsForOrchestrator;
       ending = endingOf(read, { round, maxRounds });
+      const reason = ending?.verdict === 'APPROVED' ? await subject.needsPerson?.() : null;
+      if (reason) ending = { verdict: 'DISCUSS', reason };
     }
 
     for (let isRefused = false; ; isRefused = true) {

@@ -27,6 +27,12 @@ export const DESIGNS: Rule = {
   forbids: ({ path }) => /^docs\/(?:lld\/LLD-|lineage\/)/.test(path),
 };
 
+export const STATE: Rule = {
+  name: '-state',
+  why: 'the state folder is no part of an implementation',
+  forbids: ({ path }) => path.startsWith('.agentos/'),
+};
+
 export const LINKS: Rule = {
   name: '-links',
   why: 'a link that points out of the repository',

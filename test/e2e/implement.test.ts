@@ -3,6 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { approve, callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
+import { implementerWriting } from '../support/languages/repository.ts';
 import { lldFor, review } from '../support/models.ts';
 import { processesWith } from '../support/processes.ts';
 import { agentos, type Ended, startAgentos } from '../support/program.ts';
@@ -373,6 +374,45 @@ test('Ctrl+C keeps what is finished; resume goes on without asking again', async
   const phases = (await callsOf(state)).map(({ phase }) => phase);
   // Another implementer is another question: what the first one wrote is not taken for its work.
   expect(phases).toEqual(['tests', 'code']);
+});
+
+test('a change to what runs elsewhere with more rights waits for a person, whatever the reviewer says; the state folder is no part of it', async () => {
+  const repository = await designedRepository(['42']);
+  const reviewer = await reviewerSaying(repository, 'APPROVED');
+  const written = {
+    'src/item-42.js': `export function item42(value) {
+  if (typeof value !== 'number') throw new TypeError('not a number');
+  return value + 42;
+}
+`,
+    '.github/workflows/release.yml': 'on: push\n',
+    'package.json':
+      '{ "name": "sample", "type": "module", "scripts": { "test": "node --test", "postinstall": "node --version" } }\n',
+    '.agentos/checkpoints/lld-1.db': 'forged',
+  };
+  const tests = `import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { item42 } from '../src/item-42.js';
+
+test('010 adds the number', () => assert.equal(item42(1), 43));
+test('020 refuses text', () => assert.throws(() => item42('x'), TypeError));
+`;
+  const plan = await implementerWriting(repository, { tests: [{ 'test/item-42.test.js': tests }], code: [written] });
+  const options = { cwd: repository.root, env: { HOME: repository.home } };
+  const args = ['implement', '42', '--implementer', plan, '--reviewer', reviewer];
+  const ended = await agentos(args, options);
+  expect(ended.code, ended.stdout).toBe(3);
+  expect(ended.stdout).toContain('.github/workflows/release.yml, package.json (script postinstall)');
+  expect(ended.stdout).toContain('no part of an implementation: .agentos/checkpoints/lld-1.db');
+  expect(repository.git('ls-tree', '-r', '--name-only', BRANCH)).not.toContain('release.yml');
+
+  const decided = await agentos(['decide', '42', '--approve', '--reason', 'We want the release.'], options);
+  expect(decided.code, decided.stderr).toBe(0);
+  const again = await agentos(args, options);
+  expect(again.code, again.stdout).toBe(0);
+  const files = repository.git('ls-tree', '-r', '--name-only', BRANCH);
+  expect(files).toContain('.github/workflows/release.yml');
+  expect(files).not.toContain('.agentos/');
 });
 
 test('a review that asks for changes has them made and proven again; one that can’t be satisfied waits for a person', async () => {

@@ -1,0 +1,38 @@
+import { parseJson } from '../core/json.ts';
+import { listed } from '../core/lines.ts';
+import type { ImplementContext } from './implement-item.ts';
+
+/** What runs elsewhere with more rights than a test, or decides what is run: a person looks at a change to it. */
+const PROTECTED: readonly RegExp[] = [
+  /^\.github\/(?:workflows|actions)\//,
+  /^(?:\.gitlab-ci\.yml|\.circleci\/.+|azure-pipelines\.yml|Jenkinsfile)$/,
+  /^(?:agentos\.yaml|agentos\/prompts\/.+|\.gitmodules)$/,
+  /(?:^|\/)(?:\.npmrc|\.yarnrc(?:\.yml)?|\.pnpmfile\.c?js|\.husky\/.+)$/,
+  /(?:^|\/)(?:\.claude|\.codex|\.gemini|\.opencode|\.cursor)\/|(?:^|\/)(?:\.mcp|opencode)\.jsonc?$/,
+];
+
+/** Package managers run these when somebody installs. */
+const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare', 'prepublish'];
+
+/** Why a person has to look at a change before it is approved; null: nothing that the LLD does not name. */
+export async function protectedChange(context: ImplementContext, tree: string): Promise<string | null> {
+  const { worktree, baseTree, lld } = context;
+  const isNamed = (path: string): boolean =>
+    lld.files.some((file) => file.path === path || path.startsWith(`${file.path.replace(/\/$/, '')}/`));
+  const found: string[] = [];
+  for (const { path } of await worktree.changes(baseTree, tree)) {
+    if (PROTECTED.some((form) => form.test(path)) && !isNamed(path)) found.push(path);
+    if (!/(?:^|\/)package\.json$/.test(path)) continue;
+    const [before, after] = await Promise.all(
+      [baseTree, tree].map(async (at) => scriptsIn(await worktree.read(at, path))),
+    );
+    const changed = INSTALL_SCRIPTS.filter((name) => before?.[name] !== after?.[name] && !lld.text.includes(name));
+    found.push(...changed.map((name) => `${path} (script ${name})`));
+  }
+  return found.length === 0 ? null : `it changes what only a person may change, and the LLD does not: ${listed(found)}`;
+}
+
+function scriptsIn(text: string | null | undefined): Record<string, unknown> {
+  const { scripts } = (parseJson(text ?? '') ?? {}) as { scripts?: unknown };
+  return typeof scripts === 'object' && scripts !== null ? (scripts as Record<string, unknown>) : {};
+}
