@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { codeOf, systemCode, toErrorRecord } from '../../core/errors.ts';
-import { type Item, itemOfKey, keyOf } from '../../core/item.ts';
+import { type Item, itemOfKey } from '../../core/item.ts';
 import type { Paths } from '../../core/paths.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { createGit } from '../../git/git.ts';
