@@ -45,3 +45,14 @@ test.skipIf(!hasProc)('locks that are the user’s stay, however old', async () 
   await removeStaleGitLocks(place, ['agentos/42-title']);
   expect(locks.filter((name) => existsSync(join(bench.root, '.git', name)))).toEqual(locks);
 });
+
+test.skipIf(!hasProc)('what a killed git left before the clock was set back is removed too', async () => {
+  const bench = await worktreeBench();
+  const place = await placeOf(bench.user, bench.directory);
+  const lock = '.git/refs/heads/agentos/42-title.lock';
+  await bench.write(lock, '');
+  const tomorrow = new Date(Date.now() + 90_000_000);
+  await utimes(join(bench.root, lock), tomorrow, tomorrow);
+  await removeStaleGitLocks(place, ['agentos/42-title']);
+  expect(existsSync(join(bench.root, lock))).toBe(false);
+});

@@ -101,10 +101,15 @@ export async function removeStaleGitLocks(place: WorktreePlace, branches: readon
 }
 
 async function removeIfStale(lock: string, place: WorktreePlace, { aloneMs, besideMs }: Staleness): Promise<boolean> {
-  for (const end = performance.now() + LONGEST_WAIT_MS; performance.now() < end; await sleep(LOOK_AGAIN_MS)) {
+  const begunAt = performance.now();
+  let first: number | null = null;
+  for (; performance.now() < begunAt + LONGEST_WAIT_MS; await sleep(LOOK_AGAIN_MS)) {
     const found = statOf(lock);
     if (found === null) return false;
-    const ageMs = Date.now() - found.mtimeMs;
+    first ??= found.ino;
+    // If the clock was set back since it was made, it is at least as old as we have seen it.
+    const watchedMs = found.ino === first ? performance.now() - begunAt : 0;
+    const ageMs = Math.max(Date.now() - found.mtimeMs, watchedMs);
     // Checked after the file was seen: its maker is running now, or gone.
     if (ageMs < aloneMs || (ageMs < besideMs && (await isGitAtWork(place)))) continue;
     if (statOf(lock)?.ino === found.ino) await rm(lock, { force: true });
