@@ -1,9 +1,10 @@
 import type { VendorName } from '../core/keys.ts';
-import type { AgentName, ModelSpec } from '../core/model-spec.ts';
+import type { ModelSpec } from '../core/model-spec.ts';
 import type { Usage } from '../core/money.ts';
 import type { Secret } from '../core/secret.ts';
 import type { CallLimits } from '../models/call-bounds.ts';
 import type { Writer } from './port.ts';
+import type { OwnLogins } from './programs/own-login.ts';
 import type { OpenTranscript } from './transcript.ts';
 
 export interface WriterDependencies extends CallLimits {
@@ -17,8 +18,8 @@ export interface WriterDependencies extends CallLimits {
   token: Secret;
   /** The gateway's, for a vendor. */
   endpointOf: (vendor: VendorName) => string | undefined;
-  /** Of agents that use the login of the person who runs us; null: all go through the gateway. */
-  ownLogin?: OwnLogin | undefined;
+  /** Absent: all agents go through the gateway. */
+  ownLogins?: OwnLogins | undefined;
   /** Called with the process group of a call, so that another process can end it should this one die. */
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
   mask: (text: string) => string;
@@ -29,16 +30,6 @@ export interface WriterDependencies extends CallLimits {
   /** The price of what was used, or null when it is not known. */
   costOf: (spec: string, usage: Usage) => number | null;
   offline: () => Writer;
-}
-
-/** An agent's own login, instead of a key. */
-export interface OwnLogin {
-  /** Which agents. */
-  agents: readonly AgentName[];
-  /** Of the person: where the agents keep their logins. What is undefined is not set. */
-  env: Readonly<Record<string, string | undefined>>;
-  /** Held during a call: one at a time for each account. */
-  lockOf: (agent: AgentName) => string;
 }
 
 /** Of the ways to write only the chosen one is loaded, when it is first asked. */

@@ -5,7 +5,7 @@ import type { Project } from '../run/project.ts';
 import { type Claim, claimsOf, isTrusted, rememberTrust } from '../run/trust.ts';
 import { type PlaceFlags, placeFlagsOf } from './request.ts';
 
-/** Refuses to go on with settings of a repository that nobody has trusted; on a terminal it asks. */
+/** Stops at settings of a repository that are not trusted yet; on a terminal it asks for trust. */
 export async function requireTrust(project: Project, place: PlaceFlags & { trust?: boolean }): Promise<void> {
   if (place.trust) return;
   const claims = await claimsOf(project);

@@ -29,7 +29,7 @@ export interface PlannedCost {
   costCeilingUsd: number | null;
   /** The limit that keeps it there; null: so few calls can't cost more. */
   costCeilingBy: '--max-cost' | '--max-cost-per-item' | null;
-  /** Models whose cost nobody knows: commands, and agents with their own login. */
+  /** Models whose cost is not known: commands, and agents with their own login. */
   unmetered: string[];
 }
 

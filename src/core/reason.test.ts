@@ -8,7 +8,7 @@ test.each([
 npm error code E404
 npm error 404 Not Found - GET https://registry/never
 npm error 404
-npm error A complete log of this run can be found in: /root/.npm/_logs/x.log
+npm error A complete log of this run can be found in: /home/me/.npm/_logs/x.log
 npm notice
 npm notice New minor version of npm available! 11.1.0 -> 11.2.0`,
     ['npm error code E404', 'npm error 404 Not Found - GET https://registry/never', 'npm error 404'],
@@ -74,7 +74,7 @@ test('without an error in its own form, the first line that speaks of one is tol
   expect(errorLine('')).toBe('');
 });
 
-test('of several reasons the one that is nobody else’s fault is told, judged by line or by paragraph', () => {
+test('of several reasons the first one is told that is not excused, by line or by paragraph', () => {
   const lines = 'a_test.go:3:1: undefined: calc.Add\na_test.go:4:1: undefined: strings.Nwe';
   expect(errorLine(lines, (part) => part.endsWith('calc.Add'))).toContain('strings.Nwe');
   const paragraphs = 'error[E0432]: unresolved import `a`\n --> tests/a.rs:1\n\nerror: expected `;`\n --> tests/a.rs:2';

@@ -17,7 +17,7 @@ import { detectTests } from '../testing/detect.ts';
 import { noSuite } from '../testing/suite.ts';
 import { runImplement } from '../workflow/implement.ts';
 import { itemTask } from './adapters.ts';
-import { ownLogin } from './item-programs.ts';
+import { ownLogins } from './item-programs.ts';
 
 export const implementTask = itemTask('implement', async (adapters, context) => {
   const { input, paths, git, env, mask, token, limits, transcripts, costOf } = adapters;
@@ -49,7 +49,7 @@ export const implementTask = itemTask('implement', async (adapters, context) => 
     caches: paths.caches,
     maxRounds: config.implement.maxAgentRounds,
     costOf,
-    ownLogin: ownLogin(config.ownLogins, paths),
+    ownLogins: ownLogins(config.ownLogins, paths),
     onGroup: context.group,
     mask,
     transcripts,

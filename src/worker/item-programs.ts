@@ -1,5 +1,5 @@
-import { dirname, join, relative } from 'node:path';
-import type { OwnLogin } from '../agent/create.ts';
+import { dirname, relative } from 'node:path';
+import type { OwnLogins } from '../agent/programs/own-login.ts';
 import type { OpenTranscript } from '../agent/transcript.ts';
 import { parseItemId } from '../core/ids.ts';
 import { boundedLines, listed } from '../core/lines.ts';
@@ -37,19 +37,9 @@ interface ItemPrograms extends Pick<ItemParts, 'checkout' | 'reading'> {
   close(): Promise<void>;
 }
 
-/** Where an agent keeps its login: in the home of the person, or where the person moved it. */
-const LOGIN_VARIABLES = [
-  'HOME USERPROFILE XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME',
-  'CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME OPENCODE_CONFIG_DIR DBUS_SESSION_BUS_ADDRESS',
-].flatMap((names) => names.split(' '));
-
-export function ownLogin(agents: readonly AgentName[], paths: Paths): OwnLogin {
-  return {
-    agents,
-    // A variable that the person has not set must not be ours.
-    env: Object.fromEntries(LOGIN_VARIABLES.map((name) => [name, process.env[name]])),
-    lockOf: (agent) => join(paths.locks, `login-${agent}.lock`),
-  };
+export function ownLogins(agents: readonly AgentName[], { base, work, locks }: Paths): OwnLogins {
+  // Beside the places of all repositories, where there is such a folder.
+  return { agents, locks: work === base ? locks : dirname(work) };
 }
 
 /** What an item needs for models that are programs. Most have none: all of it is loaded and made when it is first used. */
@@ -97,7 +87,7 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
           endpointOf: (vendor) => input.endpoints[vendor],
           home,
           caches,
-          ownLogin: ownLogin(input.config.ownLogins, paths),
+          ownLogins: ownLogins(input.config.ownLogins, paths),
           envIn: (directory) => itemEnvironment({ ...own, worktree: directory }),
           onGroup: context.group,
           mask,

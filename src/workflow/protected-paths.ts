@@ -11,7 +11,7 @@ const PROTECTED: readonly RegExp[] = [
   /(?:^|\/)(?:\.claude|\.codex|\.gemini|\.opencode|\.cursor)\/|(?:^|\/)(?:\.mcp|opencode)\.jsonc?$/,
 ];
 
-/** Package managers run these when somebody installs. */
+/** Package managers run these on an install. */
 const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare', 'prepublish'];
 
 /** Why a person has to look at a change before it is approved; null: nothing that the LLD does not name. */

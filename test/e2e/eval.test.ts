@@ -64,7 +64,7 @@ test('reviewers are compared by what came of past drafts: revised, edited, appro
   const finding = '**Missing bound:** Section 2.6 names no largest value.';
   const approved = review({ verdict: 'APPROVED' });
   const revise = review({ verdict: 'REVISE', tier2: [finding] });
-  // The second draft failed the checks: nobody reviewed it, and a person asked for a change.
+  // The second draft failed the checks: it was not reviewed, and a person asked for a change.
   const change = decisionBy('revise', 'Repair it.');
   const drafts = [lldFor('1'), revise, lldFor('1').replace('REQ-2', 'REQ-9'), change, boundLld('1'), approved];
   await lineage(repository, '1', base, [...drafts, boundLld('1')]);

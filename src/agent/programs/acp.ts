@@ -3,7 +3,8 @@ import type { PromptResponse, RequestPermissionRequest, Stream } from '@agentcli
 import { isInside } from '../../core/paths.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
 import { promptText } from '../../models/port.ts';
-import { type Agent, type AgentTask, type Dialogue, type EventReader, linesOf, toolLine } from './agent.ts';
+import { type Agent, type AgentTask, createPieces, type EventReader, toolLine } from './agent.ts';
+import type { Dialogue } from './dialogue.ts';
 
 /** Any agent that speaks the Agent Client Protocol, version 1, over its standard streams. A session for each call. */
 export const acp: Agent = {
@@ -112,13 +113,7 @@ const PATH_FIELDS = ['path', 'file_path', 'filePath', 'absolute_path', 'filepath
  * {"method":"session/request_permission","params":{"toolCall":{"toolCallId":"1","title":"Write a.ts",…}}}
  */
 export function createAcpReader(): EventReader {
-  let unlogged = '';
-  const logged = (upTo: number): string[] => {
-    const lines = linesOf(unlogged.slice(0, upTo));
-    unlogged = unlogged.slice(upTo);
-    return lines;
-  };
-  const rest = (): string[] => logged(unlogged.length);
+  const { add, rest } = createPieces();
   /** What is known of a call comes bit by bit, and is logged when it has ended. */
   const calls = new Map<unknown, Fields>();
   const called = (update: Fields): string[] => {
@@ -143,8 +138,7 @@ export function createAcpReader(): EventReader {
         case 'agent_message_chunk': {
           const text = textOf(fieldsOf(update['content'])['text']) ?? '';
           reader.lastWords += text;
-          unlogged += text;
-          return logged(unlogged.lastIndexOf('\n') + 1);
+          return add(text);
         }
         case 'tool_call':
         case 'tool_call_update':

@@ -2,6 +2,7 @@ import type { VendorName } from '../../core/keys.ts';
 import type { AgentName } from '../../core/model-spec.ts';
 import { type Fields, textOf } from '../../models/json-fields.ts';
 import type { ProgramEnd } from '../../process/program.ts';
+import type { Dialogue } from './dialogue.ts';
 
 /** What an agent has to know before it starts. */
 export interface AgentTask {
@@ -39,14 +40,6 @@ export interface AgentStart {
   input: string | Dialogue;
   /** For the log. */
   notes?: string[];
-}
-
-/** What is said to an agent depends on what it says. */
-export interface Dialogue {
-  /** Gets all that it says, in place of the agent's own reader. */
-  reader: EventReader;
-  /** Settles when all is said; the program is ended then. */
-  hold(send: (line: string) => void): Promise<void>;
 }
 
 /** How it ended by its own account; null: it did not say. */
@@ -91,6 +84,23 @@ export function linesOf(text: string): string[] {
     .split('\n')
     .filter((line) => line.trim() !== '')
     .map((line) => shortened(line.trimEnd()));
+}
+
+/** Text that comes in pieces, which end anywhere: a line is logged when its end is there. */
+export function createPieces() {
+  let unlogged = '';
+  const upTo = (end: number): string[] => {
+    const lines = linesOf(unlogged.slice(0, end));
+    unlogged = unlogged.slice(end);
+    return lines;
+  };
+  return {
+    add: (text: string): string[] => {
+      unlogged += text;
+      return upTo(unlogged.lastIndexOf('\n') + 1);
+    },
+    rest: (): string[] => upTo(unlogged.length),
+  };
 }
 
 /** Of all that a tool is given, what tells a person the most; in the order of preference. */

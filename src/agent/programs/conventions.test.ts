@@ -6,7 +6,7 @@ import { readConventions } from './conventions.ts';
 
 test('each guide is there once, with its name; a copy of another and a link that leads out are not', async () => {
   const outside = await testFolder();
-  await writeFile(join(outside, 'secret.md'), 'of somebody else');
+  await writeFile(join(outside, 'secret.md'), 'not ours');
   const worktree = await testFolder();
   expect(await readConventions(worktree)).toBe('');
   await writeFile(join(worktree, 'CLAUDE.md'), 'Use tabs.\n');

@@ -3,7 +3,15 @@ import { dirname, join } from 'node:path';
 import { fieldsOf, textOf } from '../../models/json-fields.ts';
 import { promptText } from '../../models/port.ts';
 import { writeFileAtomic } from '../../process/files.ts';
-import { AGENT_RETRIES, type Agent, CONVENTIONS, type EventReader, linesOf, shortLine, toolLine } from './agent.ts';
+import {
+  AGENT_RETRIES,
+  type Agent,
+  CONVENTIONS,
+  createPieces,
+  type EventReader,
+  shortLine,
+  toolLine,
+} from './agent.ts';
 
 const ARGUMENTS = ['--output-format', 'stream-json'];
 /** Headless, the default mode refuses every tool that needs a person's yes: those that write files or run commands. */
@@ -94,14 +102,7 @@ export const geminiCli: Agent = {
  * {"type":"result","status":"success",…}   or   {"type":"result","status":"error","error":{"message":"…"}}
  */
 export function createGeminiReader(): EventReader {
-  let unlogged = '';
-  /** Text comes in pieces that end anywhere: a line is logged when its end is there. */
-  const logged = (upTo: number): string[] => {
-    const lines = linesOf(unlogged.slice(0, upTo));
-    unlogged = unlogged.slice(upTo);
-    return lines;
-  };
-  const rest = (): string[] => logged(unlogged.length);
+  const { add, rest } = createPieces();
   const reader: EventReader = {
     verdict: null,
     lastWords: '',
@@ -111,8 +112,7 @@ export function createGeminiReader(): EventReader {
           if (event['role'] !== 'assistant') return [];
           const text = textOf(event['content']) ?? '';
           reader.lastWords += text;
-          unlogged += text;
-          return event['delta'] === true ? logged(unlogged.lastIndexOf('\n') + 1) : rest();
+          return [...add(text), ...(event['delta'] === true ? [] : rest())];
         }
         case 'tool_use':
           reader.lastWords = '';

@@ -9,7 +9,7 @@ const VERSIONS: Partial<Record<NonNullable<AgentTask['vendor']>, string>> = {
   google: '/v1beta',
 };
 
-/** Whatever it would ask a person for is refused: nobody answers. */
+/** Nothing is left to ask: no person is there to answer. */
 const PERMISSIONS = {
   write: { edit: 'allow', bash: 'allow', webfetch: 'deny', websearch: 'deny', external_directory: 'deny' },
   read: { edit: 'deny', bash: 'deny', webfetch: 'deny', websearch: 'deny', external_directory: 'deny' },

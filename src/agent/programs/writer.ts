@@ -1,6 +1,5 @@
-import { dirname, join } from 'node:path';
-import { PassThrough, type Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { LONGEST_MS } from '../../core/duration.ts';
 import { AgentosError } from '../../core/errors.ts';
 import { parseJson } from '../../core/json.ts';
@@ -14,16 +13,17 @@ import { detailOf } from '../../models/detail.ts';
 import { fieldsOf } from '../../models/json-fields.ts';
 import { type Provider, promptText } from '../../models/port.ts';
 import { makeFolder, removeFolder } from '../../process/files.ts';
-import { tryLock } from '../../process/lock.ts';
 import { findProgram, type ProgramEnd } from '../../process/program.ts';
 import { runTaggedProgram } from '../../process/remains.ts';
 import type { WriterDependencies } from '../create.ts';
 import type { WriteReply, WriteRequest, Writer } from '../port.ts';
 import type { Transcript } from '../transcript.ts';
-import type { Agent, AgentStart, AgentTask, Dialogue, EventReader } from './agent.ts';
+import type { Agent, AgentStart, AgentTask, EventReader } from './agent.ts';
 import { AGENTS } from './agents.ts';
 import { readConventions } from './conventions.ts';
+import { holdDialogue } from './dialogue.ts';
 import { createAccountReader, newRefusal, usedBetween, watchGateway } from './gateway-account.ts';
+import { takeLogin, withOwnHome } from './own-login.ts';
 
 export type AgentWriterOptions = Omit<WriterDependencies, 'maxRounds' | 'costOf' | 'offline'>;
 
@@ -89,7 +89,7 @@ async function callAgent(
   const { home, caches, env, onGroup, idleTimeoutMs, ceilingMs } = options;
   const agent = AGENTS[spec.provider];
   const token = options.token.reveal();
-  const login = options.ownLogin?.agents.includes(spec.provider) ? options.ownLogin : null;
+  const login = options.ownLogins?.agents.includes(spec.provider) ? options.ownLogins : null;
   const endpoint = login === null ? endpointFor(spec, options) : null;
   const file = await findProgram(agent.program, env['PATH']);
   if (file === null) throw missing(agent);
@@ -107,7 +107,7 @@ async function callAgent(
     runTaggedProgram({
       command: [file, ...args],
       cwd: request.worktree,
-      env: login === null ? { ...env, HOME: home, ...added } : { ...definedIn({ ...env, ...login.env }), ...added },
+      env: { ...(login === null ? { ...env, HOME: home } : withOwnHome(env)), ...added },
       input,
       onLine,
       onProgress: alive,
@@ -171,7 +171,7 @@ async function callAgent(
     costUsd: null,
   });
   if (endpoint === null) {
-    const release = login === null ? null : await oneAtATime(login.lockOf(spec.provider), call.signal, alive);
+    const release = login === null ? null : await takeLogin(login, spec.provider, { signal: call.signal, alive });
     const end = await work(call.signal).finally(() => release?.());
     if (!isDone(end)) throw failed(agent, end, reader, listener, mask);
     return unmetered();
@@ -194,44 +194,6 @@ async function callAgent(
   if (after.calls === before.calls && spec.vendor === null) return unmetered();
   if (after.calls === before.calls) throw new AgentosError({ code: 'agent-unmetered', agent: agent.name });
   return { text: text(), answered: after.answered, metered: true, ...usedBetween(before, after) };
-}
-
-function definedIn(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  );
-}
-
-/** Its exit says nothing once all is said: then it is ended. */
-async function holdDialogue(
-  dialogue: Dialogue,
-  signal: AbortSignal,
-  run: (stdin: Readable, until: AbortSignal) => Promise<ProgramEnd>,
-): Promise<ProgramEnd> {
-  const stdin = new PassThrough();
-  const over = new AbortController();
-  const held = dialogue.hold((line) => void stdin.write(`${line}\n`)).then(() => over.abort(over));
-  try {
-    const end = await run(stdin, AbortSignal.any([signal, over.signal]));
-    return end.exitCode === 0 ? { ...end, exitCode: null } : end;
-  } catch (error) {
-    if (error !== over) throw error;
-    await held;
-    return { exitCode: 0, signal: null, timedOut: false, missing: false, stdout: '', tail: '', durationMs: 0 };
-  }
-}
-
-const LOOK_EVERY_MS = 200;
-
-/** An account's login is for one call at a time: the others wait, however long that takes. */
-async function oneAtATime(path: string, signal: AbortSignal, alive: () => void): Promise<() => void> {
-  await makeFolder(dirname(path));
-  for (;;) {
-    const lock = tryLock(path) ?? tryLock(path);
-    if (lock !== null) return () => lock.release();
-    alive();
-    await sleep(LOOK_EVERY_MS, undefined, { signal });
-  }
 }
 
 interface Listener {

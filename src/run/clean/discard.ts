@@ -21,7 +21,7 @@ import { formerWorktrees, isImplemented, tipOf } from './worktrees.ts';
 
 type Part = Pick<Candidate, 'entry' | 'remove'>;
 
-/** Branches of these items that are implemented, by id: whoever throws them away should know. */
+/** Finished branches of these items, by id: people are asked before they are thrown away. */
 export async function implementedBranches(
   { paths, childEnv }: Project,
   ids: readonly ItemId[],
