@@ -162,7 +162,7 @@ describe('is wanted', () => {
     expect(wantsLiveRegion(stream, { TERM: 'xterm' }, false)).toBe(true);
     expect(wantsLiveRegion(stream, { TERM: 'xterm', CI: 'false', NO_COLOR: '1' }, false)).toBe(true);
   });
-  test('not in a pipe, a dumb terminal or CI, and not with --quiet or --json', () => {
+  test('not in a pipe, a dumb terminal or CI, and not with --quiet', () => {
     expect(wantsLiveRegion(new PassThrough(), {}, false)).toBe(false);
     expect(wantsLiveRegion(stream, { TERM: 'dumb' }, false)).toBe(false);
     expect(wantsLiveRegion(stream, { CI: 'true' }, false)).toBe(false);

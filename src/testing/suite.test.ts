@@ -410,3 +410,42 @@ test.skipIf(!isThere('cargo', '--version'))('cargo test (skipped where it is not
   expect(notThere(broken, 'tests/called.rs', [], ['src/lib.rs'])).toBe(true);
   expect(notThere(broken, 'tests/wrong.rs', [], ['src/lib.rs'])).toBe(false);
 });
+
+describe.skipIf(!isThere('python3', '--version'))('unittest', () => {
+  const calc = `import unittest
+
+from calc import add
+
+
+class Calc(unittest.TestCase):
+    def test_010_adds(self):
+        self.assertEqual(add(1, 2), 3)
+
+    def test_020_fails(self):
+        self.assertEqual(add(1, 2), 4)
+
+    @unittest.skip("later")
+    def test_030_later(self):
+        pass
+`;
+
+  test('each test is told by its file, name and outcome; a file that can’t load is named; nothing is left behind', async () => {
+    await write({
+      'calc.py': 'def add(a, b):\n    return a + b\n',
+      'test_calc.py': calc,
+      'test_new.py': 'import unittest\nfrom brand_new import thing\n',
+    });
+    const before = await filesInWorktree();
+    const found = await run();
+    expect(brief(found).toSorted()).toEqual([
+      expect.stringMatching(/^failed test_calc\.py: .*test_020_fails/),
+      expect.stringMatching(/^passed test_calc\.py: .*test_010_adds/),
+      expect.stringMatching(/^skipped test_calc\.py: .*test_030_later/),
+    ]);
+    expect(notThere(found, 'test_new.py', ['brand_new.py'])).toBe(true);
+    expect(await filesInWorktree()).toEqual(before);
+    await write({ 'test_other.py': calc.replace('class Calc', 'class Other') });
+    expect((await run()).cases).toHaveLength(6);
+    expect(brief(await run({ files: ['test_calc.py'] })).every((line) => line.includes('test_calc.py'))).toBe(true);
+  });
+});

@@ -26,10 +26,17 @@ export async function protectedChange(context: ImplementContext, tree: string): 
     const [before, after] = await Promise.all(
       [baseTree, tree].map(async (at) => scriptsIn(await worktree.read(at, path))),
     );
-    const changed = INSTALL_SCRIPTS.filter((name) => before?.[name] !== after?.[name] && !lld.text.includes(name));
+    const changed = INSTALL_SCRIPTS.filter(
+      (name) => before?.[name] !== after?.[name] && !isScriptNamed(lld.text, name),
+    );
     found.push(...changed.map((name) => `${path} (script ${name})`));
   }
   return found.length === 0 ? null : `it changes what only a person may change, and the LLD does not: ${listed(found)}`;
+}
+
+/** As a name, not as a word of a sentence: `install` is one of them. */
+function isScriptNamed(text: string, name: string): boolean {
+  return text.includes(`\`${name}\``) || text.includes(`"${name}"`);
 }
 
 function scriptsIn(text: string | null | undefined): Record<string, unknown> {

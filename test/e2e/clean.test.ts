@@ -55,16 +55,20 @@ test('an unfinished implementation that is thrown away begins anew, with its tes
   expect(asked.stderr).toContain('42 is implemented on agentos/42-add-a-number.');
   expect(asked.stderr).toContain('Add --yes');
   expect(branches()).toBe('agentos/42-add-a-number');
-  if (!tmuxIsMissing) {
-    const terminal = openTmux(repository.root, 100, 20, { HOME: repository.home });
-    terminal.type(`cd '${repository.root}' && ${join(PROJECT, 'bin', 'agentos')} clean --discard 42`, 'Enter');
-    await terminal.until((screen) => expect(screen.join('')).toContain('Throw it away? [y/N]'));
-    terminal.type('n', 'Enter');
-    await terminal.until((screen) => expect(screen.join('\n')).toContain('Nothing was removed.'));
-    expect(branches()).toBe('agentos/42-add-a-number');
-  }
   expect((await inside(repository, ['clean', '--discard', '42', '--yes'])).code).toBe(0);
   expect(branches()).toBe('');
+});
+
+test.skipIf(tmuxIsMissing)('finished work is thrown away only after a question on a terminal', async () => {
+  const repository = await designedRepository(['42']);
+  expect((await inside(repository, await commandLine(repository, {}))).code).toBe(0);
+  const branches = (): string => repository.git('for-each-ref', '--format=%(refname:short)', 'refs/heads/agentos');
+  const terminal = openTmux(repository.root, 100, 20, { HOME: repository.home });
+  terminal.type(`cd '${repository.root}' && ${join(PROJECT, 'bin', 'agentos')} clean --discard 42`, 'Enter');
+  await terminal.until((screen) => expect(screen.join('')).toContain('Throw it away? [y/N]'));
+  terminal.type('n', 'Enter');
+  await terminal.until((screen) => expect(screen.join('\n')).toContain('Nothing was removed.'));
+  expect(branches()).toBe('agentos/42-add-a-number');
 });
 
 test('the worktree of a done item that could not be removed at its end goes with the next run', async () => {

@@ -203,7 +203,7 @@ test('a vendor that counts below zero is counted at what was reserved, so that t
   });
   const { code, stdout } = await agentos(['lld', '1', '--max-cost', '0.5', ...MODELS], options);
   expect(code, stdout).toBe(1);
-  expect(stdout).toMatch(/over-budget|cost limit|--max-cost/);
+  expect(stdout).toContain('over-budget');
   expect(vendor.calls).toHaveLength(1);
 });
 

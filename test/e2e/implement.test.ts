@@ -377,7 +377,8 @@ test('Ctrl+C keeps what is finished; resume goes on without asking again', async
 });
 
 test('a change to what runs elsewhere with more rights waits for a person, whatever the reviewer says; the state folder is no part of it', async () => {
-  const repository = await designedRepository(['42']);
+  const lld = (id: string): string => lldFor(id).replace('no state.', 'no state. Nothing is installed.');
+  const repository = await designedRepository(['42'], lld);
   const reviewer = await reviewerSaying(repository, 'APPROVED');
   const written = {
     'src/item-42.js': `export function item42(value) {
@@ -387,7 +388,7 @@ test('a change to what runs elsewhere with more rights waits for a person, whate
 `,
     '.github/workflows/release.yml': 'on: push\n',
     'package.json':
-      '{ "name": "sample", "type": "module", "scripts": { "test": "node --test", "postinstall": "node --version" } }\n',
+      '{ "name": "sample", "type": "module", "scripts": { "test": "node --test", "install": "node --version" } }\n',
     '.agentos/checkpoints/lld-1.db': 'forged',
   };
   const tests = `import assert from 'node:assert/strict';
@@ -402,7 +403,7 @@ test('020 refuses text', () => assert.throws(() => item42('x'), TypeError));
   const args = ['implement', '42', '--implementer', plan, '--reviewer', reviewer];
   const ended = await agentos(args, options);
   expect(ended.code, ended.stdout).toBe(3);
-  expect(ended.stdout).toContain('.github/workflows/release.yml, package.json (script postinstall)');
+  expect(ended.stdout).toContain('.github/workflows/release.yml, package.json (script install)');
   expect(ended.stdout).toContain('no part of an implementation: .agentos/checkpoints/lld-1.db');
   expect(repository.git('ls-tree', '-r', '--name-only', BRANCH)).not.toContain('release.yml');
 

@@ -1,11 +1,22 @@
 // An agent that speaks ACP: asks for the permissions that PERMISSIONS names, one after another, writes down the answers,
 // and ends with the words in REPLY. Commands are `node acp-agent.mjs <notes> <file with its reply>`.
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 const [, , notes, reply] = process.argv;
 const note = (entry) => appendFileSync(notes, `${JSON.stringify(entry)}\n`);
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+const earlier = () =>
+  (existsSync(notes) ? readFileSync(notes, 'utf8').trim().split('\n') : []).flatMap(
+    (line) => JSON.parse(line).pid ?? [],
+  );
+const isAlive = (pid) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
 const answers = new Map();
 let ids = 0;
 const ask = (method, params) =>
@@ -45,7 +56,10 @@ async function prompt({ sessionId, prompt: parts }) {
 const methods = {
   initialize: () => ({ protocolVersion: 1, agentCapabilities: {}, authMethods: [{ id: 'use-api-key', name: 'Key' }] }),
   authenticate: ({ methodId }) => (note({ methodId }), {}),
-  'session/new': ({ cwd, mcpServers }) => (note({ cwd, mcpServers, env: process.env }), { sessionId: 's1' }),
+  'session/new': ({ cwd, mcpServers }) => (
+    note({ cwd, mcpServers, env: process.env, pid: process.pid, others: earlier().filter(isAlive) }),
+    { sessionId: 's1' }
+  ),
   'session/prompt': prompt,
 };
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { transcriptLines } from './transcript-lines.ts';
 
@@ -56,6 +57,52 @@ test('Gemini CLI: text in pieces is put together', () => {
     { type: 'message', role: 'assistant', content: 'The end.', delta: true },
   ]);
   expect(lines).toEqual(['I read it.', '> read_file a.ts', '  < ! not there', 'The end.']);
+});
+
+test('opencode: as the real program wrote it', () => {
+  const file = new URL('../../../test/fixtures/agents/opencode-done.jsonl', import.meta.url);
+  const events = readFileSync(file, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const failed = { type: 'error', error: { name: 'UnknownError', data: { message: 'no quota' } } };
+  expect(transcriptLines([...events, failed])).toEqual([
+    'On with it.',
+    '> write /worktree/new.txt',
+    '  | hello',
+    '  < Wrote file successfully.',
+    'Next.',
+    '> bash ls',
+    '  < a.txt',
+    '  < new.txt',
+    'Done, all of it.',
+    '! no quota',
+  ]);
+});
+
+test('an ACP agent: text in pieces, a call with what came back, one that failed', () => {
+  const update = (body: object) => ({ jsonrpc: '2.0', method: 'session/update', params: { update: body } });
+  const chunk = (text: string) => update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
+  const call = (toolCallId: string, more: object) => update({ sessionUpdate: 'tool_call_update', toolCallId, ...more });
+  const content = [{ type: 'content', content: { type: 'text', text: 'two lines\nof it' } }];
+  const lines = transcriptLines([
+    { jsonrpc: '2.0', id: 1, result: { sessionId: 's' } },
+    chunk('I re'),
+    chunk('ad it.'),
+    update({ sessionUpdate: 'tool_call', toolCallId: '1', title: 'read', locations: [{ path: 'src/a.ts' }] }),
+    call('1', { status: 'completed', content }),
+    call('2', { title: 'Shell', rawInput: { command: 'npm test' }, status: 'failed' }),
+    chunk('The end.'),
+    { jsonrpc: '2.0', id: 2, result: { stopReason: 'end_turn' } },
+  ]);
+  expect(lines).toEqual([
+    'I read it.',
+    '> read src/a.ts',
+    '  < two lines',
+    '  < of it',
+    '> Shell npm test',
+    'The end.',
+  ]);
 });
 
 test('the built-in agent: its rounds; a long result is cut', () => {

@@ -1,6 +1,6 @@
 import { parseJson } from '../../core/json.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
-import { linesOf, shortLine, toolLine } from './agent.ts';
+import { createPieces, linesOf, shortLine, toolLine } from './agent.ts';
 
 const MOST_LINES = 40;
 
@@ -9,20 +9,41 @@ const MOST_LINES = 40;
  * known by their types, which differ; others are skipped.
  */
 export function transcriptLines(events: readonly Fields[]): string[] {
-  /** Gemini CLI's text comes in pieces that end anywhere. */
-  let piece = '';
-  const rest = (): string[] => {
-    const lines = linesOf(piece);
-    piece = '';
-    return lines;
-  };
+  const { add, rest } = createPieces();
+  const acpCalls = new Map<unknown, Fields>();
+  const lines = events.flatMap((event) => {
+    const piece = pieceOf(event);
+    if (piece !== null) return add(piece);
+    const update = acpUpdate(event);
+    return [...rest(), ...(update === null ? linesOfEvent(event) : acpCall(update, acpCalls))];
+  });
+  return [...lines, ...rest()];
+}
+
+/** Text of Gemini CLI and of ACP agents comes in pieces. */
+function pieceOf(event: Fields): string | null {
+  if (event['type'] === 'message' && event['role'] === 'assistant') return said(event['content']);
+  const update = acpUpdate(event);
+  return update?.['sessionUpdate'] === 'agent_message_chunk' ? said(fieldsOf(update['content'])['text']) : null;
+}
+
+function acpUpdate(event: Fields): Fields | null {
+  const params = fieldsOf(event['params']);
+  return event['method'] === 'session/update' ? fieldsOf(params['update']) : null;
+}
+
+/** What is known of a call comes bit by bit; it is told when it has ended. */
+function acpCall(update: Fields, calls: Map<unknown, Fields>): string[] {
+  if (!/^tool_call/.test(said(update['sessionUpdate']))) return [];
+  const call = { ...calls.get(update['toolCallId']), ...update };
+  calls.set(update['toolCallId'], call);
+  const { status } = call;
+  if (status !== 'completed' && status !== 'failed') return [];
+  const path = listOf(call['locations']).map((place) => said(place['path']))[0];
+  const back = listOf(call['content']).map((part) => said(fieldsOf(part['content'])['text']));
   return [
-    ...events.flatMap((event) => {
-      if (event['type'] !== 'message' || event['role'] !== 'assistant') return [...rest(), ...linesOfEvent(event)];
-      piece += textOf(event['content']) ?? '';
-      return [];
-    }),
-    ...rest(),
+    ...tool(said(call['title']), { path, ...fieldsOf(call['rawInput']) }),
+    ...result(back.join('\n'), status === 'failed'),
   ];
 }
 
@@ -49,18 +70,33 @@ function linesOfEvent(event: Fields): string[] {
       return codexItem(fieldsOf(event['item']));
     case 'turn.failed':
       return [`! ${shortLine(said(fieldsOf(event['error'])['message']))}`];
-    // Gemini CLI
+    // opencode, and Gemini CLI
+    case 'text':
+      return linesOf(said(fieldsOf(event['part'])['text']));
     case 'tool_use':
-      return tool(said(event['tool_name']), fieldsOf(event['parameters']));
+      return 'part' in event
+        ? opencodeTool(fieldsOf(event['part']))
+        : tool(said(event['tool_name']), fieldsOf(event['parameters']));
     case 'tool_result': {
       const isError = event['status'] === 'error';
       return result(textOf(event['output']) ?? said(fieldsOf(event['error'])['message']), isError);
     }
-    case 'error':
-      return [`! ${shortLine(said(event['message']))}`];
+    case 'error': {
+      const { message } = fieldsOf(fieldsOf(event['error'])['data']);
+      return [`! ${shortLine(textOf(event['message']) ?? said(message))}`];
+    }
     default:
       return [];
   }
+}
+
+function opencodeTool(part: Fields): string[] {
+  const state = fieldsOf(part['state']);
+  const isError = state['status'] === 'error';
+  return [
+    ...tool(said(part['tool']), fieldsOf(state['input'])),
+    ...result(said(isError ? state['error'] : state['output']), isError),
+  ];
 }
 
 function claudeBlock(block: Fields): string[] {
