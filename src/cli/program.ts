@@ -11,7 +11,7 @@ import { version } from './version.ts';
 export function createProgram(): Command {
   const program = new Command('agentos')
     .description(
-      'Turns a backlog of issues into reviewed low-level designs: one model drafts, another reviews, nothing is paid for twice.',
+      'Turns a backlog of issues into reviewed low-level designs and tested branches: one model drafts, another reviews, nothing is paid for twice.',
     )
     .version(version)
     .showSuggestionAfterError(false)
@@ -132,7 +132,7 @@ export function createProgram(): Command {
     .addOption(new Option('--agent', 'what agents did: read, wrote, ran, and what came back').conflicts('follow'));
   addPlaceFlags(logs).action(runs(async () => (await import('./commands/logs.ts')).logsCommand));
 
-  const context = command('context', 'what drafter and reviewer are shown of the repository for an item, and why', [
+  const context = command('context', 'what the models are shown of the repository for an item, and why', [
     'agentos context 42',
     'agentos context 42 --json          which lines of which files, and what is left out',
   ]);

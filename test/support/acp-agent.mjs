@@ -12,7 +12,8 @@ const earlier = () =>
   );
 const isAlive = (pid) => {
   try {
-    return process.kill(pid, 0);
+    // One that has ended, but was not waited for, is still listed.
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
   } catch {
     return false;
   }

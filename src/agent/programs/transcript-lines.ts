@@ -34,7 +34,7 @@ function acpUpdate(event: Fields): Fields | null {
 
 /** What is known of a call comes bit by bit; it is told when it has ended. */
 function acpCall(update: Fields, calls: Map<unknown, Fields>): string[] {
-  if (!/^tool_call/.test(said(update['sessionUpdate']))) return [];
+  if (!said(update['sessionUpdate']).startsWith('tool_call')) return [];
   const call = { ...calls.get(update['toolCallId']), ...update };
   calls.set(update['toolCallId'], call);
   const { status } = call;

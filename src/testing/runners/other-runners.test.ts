@@ -9,6 +9,7 @@ import { isMissingCode, runnerNamed, testScript } from '../runners.ts';
 
 /*
  * What real runners wrote for a file that passes, fails and skips a test, and for a new one whose subject is not there yet.
+ * Those of Maven, Gradle and dotnet are written after their formats.
  * `<root>` stands for the worktree.
  */
 
