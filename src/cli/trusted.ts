@@ -8,7 +8,7 @@ import { type PlaceFlags, placeFlagsOf } from './request.ts';
 /** Stops at settings of a repository that are not trusted yet; on a terminal it asks for trust. */
 export async function requireTrust(project: Project, place: PlaceFlags & { trust?: boolean }): Promise<void> {
   if (place.trust) return;
-  const claims = await claimsOf(project);
+  const claims = claimsOf(project);
   if (await isTrusted(project, claims)) return;
   if (process.stdin.isTTY && process.stderr.isTTY) {
     process.stderr.write(`${claimLines(project, claims).join('\n')}\n`);

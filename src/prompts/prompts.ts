@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AgentosError, systemCode } from '../core/errors.ts';
+import { AgentosError } from '../core/errors.ts';
 import issueTemplate from '../documents/issue-template.md';
 import template from '../documents/lld-template.md';
 import { normaliseText } from '../documents/markdown.ts';
+import { readText, unreadableReason } from '../process/text-file.ts';
 import alreadyDone from './already-done.md';
 import codeReview from './code-review.md';
 import codeReviewer from './code-reviewer.md';
@@ -99,13 +99,10 @@ export async function loadPrompts(directory: string): Promise<Prompts> {
   for (const name of PROMPT_NAMES) {
     const file = join(directory, `${name}.md`);
     try {
-      overrides.set(name, { file, text: normaliseText(await readFile(file, 'utf8')) });
+      const text = readText(file, directory);
+      if (text !== null) overrides.set(name, { file, text: normaliseText(text) });
     } catch (error) {
-      if (systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR') continue;
-      throw new AgentosError(
-        { code: 'prompt-invalid', file, reason: systemCode(error) ?? String(error) },
-        { cause: error },
-      );
+      throw new AgentosError({ code: 'prompt-invalid', file, reason: unreadableReason(error) }, { cause: error });
     }
   }
   return createPrompts(overrides);

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import { implementDemand } from '../core/expected-cost.ts';
@@ -10,9 +9,10 @@ import { isUntouched, readHeader } from '../documents/header.ts';
 import { branchesNear, branchNameOf } from '../git/branches.ts';
 import { createGit } from '../git/git.ts';
 import { commitFiles } from '../git/repository.ts';
-import { namesIn } from '../process/files.ts';
+import { namesInside } from '../process/text-file.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import { isHashOf } from '../source/port.ts';
+import { readLldText } from '../workflow/approved-lld.ts';
 import { closedItems } from '../workflow/closed.ts';
 import { implementationsOf, onSameFiles, openBranches } from '../workflow/implementations.ts';
 import { type Batch, type CollectedItem, readSome } from './pipeline.ts';
@@ -85,7 +85,7 @@ async function refuseUnrecorded({ config, paths }: Project, items: readonly Coll
   if (offline === 0 || items.length === 0) return;
   const { recordedCode } = await import('../offline/recorded-code.ts');
   for (const { id } of items.filter(({ solved }) => solved === undefined)) {
-    const lld = await readFile(paths.lld(id), 'utf8');
+    const lld = readLldText(paths.lld(id)) ?? '';
     if (offline === 2 && recordedCode(lld) !== null) continue;
     throw new AgentosError({ code: 'offline-no-code', id, why: 'not-recorded', file: null });
   }
@@ -96,7 +96,7 @@ async function refuseUnrecorded({ config, paths }: Project, items: readonly Coll
  */
 async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]> {
   const { paths, childEnv, designs } = project;
-  const written = (await namesIn(paths.llds)).flatMap((name) => {
+  const written = namesInside(paths.llds, paths.repository).flatMap((name) => {
     const id = /^LLD-(.+)\.md$/.exec(name)?.[1] ?? '';
     return isItemId(id) ? [id] : [];
   });
@@ -125,7 +125,12 @@ async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'
   return readSome(wanted, async (id) => {
     const item = undesigned.get(id);
     if (item !== undefined) return item;
-    const text = await readFile(paths.lld(id), 'utf8');
+    let text: string;
+    try {
+      text = readLldText(paths.lld(id)) ?? '';
+    } catch (error) {
+      return { id, title: id, state: 'unreadable', error: toErrorRecord(error), chars: 0 };
+    }
     const lld = readHeader(text);
     const { title, files, after, ...names } = await designs.factsOf(text);
     const plain = { id, title, files, after, names, chars: text.length, error: null };

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { missingAgent } from '../agent/programs/agents.ts';
 import type { CoordinatedEnd, CoordinatedItem } from '../coordinator/coordinator.ts';
 import type { Config, Role } from '../core/config.ts';
@@ -13,6 +12,7 @@ import { type DesignFacts, designFacts } from '../documents/lld/document.ts';
 import { requireModels } from '../models/require-models.ts';
 import type { ItemInput } from '../worker/adapters.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
+import { readLldText } from '../workflow/approved-lld.ts';
 import type { Project } from './project.ts';
 import type { ItemAccess } from './run-gateway.ts';
 
@@ -219,7 +219,7 @@ export function itemOf(key: string): Item {
 /** A design that can't be read now is refused by the stage itself. */
 function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' | 'after'> {
   try {
-    const { files, after } = designFacts(readFileSync(paths.lld(id), 'utf8'));
+    const { files, after } = designFacts(readLldText(paths.lld(id)) ?? '');
     return { exclusive: files, after };
   } catch {
     return { exclusive: [], after: [] };

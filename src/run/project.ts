@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { type Config, type ConfigFlags, resolveConfig } from '../core/config.ts';
 import type { ConfigFile } from '../core/config-file.ts';
-import { AgentosError, systemCode } from '../core/errors.ts';
+import { AgentosError, codeOf } from '../core/errors.ts';
 import { withoutSecrets } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
 import { baseDirectory, isInside, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
@@ -10,6 +9,7 @@ import { withLoopbackDirect } from '../core/proxy.ts';
 import { createGit } from '../git/git.ts';
 import { findRepository } from '../git/repository.ts';
 import { requireSafeState, userId } from '../process/state-folder.ts';
+import { readText, requireInside, unreadableReason } from '../process/text-file.ts';
 import { createDesignCache, type DesignCache } from '../workflow/design-cache.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -56,6 +56,8 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   };
   await requireSafeState(base, { isGiven: given !== null, isTracked });
   const paths = pathsOf(repository, base, workDirectory(repository, base, userId()));
+  for (const folder of [paths.issues, paths.briefs, paths.llds, paths.lineages, paths.prompts])
+    requireInside(folder, repository);
   return {
     paths,
     config,
@@ -74,16 +76,14 @@ async function readConfig(
 ): Promise<{ file: string | null; content: ConfigFile }> {
   const file = named ?? join(repository, 'agentos.yaml');
   try {
-    const text = await readFile(file, 'utf8');
+    const text = readText(file, named === null ? repository : null);
+    if (text === null && named === null) return { file: null, content: {} };
+    if (text === null) throw new AgentosError({ code: 'config-unreadable', file, reason: 'ENOENT' });
     // Most repositories have none, and what reads it is the most that a short command would load.
     const { parseConfigFile } = await import('../core/config-file.ts');
     return { file, content: parseConfigFile(text, named ?? 'agentos.yaml') };
   } catch (error) {
-    if (error instanceof AgentosError) throw error;
-    if (named === null && systemCode(error) === 'ENOENT') return { file: null, content: {} };
-    throw new AgentosError(
-      { code: 'config-unreadable', file, reason: systemCode(error) ?? String(error) },
-      { cause: error },
-    );
+    if (codeOf(error) !== 'file-unreadable') throw error;
+    throw new AgentosError({ code: 'config-unreadable', file, reason: unreadableReason(error) }, { cause: error });
   }
 }

@@ -4,8 +4,9 @@ import { isAbsolute, join } from 'node:path';
 import type { ConfigFile } from '../core/config-file.ts';
 import { sha256 } from '../core/hash.ts';
 import { isInside } from '../core/paths.ts';
-import { namesIn, writeFileAtomic } from '../process/files.ts';
+import { writeFileAtomic } from '../process/files.ts';
 import { userId } from '../process/state-folder.ts';
+import { namesInside, readText } from '../process/text-file.ts';
 import type { Project } from './project.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -20,9 +21,9 @@ export interface Claim {
 }
 
 /** Of the repository's own files; a configuration outside of it was named by the person who runs us. */
-export async function claimsOf({ configFile, settings, paths }: Project): Promise<Claim[]> {
+export function claimsOf({ configFile, settings, paths }: Project): Claim[] {
   const isOwn = configFile !== null && isInside(paths.repository, configFile);
-  return [...(isOwn ? claimsOfSettings(settings) : []), ...(await claimsOfPrompts(paths))];
+  return [...(isOwn ? claimsOfSettings(settings) : []), ...claimsOfPrompts(paths)];
 }
 
 export function claimsOfSettings(file: ConfigFile): Claim[] {
@@ -45,15 +46,13 @@ export function claimsOfSettings(file: ConfigFile): Claim[] {
   return claims;
 }
 
-async function claimsOfPrompts({ repository, prompts }: Project['paths']): Promise<Claim[]> {
-  const names = (await namesIn(prompts).catch(() => [])).filter((name) => name.endsWith('.md')).toSorted();
-  return Promise.all(
-    names.map(async (name) => {
-      const text = await readFile(join(prompts, name), 'utf8').catch(() => '');
-      const where = join(prompts, name).slice(repository.length + 1);
-      return { effect: 'tells the models', where, value: `${text.length} characters, ${sha256(text).slice(0, 12)}` };
-    }),
-  );
+function claimsOfPrompts({ repository, prompts }: Project['paths']): Claim[] {
+  const names = namesInside(prompts, repository).filter((name) => name.endsWith('.md'));
+  return names.map((name) => {
+    const text = readText(join(prompts, name), prompts) ?? '';
+    const where = join(prompts, name).slice(repository.length + 1);
+    return { effect: 'tells the models', where, value: `${text.length} characters, ${sha256(text).slice(0, 32)}` };
+  });
 }
 
 /** The one file that we keep outside of repositories, and only when a person says yes. */

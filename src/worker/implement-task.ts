@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createWriter } from '../agent/create.ts';
 import type { Writer } from '../agent/port.ts';
@@ -15,6 +14,7 @@ import { prepareWorkFolder } from '../process/state-folder.ts';
 import { tracedTests, tracedWriter } from '../telemetry/traced.ts';
 import { detectTests } from '../testing/detect.ts';
 import { noSuite } from '../testing/suite.ts';
+import { readLldText } from '../workflow/approved-lld.ts';
 import { runImplement } from '../workflow/implement.ts';
 import { itemTask } from './adapters.ts';
 import { ownLogins } from './item-programs.ts';
@@ -23,7 +23,7 @@ export const implementTask = itemTask('implement', async (adapters, context) => 
   const { input, paths, git, env, mask, token, limits, transcripts, costOf } = adapters;
   const { config } = input;
   const id = parseItemId(input.id);
-  const lldText = await readFile(paths.lld(id), 'utf8');
+  const lldText = readLldText(paths.lld(id)) ?? '';
   const hash = bodyHash(readFrontMatter(lldText).body);
   const item = await adapters.start({ id, title: designFacts(lldText).title, hash });
   await requireIdentity(git);

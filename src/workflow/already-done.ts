@@ -53,7 +53,7 @@ export function createAlreadyDoneQuestion(
   const skip = async (reply: string, evidence: readonly Evidence[]): Promise<Instead> => {
     const folder = paths.lineage(id);
     const { value } = await context.step({ name: 'already-done', inputs: { reply } }, async () => ({
-      number: await nextVersionNumber(folder),
+      number: nextVersionNumber(folder),
     }));
     const lineage = createLineage(context, folder, value.number);
     const body = `# Already done: ${title.replace(/\s+/g, ' ').trim()}\n\nAll new tests passed before the code.\n`;

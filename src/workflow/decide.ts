@@ -86,7 +86,7 @@ export function createDecider(item: ItemContext, { folder, lineage, canRevise }:
       openQuestions,
       canRevise,
       folder: relative(paths.repository, folder).split(sep).join('/'),
-      number: lineage?.nextNumber ?? (await nextVersionNumber(folder)),
+      number: lineage?.nextNumber ?? nextVersionNumber(folder),
     }));
     return value;
   };

@@ -1,13 +1,13 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { writeFileAtomic } from '../process/files.ts';
+import { namesInside, readText } from '../process/text-file.ts';
 import type { ItemContext } from './item.ts';
 
 export type VersionKind = 'issue' | 'draft' | 'verdict' | 'final';
 
 /** The number after the highest one in the folder: earlier versions are never overwritten. */
-export async function nextVersionNumber(directory: string): Promise<number> {
-  const names = await readdir(directory).catch(() => []);
+export function nextVersionNumber(directory: string): number {
+  const names = namesInside(directory, dirname(directory));
   const numbers = names.map((name) => Number(/^(\d{3,})-/.exec(name)?.[1] ?? 0));
   return Math.max(0, ...numbers) + 1;
 }
@@ -37,7 +37,7 @@ export function createLineage(
       const path = join(directory, versionName(number, kind));
       number += 1;
       const content = text.endsWith('\n') ? text : `${text}\n`;
-      if ((await readFile(path, 'utf8').catch(() => null)) === content) return;
+      if (readText(path, dirname(directory)) === content) return;
       await writeFileAtomic(path, content);
       emit({ type: 'file-written', path: relative(paths.repository, path), what: 'lineage' });
     },

@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { systemCode } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { withoutSecrets } from '../../core/keys.ts';
+import { predicate } from '../../core/lines.ts';
 import { type Coverage, formatCoverage } from '../../documents/coverage.ts';
 import type { DocumentFinding } from '../../documents/finding.ts';
 import { readHeader } from '../../documents/header.ts';
@@ -12,6 +11,7 @@ import { isReview, isTrustworthy, type Review, readReview } from '../../document
 import { createGit } from '../../git/git.ts';
 import { findRepository, headCommit, openCommit } from '../../git/repository.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
+import { NOT_TEXT, readText, unreadableReason } from '../../process/text-file.ts';
 
 /** One file as `check --json` prints it. */
 type CheckEntry =
@@ -46,12 +46,7 @@ function isGood(entry: CheckEntry): boolean {
   }
 }
 
-const UNREADABLE: Record<string, string> = {
-  ENOENT: 'does not exist',
-  ENOTDIR: 'does not exist',
-  EISDIR: 'is a folder',
-  EACCES: 'may not be read',
-};
+const UNREADABLE: Record<string, string> = { EISDIR: 'is a folder', EACCES: 'may not be read' };
 
 async function checkFile(file: string, treeOf: TreeOf): Promise<CheckEntry> {
   const unknown = (what: string, unreadable: boolean): CheckEntry => ({
@@ -60,14 +55,14 @@ async function checkFile(file: string, treeOf: TreeOf): Promise<CheckEntry> {
     error: `${file} ${what}`,
     unreadable,
   });
-  let bytes: Buffer;
+  let text: string | null;
   try {
-    bytes = await readFile(resolve(file));
+    text = readText(resolve(file), null);
   } catch (error) {
-    const code = systemCode(error);
-    return unknown(UNREADABLE[code ?? ''] ?? `can't be read: ${code ?? String(error)}`, true);
+    const reason = unreadableReason(error);
+    return unknown(UNREADABLE[reason] ?? predicate(reason), reason !== NOT_TEXT);
   }
-  const text = bytes.toString('utf8');
+  if (text === null) return unknown('does not exist', true);
   if (isLld(text)) {
     const tree = await treeOf(resolve(file), readHeader(text).header.baseCommit);
     return { file, kind: 'lld', ...checkLld(text, { tree }), pathsChecked: tree !== null };
@@ -83,7 +78,7 @@ async function checkFile(file: string, treeOf: TreeOf): Promise<CheckEntry> {
     };
   }
   if (text.trim() === '') return unknown('is empty', false);
-  return unknown(bytes.includes(0) ? 'is not UTF-8 text' : 'is neither an LLD nor a review', false);
+  return unknown('is neither an LLD nor a review', false);
 }
 
 /**

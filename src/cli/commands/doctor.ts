@@ -16,9 +16,9 @@ import { requireModels } from '../../models/require-models.ts';
 import { tryKey } from '../../models/try-key.ts';
 import { createVendorAgents, trustCertificates } from '../../models/vendor-agents.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
-import { namesIn } from '../../process/files.ts';
 import { runProgram } from '../../process/program.ts';
 import { detectSetup } from '../../process/setup.ts';
+import { namesInside } from '../../process/text-file.ts';
 import { loadPrompts } from '../../prompts/prompts.ts';
 import type { Project } from '../../run/project.ts';
 import { claimsOf, isTrusted } from '../../run/trust.ts';
@@ -64,7 +64,7 @@ export async function doctorCommand(
   if (rows.every(({ state }) => state === 'ok')) {
     try {
       const project = await projectOf(flags);
-      const claims = flags.trust ? [] : await claimsOf(project);
+      const claims = flags.trust ? [] : claimsOf(project);
       if (!(await isTrusted(project, claims))) {
         if (flags.keys) await requireTrust(project, flags);
         const found = `not given yet: ${claims.map(({ where }) => where).join(', ')}`;
@@ -151,7 +151,7 @@ async function checkProject(project: Project): Promise<Row[]> {
     }),
     row('configuration', 'ok', configFile ?? 'no agentos.yaml: the defaults'),
     await state(project),
-    await issues(project),
+    issues(project),
     await seen('prompts', () => loadPrompts(paths.prompts).then(() => 'readable')),
     ...(await models(project)),
   ];
@@ -174,8 +174,8 @@ async function state({ paths }: Project): Promise<Row> {
   return row('state folder', 'bad', `${paths.base} can't be written`, todo);
 }
 
-async function issues({ paths }: Project): Promise<Row> {
-  const ids = (await namesIn(paths.issues))
+function issues({ paths }: Project): Row {
+  const ids = namesInside(paths.issues, paths.repository)
     .filter((name) => name.endsWith('.md') && name.toLowerCase() !== 'readme.md')
     .map((name) => name.slice(0, -'.md'.length));
   const odd = ids.filter((id) => !isItemId(id));
