@@ -69,7 +69,7 @@ export interface Prompts {
 }
 
 /** The built-in prompts with those that a repository brings (`agentos/prompts/<name>.md`) in their place. */
-export function createPrompts(overrides: ReadonlyMap<PromptName, { file: string; text: string }>): Prompts {
+export function createPrompts(overrides: ReadonlyMap<PromptName, PromptFile>): Prompts {
   for (const [name, { file, text }] of overrides) {
     if (text.trim() === '') throw new AgentosError({ code: 'prompt-invalid', file, reason: 'is empty' });
     if (TEMPLATES.has(name)) continue;
@@ -93,17 +93,26 @@ export function createPrompts(overrides: ReadonlyMap<PromptName, { file: string;
   };
 }
 
-/** The prompts for a repository: its own under `agentos/prompts/`, ours for the rest. */
-export async function loadPrompts(directory: string): Promise<Prompts> {
-  const overrides = new Map<PromptName, { file: string; text: string }>();
+/** A repository's own prompts. */
+export type PromptFiles = [name: PromptName, prompt: PromptFile][];
+
+interface PromptFile {
+  file: string;
+  text: string;
+}
+
+/** Those under `agentos/prompts/`; checked, so that one that can't be filled is refused before anything starts. */
+export function readPromptFiles(directory: string): PromptFiles {
+  const files: PromptFiles = [];
   for (const name of PROMPT_NAMES) {
     const file = join(directory, `${name}.md`);
     try {
       const text = readText(file, directory);
-      if (text !== null) overrides.set(name, { file, text: normaliseText(text) });
+      if (text !== null) files.push([name, { file, text: normaliseText(text) }]);
     } catch (error) {
       throw new AgentosError({ code: 'prompt-invalid', file, reason: unreadableReason(error) }, { cause: error });
     }
   }
-  return createPrompts(overrides);
+  createPrompts(new Map(files));
+  return files;
 }

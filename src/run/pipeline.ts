@@ -10,6 +10,7 @@ import type { PipelineName, WorkflowName } from '../core/paths.ts';
 import type { PlannedItem, Replaced, Solved } from '../core/plan.ts';
 import { type DesignFacts, designFacts } from '../documents/lld/document.ts';
 import { requireModels } from '../models/require-models.ts';
+import type { PromptFiles } from '../prompts/prompts.ts';
 import type { ItemInput } from '../worker/adapters.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
 import { readLldText } from '../workflow/approved-lld.ts';
@@ -52,7 +53,7 @@ export async function readSome<T>(ids: readonly ItemId[], read: (id: ItemId) => 
 export interface ItemSetting extends Partial<Pick<Batch, 'demand'>>, Pick<Batch, 'roles'> {
   /** One object for all items that share it. */
   config: Config;
-  input?: Pick<ItemInput, 'prompts' | 'replay'>;
+  input?: Partial<Pick<ItemInput, 'prompts' | 'replay'>>;
 }
 
 /** What a workflow supplies; everything else about running a batch exists once. */
@@ -174,6 +175,8 @@ export interface StageOptions {
   project: Project;
   pipeline: Pipeline;
   runId: string;
+  /** The repository's own, read once: what programs of one item write there must not reach the next. */
+  prompts: PromptFiles;
   /** For a stage with these roles. */
   accessOf: (id: ItemId, cast: Cast) => ItemAccess | null;
 }
@@ -182,7 +185,7 @@ export interface StageOptions {
 export function coordinatedItem(
   item: Item,
   { exclusive, after }: Pick<PlannedItem, 'exclusive' | 'after'>,
-  { project, pipeline, runId, accessOf }: StageOptions,
+  { project, pipeline, runId, prompts, accessOf }: StageOptions,
 ): CoordinatedItem {
   const { workflow, id } = item;
   const following = stageAfter(pipeline, workflow);
@@ -194,7 +197,7 @@ export function coordinatedItem(
     input: () => {
       const setting = stage.settingOf?.(id);
       const cast = { config: project.config, roles: stage.roles, ...setting };
-      return itemInput(project, id, runId, accessOf(id, cast), setting);
+      return itemInput(project, id, { runId, prompts, ...setting?.input }, accessOf(id, cast), setting?.config);
     },
     exclusive,
     after: after.map((other) => `${workflow}-${other}`),
@@ -230,15 +233,14 @@ function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' 
 function itemInput(
   { paths, config }: Project,
   id: ItemId,
-  runId: string,
+  input: Pick<ItemInput, 'runId' | 'prompts' | 'replay'>,
   access: ItemAccess | null,
-  setting: ItemSetting | undefined,
+  own: Config = config,
 ): ItemInput {
-  const { keys, endpoints: _, keyVariables: __, ...rest } = setting?.config ?? config;
+  const { keys, endpoints: _, keyVariables: __, ...rest } = own;
   return {
-    ...setting?.input,
+    ...input,
     id,
-    runId,
     repository: paths.repository,
     base: paths.base,
     config: rest,

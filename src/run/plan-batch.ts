@@ -9,7 +9,7 @@ import { createGit } from '../git/git.ts';
 import { headCommit } from '../git/repository.ts';
 import { inspectJournal } from '../journal/inspect.ts';
 import { requireSettings } from '../models/require-models.ts';
-import { loadPrompts } from '../prompts/prompts.ts';
+import { readPromptFiles } from '../prompts/prompts.ts';
 import { type Batch, type CollectedItem, castsOf, isOpen, type Pipeline, rolesOf } from './pipeline.ts';
 import { plannedCost } from './planned-cost.ts';
 import type { Project } from './project.ts';
@@ -49,7 +49,7 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
     await stage.refuse?.(project, items);
   }
   await headCommit(createGit(paths.repository, childEnv));
-  await loadPrompts(paths.prompts);
+  readPromptFiles(paths.prompts);
   // Listed once: asking for each of ten thousand items would cost more than all the rest.
   const checkpoints = new Set(await readdir(paths.checkpoints).catch(() => []));
   const planned = chosen.map(({ item, stage }) => planItem(item, project, stage.workflow, checkpoints));

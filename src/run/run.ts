@@ -17,6 +17,7 @@ import { writeFileAtomic } from '../process/files.ts';
 import { lockItem } from '../process/lock.ts';
 import { compiledCodeFolder, packageRoot } from '../process/package-root.ts';
 import { prepareStateFolder, requireOwnFolder, tidyWorkFolder } from '../process/state-folder.ts';
+import { readPromptFiles } from '../prompts/prompts.ts';
 import type { RunTrace } from '../telemetry/run-trace.ts';
 import { createEmitter } from './emitter.ts';
 import {
@@ -176,6 +177,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     project,
     pipeline,
     runId,
+    prompts: readPromptFiles(paths.prompts),
     accessOf: (id, cast) => gateway?.access(id, cast) ?? null,
   };
   try {

@@ -17,7 +17,7 @@ import { createProvider } from '../models/create.ts';
 import type { Provider } from '../models/port.ts';
 import { userId } from '../process/state-folder.ts';
 import type { AskedContext, RepositoryContext } from '../prompts/context/context.ts';
-import { loadPrompts } from '../prompts/prompts.ts';
+import { createPrompts, type PromptFiles } from '../prompts/prompts.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
 import type { DocumentRepository } from '../workflow/document.ts';
 import { type AskedRole, createItem, type ItemContext, type ItemParts } from '../workflow/item.ts';
@@ -41,8 +41,8 @@ export interface ItemInput {
   token: string | null;
   endpoints: Partial<Record<VendorName, string>>;
   fingerprints: Fingerprint[];
-  /** A folder of prompts in place of the repository's. */
-  prompts?: string;
+  /** Prompts in place of ours, as they were when the run began. */
+  prompts: PromptFiles;
   /** Of an evaluation: what is replayed. */
   replay?: Pick<Replay, 'past' | 'candidate'>;
 }
@@ -139,7 +139,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
         hash,
         paths,
         journal,
-        prompts: await loadPrompts(input.prompts ?? paths.prompts),
+        prompts: createPrompts(new Map(input.prompts)),
         provider,
         explore: explorer(config, createGit(paths.repository, env), mask),
         costOf,

@@ -19,7 +19,7 @@ import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { runProgram } from '../../process/program.ts';
 import { detectSetup } from '../../process/setup.ts';
 import { namesInside } from '../../process/text-file.ts';
-import { loadPrompts } from '../../prompts/prompts.ts';
+import { readPromptFiles } from '../../prompts/prompts.ts';
 import type { Project } from '../../run/project.ts';
 import { claimsOf, isTrusted } from '../../run/trust.ts';
 import { detectTests, type FoundTests, packagesWithTests } from '../../testing/detect.ts';
@@ -152,7 +152,7 @@ async function checkProject(project: Project): Promise<Row[]> {
     row('configuration', 'ok', configFile ?? 'no agentos.yaml: the defaults'),
     await state(project),
     issues(project),
-    await seen('prompts', () => loadPrompts(paths.prompts).then(() => 'readable')),
+    await seen('prompts', () => (readPromptFiles(paths.prompts), 'readable')),
     ...(await models(project)),
   ];
 }
