@@ -2,9 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import type { Git } from './git.ts';
 
-/** No hook of the user's runs when a worktree is made or removed, or a ref of ours is set. */
-export const NO_HOOKS = ['-c', 'core.hooksPath=/dev/null'];
-
 /** Local and remote branches whose name begins so, e.g. `agentos/`. */
 export async function branchesBelow(git: Git, prefix: string): Promise<{ ref: string; name: string }[]> {
   const listing = await git.text(['for-each-ref', '--format=%(refname)', 'refs/heads', 'refs/remotes']);

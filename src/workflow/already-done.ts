@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { citationOf, type Evidence, evidenceIn, missingEvidence } from '../documents/already-done.ts';
 import { isTrustworthy, readReview, unusableReview } from '../documents/review/reader.ts';
-import { NO_HOOKS } from '../git/branches.ts';
 import { openCommit } from '../git/repository.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { alreadyDoneParts } from '../prompts/writing-tasks.ts';
@@ -63,7 +62,7 @@ export function createAlreadyDoneQuestion(
     await lineage.add('final', alreadyDoneRecord(context, facts, await openCommit(git, base)));
     await worktree.remove();
     // It is where it began, unless a person used it.
-    await git.run([...NO_HOOKS, 'update-ref', '-d', `refs/heads/${worktree.branch}`, base]).catch(() => undefined);
+    await git.run(['update-ref', '-d', `refs/heads/${worktree.branch}`, base]).catch(() => undefined);
     return end({ status: 'skipped', reason: alreadyDoneReason(base, evidence.map(citationOf)), outputs: [record] });
   };
 

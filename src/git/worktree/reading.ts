@@ -4,10 +4,10 @@ import { codeOf } from '../../core/errors.ts';
 import type { Paths } from '../../core/paths.ts';
 import { makeFolder, removeFolder } from '../../process/files.ts';
 import { type Lock, tryLock } from '../../process/lock.ts';
-import type { Git } from '../git.ts';
+import type { Git, GitSetting } from '../git.ts';
 import { inGitQueue } from '../locks.ts';
 import { checkOut } from './open.ts';
-import { type GitSetting, LONG_MS, placeOf, type WorktreePlace, worktreeGit, worktreeStates } from './place.ts';
+import { LONG_MS, placeOf, type WorktreePlace, worktreeGit, worktreeStates } from './place.ts';
 import { readable, shareIndex, splitNames } from './private-index.ts';
 import { registrationOf, repairRegistration } from './registration.ts';
 import { removeWorktree } from './remove.ts';
@@ -51,7 +51,7 @@ export function createReadingWorktree({ repository, paths, env, onChanged }: Rea
   const prepare = async ({ commit, tree }: ReadState): Promise<{ git: Git; directory: string }> => {
     taken ??= await take(repository, paths);
     const { place } = taken;
-    const settings = settingsOf.get(commit) ?? (await lfsSettings(repository, commit)).settings;
+    const settings = settingsOf.get(commit) ?? (await lfsSettings(repository, commit, env)).settings;
     settingsOf.set(commit, settings);
     const gitDir = await inGitQueue(paths.gitQueue, () => register(place, commit));
     const git = worktreeGit(place, gitDir, env, settings);

@@ -2,8 +2,8 @@ import { access, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AgentosError, codeOf } from '../../core/errors.ts';
 import { makeWritable } from '../../process/files.ts';
-import type { Git } from '../git.ts';
-import { type GitSetting, type WorktreePlace, type WorktreeState, worktreeGit, writeWorktreeState } from './place.ts';
+import type { Git, GitSetting } from '../git.ts';
+import { type WorktreePlace, type WorktreeState, worktreeGit, writeWorktreeState } from './place.ts';
 import {
   captureIndex,
   ignoredFiles,
