@@ -85,7 +85,7 @@ test('a missing object is not fetched: the remote could name any program', async
     ['extensions.partialClone', 'origin'],
     ['remote.origin.promisor', 'true'],
     ['remote.origin.url', bench.root],
-    ['remote.origin.uploadpack', program],
+    ['remote.origin.uploadpack', `'${program}'`],
   ] as const)
     bench.git('config', name, value);
   await expect(bench.user.run(['cat-file', 'blob', '1'.repeat(40)])).rejects.toMatchObject({ code: 'git-failed' });
