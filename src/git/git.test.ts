@@ -7,10 +7,12 @@ import { stackedBase } from './branches.ts';
 
 /** A program that says that it ran: nothing of a repository's settings may start it. */
 async function trap(bench: WorktreeBench): Promise<{ program: string; sprung: () => Promise<string> }> {
-  const program = join(bench.home, 'trap');
+  const file = join(bench.home, 'trap');
+  // As git hands it to a shell.
+  const program = `'${file}'`;
   const log = join(bench.home, 'sprung');
-  await writeFile(program, `#!/bin/sh\necho "$0 $*" >> '${log}'\ncat\n`);
-  await chmod(program, 0o755);
+  await writeFile(file, `#!/bin/sh\necho "$0 $*" >> '${log}'\n`);
+  await chmod(file, 0o755);
   return { program, sprung: async () => (existsSync(log) ? readFile(log, 'utf8') : '') };
 }
 
@@ -50,7 +52,7 @@ test('no hook, monitor, filter, merge driver or alias of a repository runs, what
   for (const [name, value] of Object.entries(settings)) bench.git('config', name, value);
   await mkdir(join(bench.root, 'hooks'));
   for (const hook of HOOKS) {
-    await writeFile(join(bench.root, 'hooks', hook), `#!/bin/sh\nexec '${program}' ${hook}\n`);
+    await writeFile(join(bench.root, 'hooks', hook), `#!/bin/sh\nexec ${program} ${hook} </dev/null\n`);
     await chmod(join(bench.root, 'hooks', hook), 0o755);
   }
 
@@ -85,7 +87,7 @@ test('a missing object is not fetched: the remote could name any program', async
     ['extensions.partialClone', 'origin'],
     ['remote.origin.promisor', 'true'],
     ['remote.origin.url', bench.root],
-    ['remote.origin.uploadpack', `'${program}'`],
+    ['remote.origin.uploadpack', program],
   ] as const)
     bench.git('config', name, value);
   await expect(bench.user.run(['cat-file', 'blob', '1'.repeat(40)])).rejects.toMatchObject({ code: 'git-failed' });
