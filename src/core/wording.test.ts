@@ -24,6 +24,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'repository-empty': [{ code: 'repository-empty', directory: text }],
   'state-unsafe': [{ code: 'state-unsafe', directory: text, reason: 'it is a link' }],
   'file-unreadable': [{ code: 'file-unreadable', path: 'docs/lineage/42', reason: 'is a link that leaves the folder' }],
+  'leads-outside': [{ code: 'leads-outside', path: '/r/docs/lld', folder: '/r' }],
   'state-unwritable': [{ code: 'state-unwritable', directory: text, reason: 'EROFS' }],
   'run-unreadable': [{ code: 'run-unreadable', run: text, file: text }],
   'source-missing': [{ code: 'source-missing', directory: text }],

@@ -71,6 +71,10 @@ const PROBLEMS = {
     `${p.path} ${predicate(p.reason)}.`,
     'Documents are regular UTF-8 files of at most 1 MB, inside the repository.',
   ],
+  'leads-outside': (p: { path: string; folder: string }) => [
+    `${p.path} leads out of ${p.folder}.`,
+    'Remove the link: nothing is read, written or removed behind it.',
+  ],
   'state-unwritable': (p: { directory: string; reason: string }) => [
     `The state folder ${p.directory} can't be written: ${inWords(p.reason)}.`,
     'Choose another one with --base-dir <dir> or AGENTOS_HOME.',

@@ -1,10 +1,10 @@
-import { access, writeFile } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../core/errors.ts';
 import { type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { maskedForms } from '../core/mask.ts';
 import { CACHE_FOLDERS } from '../core/paths.ts';
-import { makeFolder } from '../process/files.ts';
+import { makeFolder, writeFileAtomic } from '../process/files.ts';
 import type { Git } from './git.ts';
 
 export interface ItemEnvironmentOptions {
@@ -46,7 +46,8 @@ export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<
   const temporary = homeAt(home).TMPDIR;
   await makeFolder(temporary);
   await makeFolder(caches);
-  await writeFile(join(home, '.gitconfig'), await gitConfigFor(git), 'utf8');
+  // Not through a link that an earlier program left in its place.
+  await writeFileAtomic(join(home, '.gitconfig'), await gitConfigFor(git));
   const secrets = maskedForms(keys.map((key) => key.secret.reveal()));
   return Object.fromEntries(Object.entries(all).filter(([, value]) => !secrets.some((one) => value.includes(one))));
 }

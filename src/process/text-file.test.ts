@@ -12,6 +12,7 @@ function reasonOf(work: () => unknown): string | null {
     work();
     return null;
   } catch (error) {
+    if (error instanceof AgentosError && error.problem.code === 'leads-outside') return 'outside';
     if (error instanceof AgentosError && error.problem.code === 'file-unreadable') return error.problem.reason;
     throw error;
   }
@@ -83,6 +84,6 @@ test('a place for files has to be inside, also where it is not there yet', async
     expect(
       reasonOf(() => requireInside(path, folder)),
       path,
-    ).toBe('is a link that leaves the folder');
-  expect(reasonOf(() => requireInside(join(folder, 'lld'), root))).toBe('is a link that leads nowhere');
+    ).toBe('outside');
+  expect(reasonOf(() => requireInside(join(folder, 'lld'), root))).toBe('outside');
 });

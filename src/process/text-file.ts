@@ -11,7 +11,6 @@ import { isInside } from '../core/paths.ts';
 
 const LARGEST_BYTES = 1_000_000;
 export const NOT_TEXT = 'is not UTF-8 text';
-const LEAVES = 'is a link that leaves the folder';
 
 /** Opening never waits, whatever is in the place of a file. */
 const NO_WAIT = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
@@ -59,14 +58,15 @@ export function namesInside(folder: string, inside: string): string[] {
   }
 }
 
-/** Throws `file-unreadable` where a path that is or will be there leads out of a folder, with all links followed. */
+/** Throws `leads-outside` where a path that is or will be there leads out of a folder, with all links followed. */
 export function requireInside(path: string, folder: string): void {
-  if (!isInside(folder, path)) throw unreadable(path, LEAVES);
+  const outside = new AgentosError({ code: 'leads-outside', path, folder });
+  if (!isInside(folder, path)) throw outside;
   try {
-    realPathIn(path, folder);
+    if (!isInside(realpathSync.native(folder), realpathSync.native(path))) throw outside;
   } catch (error) {
-    if (!ABSENT.has(systemCode(error))) throw error;
-    if (isLink(path)) throw unreadable(path, 'is a link that leads nowhere');
+    // A link that leads nowhere may lead somewhere later.
+    if (!ABSENT.has(systemCode(error)) || isLink(path)) throw outside;
     if (path !== folder) requireInside(dirname(path), folder);
   }
 }
@@ -83,7 +83,7 @@ function isLink(path: string): boolean {
 function realPathIn(path: string, inside: string): string {
   const real = realpathSync.native(path);
   if (isInside(realpathSync.native(inside), real)) return real;
-  throw unreadable(path, LEAVES);
+  throw unreadable(path, 'is a link that leaves the folder');
 }
 
 function readBytes(handle: number, most: number): Buffer {

@@ -52,7 +52,10 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   const git = createGit(repository, withoutSecrets(env, [], []));
   const isTracked = async (): Promise<boolean> => {
     const inside = isInside(repository, base) ? relative(repository, base) : '';
-    return inside !== '' && (await git.text(['ls-files', '--', inside]).catch(() => '')) !== '';
+    if (inside === '') return false;
+    // In other letters too: not every file system tells them apart. A bare repository has no such files.
+    const listing = git.text(['ls-files', '--', `:(icase,literal,top)${inside}`]);
+    return (await (mayBeBare ? listing.catch(() => '') : listing)) !== '';
   };
   await requireSafeState(base, { isGiven: given !== null, isTracked });
   const paths = pathsOf(repository, base, workDirectory(repository, base, userId()));

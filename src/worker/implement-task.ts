@@ -82,7 +82,7 @@ export const implementTask = itemTask('implement', async (adapters, context) => 
     },
   });
   // What agents and package managers left in it is of no use without the worktree.
-  if (!existsSync(directory)) await removeFolder(home).catch(() => undefined);
+  if (!existsSync(directory)) await removeFolder(home, paths.work).catch(() => undefined);
   return result;
 });
 

@@ -100,7 +100,7 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
     async close() {
       (await opened?.catch(() => null))?.release();
       // Of agents that answered; an implementation needs its own longer.
-      if (opened !== null && workflow !== 'implement') await removeFolder(home).catch(() => undefined);
+      if (opened !== null && workflow !== 'implement') await removeFolder(home, paths.work).catch(() => undefined);
     },
   };
 }

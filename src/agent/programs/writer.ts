@@ -118,7 +118,7 @@ async function callAgent(
       longestLine: MAX_EVENT_CHARS,
     });
 
-  if (agent.folder !== null) await removeFolder(join(home, agent.folder));
+  if (agent.folder !== null) await removeFolder(join(home, agent.folder), home);
   await makeFolder(home);
   const start = await agent.prepare({
     may: request.may,

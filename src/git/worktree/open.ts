@@ -134,7 +134,7 @@ async function claimWorktree(
   const { directory } = place;
   const [registered, found] = await Promise.all([registrationOf(place), readWorktreeState(place)]);
   const isForeign = found !== null && registered === null && !(await hasCommit(repository, found.head));
-  if (isForeign) for (const folder of [directory, place.stateFolder]) await removeFolder(folder);
+  if (isForeign) for (const folder of [directory, place.stateFolder]) await removeFolder(folder, place.work);
   const noted = isForeign ? null : found;
   const isFilled = await hasContent(directory);
   // By hand: folder, registration and branch are all gone, and only our note is left.

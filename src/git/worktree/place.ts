@@ -12,6 +12,8 @@ export interface WorktreePlace {
   name: string;
   /** The repository's own `.git`, also where the user stands in a linked worktree or a submodule. */
   commonDir: string;
+  /** The folder that all of it is in, but for git's own. */
+  work: string;
   /** Ours alone, where no agent has business: the private index, the note of what was done. */
   stateFolder: string;
   indexFile: string;
@@ -31,8 +33,9 @@ export async function realFolder(path: string): Promise<string> {
 
 export function placeIn(commonDir: string, directory: string): WorktreePlace {
   const name = basename(directory);
-  const stateFolder = join(worktreeStates(dirname(dirname(directory))), name);
-  return { directory, name, commonDir, stateFolder, indexFile: join(stateFolder, 'index') };
+  const work = dirname(dirname(directory));
+  const stateFolder = join(worktreeStates(work), name);
+  return { directory, name, commonDir, work, stateFolder, indexFile: join(stateFolder, 'index') };
 }
 
 /** Of all worktrees, in the base directory. */

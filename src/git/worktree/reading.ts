@@ -105,7 +105,7 @@ function lockOf(locks: string, name: string): Lock | null {
 /** Git's own folder for the worktree is made again too: a program may have left notes, settings or another HEAD in it. */
 async function register(place: WorktreePlace, commit: string): Promise<string> {
   const known = await registrationOf(place);
-  if (known !== null) await removeFolder(known);
+  if (known !== null) await removeFolder(known, place.commonDir);
   const gitDir = await repairRegistration(place, null, null);
   await writeFile(join(gitDir, 'HEAD'), `${commit}\n`);
   return gitDir;
@@ -123,7 +123,7 @@ async function fill(git: Git, place: WorktreePlace, tree: string): Promise<void>
     if (codeOf(error) !== 'git-failed') throw error;
     // A folder that a program made unwritable, say.
     for (const name of await readdir(place.directory))
-      if (name !== '.git') await removeFolder(join(place.directory, name));
+      if (name !== '.git') await removeFolder(join(place.directory, name), place.directory);
     await make();
   });
 }
@@ -162,8 +162,8 @@ export async function removeReadingWorktrees({
     try {
       const place = await placeOf(repository, join(paths.worktrees, name));
       if ((await registrationOf(place)) === null) {
-        await removeFolder(place.directory);
-        await removeFolder(place.stateFolder);
+        await removeFolder(place.directory, place.work);
+        await removeFolder(place.stateFolder, place.work);
       } else await removeWorktree({ repository, place, branch: null, lockFile: paths.gitQueue });
     } finally {
       lock.release();

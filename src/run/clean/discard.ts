@@ -112,7 +112,7 @@ async function partsOf(paths: Paths, git: Git, id: ItemId): Promise<Part[]> {
 async function filePart(
   kind: 'checkpoint' | 'home' | 'undone',
   path: string,
-  remove: () => unknown = () => removeFolder(path),
+  remove: () => unknown = () => removeFolder(path, dirname(dirname(path))),
 ): Promise<Part | null> {
   return (await isThere(path)) ? { entry: entryOf(kind, path), remove } : null;
 }
@@ -135,9 +135,9 @@ async function worktreePart(
   const remove = async (): Promise<void> => {
     const branch = state?.branch ?? null;
     if (gitDir !== null) return removeWorktree({ repository: git, place, branch, lockFile: paths.gitQueue });
-    await removeFolder(directory);
+    await removeFolder(directory, place.work);
     await removePins(git, place.name);
-    await removeFolder(place.stateFolder);
+    await removeFolder(place.stateFolder, place.work);
   };
   return { entry: entryOf('worktree', directory), remove };
 }

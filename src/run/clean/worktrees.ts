@@ -96,7 +96,7 @@ async function judge(
       const branch = state?.branch ?? null;
       if (gitDir !== null) await removeWorktree({ repository: git, place, branch, lockFile: paths.gitQueue });
       await removePins(git, name);
-      await removeFolder(place.stateFolder);
+      await removeFolder(place.stateFolder, place.work);
     },
   });
   if (isReadingWorktree(name)) {
