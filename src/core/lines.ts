@@ -58,9 +58,18 @@ export function boundedLines(pass: (line: string) => void): (line: string) => vo
   };
 }
 
-/** Text from outside as one line, without what could move the cursor. */
+/**
+ * What is not seen and changes how the rest is read: marks that turn the direction of text, separators of lines and
+ * paragraphs, invisible operators and tags. Joiners stay: scripts and emoji need them.
+ */
+export const UNSEEN =
+  /[\u061C\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E007F}]/gu;
+
+/** Text from outside as one line, without what could move the cursor or is not seen. */
 export function oneLine(text: string): string {
   return stripVTControlCharacters(text)
+    .replace(/[\u2028\u2029]/g, ' ')
+    .replace(UNSEEN, '')
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim();
 }

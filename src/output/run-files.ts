@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { systemCode } from '../core/errors.ts';
 import type { AgentosEvent, Subscriber } from '../core/events.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
+import { shownJson } from '../core/json.ts';
 import type { RunPaths, WorkflowName } from '../core/paths.ts';
 import { linesOf } from './lines.ts';
 import { printable } from './terminal.ts';
@@ -62,7 +63,7 @@ export function openRunFiles(
 
   return {
     subscriber(event) {
-      const record = `${JSON.stringify(event)}\n`;
+      const record = `${shownJson(event)}\n`;
       append(paths.events, record);
       if (!('item' in event)) return;
       const id = parseItemId(event.item);

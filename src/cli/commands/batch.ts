@@ -2,7 +2,7 @@ import { AgentosError, toErrorRecord } from '../../core/errors.ts';
 import type { Subscriber } from '../../core/events.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
-import { definedOnly } from '../../core/json.ts';
+import { definedOnly, shownJson } from '../../core/json.ts';
 import type { PipelineName } from '../../core/paths.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { Summary } from '../../core/summary.ts';
@@ -49,7 +49,7 @@ export async function runBatchCommand(
     live: !request.json && !request.dryRun,
   });
   const printJson = (value: unknown): void => {
-    process.stdout.write(`${project.mask(JSON.stringify(value))}\n`);
+    process.stdout.write(`${project.mask(shownJson(value))}\n`);
   };
   try {
     if (asked > workers) output.terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);

@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { EXIT } from '../../core/exit-code.ts';
+import { shownJson } from '../../core/json.ts';
 import { withoutSecrets } from '../../core/keys.ts';
 import { predicate } from '../../core/lines.ts';
 import { type Coverage, formatCoverage } from '../../documents/coverage.ts';
@@ -26,7 +27,7 @@ export async function checkCommand(files: string[], flags: { json?: boolean; rep
   const treeOf = await treesFor(flags.repo);
   const entries = await Promise.all(files.map((file) => checkFile(file, treeOf)));
   if (flags.json) {
-    process.stdout.write(`${JSON.stringify(entries, null, 2)}\n`);
+    process.stdout.write(`${shownJson(entries, 2)}\n`);
   } else {
     const terminal = createTerminal(process.stdout, process.env, (text) => text);
     for (const entry of entries) printCheck(terminal, entry);

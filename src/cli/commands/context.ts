@@ -1,6 +1,7 @@
 import { codeOf } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import type { ItemId } from '../../core/ids.ts';
+import { shownJson } from '../../core/json.ts';
 import { createGit, type Git } from '../../git/git.ts';
 import { commitFiles, headCommit } from '../../git/repository.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
@@ -26,7 +27,7 @@ export async function contextCommand(which: string, flags: PlaceFlags & { json?:
   const { base, budgetTokens, tokens, files, leftOut } = context;
   if (flags.json) {
     const shown = { id, base, budgetTokens, tokens, files, leftOut };
-    process.stdout.write(`${mask(JSON.stringify(shown, null, 2))}\n`);
+    process.stdout.write(`${mask(shownJson(shown, 2))}\n`);
     return EXIT.ok;
   }
   const terminal = createTerminal(process.stdout, process.env, mask);

@@ -5,6 +5,7 @@ import type { Role } from '../../core/config.ts';
 import { AgentosError, codeOf, type Problem, systemCode, toErrorRecord } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
+import { shownJson } from '../../core/json.ts';
 import { VENDORS, withoutSecrets } from '../../core/keys.ts';
 import { keyVendorOf, parseModelSpec } from '../../core/model-spec.ts';
 import { proxyVariables } from '../../core/proxy.ts';
@@ -80,7 +81,7 @@ export async function doctorCommand(
   }
   const healthy = rows.every(({ state }) => state !== 'bad');
   if (flags.json) {
-    process.stdout.write(`${JSON.stringify({ healthy, checks: rows }, null, 2)}\n`);
+    process.stdout.write(`${shownJson({ healthy, checks: rows }, 2)}\n`);
     return healthy ? EXIT.ok : EXIT.failed;
   }
   const terminal = createTerminal(process.stdout, process.env, (text) => text);
