@@ -19,8 +19,19 @@ export interface LineReader {
   end(): void;
 }
 
-/** Cuts a stream of bytes into lines. A line that does not end is passed on in pieces, so that it can't fill the memory. */
-export function createLineReader(onLine: (line: string) => void, longest = MAX_LINE_CHARS): LineReader {
+/** Longer than any form of a secret. */
+const LONGEST_SECRET = 4_000;
+
+/**
+ * Cuts a stream of bytes into lines. A line that does not end is passed on in pieces, so that it can't fill the memory; none
+ * of its cuts is inside of what `mask` hides.
+ */
+export function createLineReader(
+  onLine: (line: string) => void,
+  longest = MAX_LINE_CHARS,
+  mask?: (text: string) => string,
+): LineReader {
+  const most = longest + (mask === undefined ? 0 : LONGEST_SECRET);
   const decoder = new TextDecoder();
   let rest = '';
   const take = (piece: string, ended: boolean): void => {
@@ -29,7 +40,8 @@ export function createLineReader(onLine: (line: string) => void, longest = MAX_L
       onLine(rest.replace(/\r$/, ''));
       rest = '';
     }
-    while (rest.length > longest) {
+    if (rest.length > most) rest = mask?.(rest) ?? rest;
+    while (rest.length > most) {
       onLine(rest.slice(0, longest));
       rest = rest.slice(longest);
     }

@@ -16,6 +16,7 @@ export interface ProviderDependencies extends CallLimits {
   /** What commands see of the environment. */
   env: Readonly<Record<string, string>>;
   onLine?: ((line: string) => void) | undefined;
+  mask?: ((text: string) => string) | undefined;
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
   offline: () => Provider;
   agent: (spec: AgentSpec) => Provider;

@@ -22,6 +22,8 @@ export interface ProgramOptions {
   input?: string | Readable;
   /** Each line as it comes. */
   onLine?: (line: string, stream: 'stdout' | 'stderr') => void;
+  /** Hides secrets: a line that is passed on in pieces is not cut inside of one. */
+  mask?: ((text: string) => string) | undefined;
   /** On every sign of life. */
   onProgress?: () => void;
   /** Its own timeout is bound enough: while it runs, silence is a sign of life too. */
@@ -85,8 +87,8 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
     tail.push(line);
   };
   const readers = {
-    stdout: createLineReader(take('stdout'), options.longestLine),
-    stderr: createLineReader(take('stderr')),
+    stdout: createLineReader(take('stdout'), options.longestLine, options.mask),
+    stderr: createLineReader(take('stderr'), undefined, options.mask),
   };
   child.stdout?.on('data', (piece: Buffer) => {
     if (bytes < (options.keepBytes ?? KEEP_BYTES)) kept.push(piece);

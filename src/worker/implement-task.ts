@@ -75,6 +75,7 @@ export const implementTask = itemTask('implement', async (adapters, context) => 
         onLine: boundedLines((line) =>
           context.emit({ type: 'output-line', stream: 'stdout', line: mask(line), of: 'tests' }),
         ),
+        mask,
         onProgress: context.heartbeat,
         onGroup: context.group,
       });

@@ -202,6 +202,6 @@ async function runCommand(
   );
   const timeoutMs = config.implement.setupTimeoutMs;
   await traced('set-up', {}, () =>
-    runSetup({ command, directory, env, timeoutMs, signal, onLine, onProgress, onGroup }),
+    runSetup({ command, directory, env, timeoutMs, signal, onLine, mask, onProgress, onGroup }),
   );
 }

@@ -110,6 +110,7 @@ async function callAgent(
       env: { ...(login === null ? { ...env, HOME: home } : withOwnHome(env)), ...added },
       input,
       onLine,
+      mask,
       onProgress: alive,
       onGroup,
       signal,
