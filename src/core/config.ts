@@ -1,6 +1,6 @@
 import type { ConfigFile } from './config-file.ts';
 import { parseDuration } from './duration.ts';
-import { ENDPOINT_VARIABLES, readKeys, VENDORS, type VendorKey, type VendorName } from './keys.ts';
+import { ENDPOINT_VARIABLES, keysAmong, readKeys, VENDORS, type VendorKey, type VendorName } from './keys.ts';
 import type { AgentName } from './model-spec.ts';
 import type { PriceSetting } from './money.ts';
 
@@ -49,6 +49,8 @@ export interface Config {
   /** Null: the drafter chooses. */
   size: DesignSize | null;
   keys: VendorKey[];
+  /** Vendors with a key that does not go to the address which the repository's configuration names. */
+  withheld: VendorName[];
   keyVariables: Partial<Record<VendorName, readonly string[] | undefined>>;
   endpoints: Partial<Record<VendorName, string>>;
   /** Known limits of each quota group; what is not here is learned. */
@@ -59,7 +61,10 @@ export interface Config {
   explore: { maxRounds: number; maxTokens: number } | null;
   tests: TestSettings;
   implement: ImplementSettings;
+  /** No variable that holds a key is among them. */
   passEnvironment: string[];
+  /** Those that were asked for and hold a key. */
+  heldBack: string[];
   /** Agents that use their own login instead of a key. */
   ownLogins: AgentName[];
 }
@@ -125,6 +130,9 @@ export function resolveConfig(
   const maxCostUsd = flags.maxCostUsd ?? bounds.maxCostUsd ?? null;
   const chosenPerItemUsd = flags.maxCostPerItemUsd ?? bounds.maxCostPerItemUsd ?? null;
   const recorded = flags.offline ? 'offline' : undefined;
+  const keys = readKeys(env, named);
+  const passed = file.passEnvironment ?? [];
+  const heldBack = keysAmong(passed, env, { keys, named });
   return {
     models: {
       drafter: recorded ?? flags.drafter ?? file.models?.drafter ?? DEFAULTS.drafter,
@@ -144,7 +152,8 @@ export function resolveConfig(
       hasChosenCostLimit: maxCostUsd !== null || chosenPerItemUsd !== null,
     },
     size: flags.size ?? null,
-    keys: readKeys(env, named),
+    keys,
+    withheld: [],
     keyVariables: named,
     endpoints,
     limits: file.limits ?? {},
@@ -153,7 +162,8 @@ export function resolveConfig(
     explore: exploreSettings(file.explore),
     tests: testSettings(file.tests ?? {}),
     implement: implementSettings(file.implement ?? {}),
-    passEnvironment: file.passEnvironment ?? [],
+    passEnvironment: passed.filter((name) => !heldBack.includes(name)),
+    heldBack,
     ownLogins: Object.entries(file.agents ?? {}).flatMap(([name, settings]) =>
       settings?.login === 'agent' ? [name as AgentName] : [],
     ),

@@ -231,13 +231,13 @@ function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' 
 
 /** What a worker gets for one item; it never holds a key. */
 function itemInput(
-  { paths, config }: Project,
+  { paths, config, keys }: Project,
   id: ItemId,
   input: Pick<ItemInput, 'runId' | 'prompts' | 'replay'>,
   access: ItemAccess | null,
   own: Config = config,
 ): ItemInput {
-  const { keys, endpoints: _, keyVariables: __, ...rest } = own;
+  const { keys: _, endpoints: __, keyVariables: ___, ...rest } = own;
   return {
     ...input,
     id,

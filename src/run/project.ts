@@ -2,7 +2,7 @@ import { join, relative, resolve } from 'node:path';
 import { type Config, type ConfigFlags, resolveConfig } from '../core/config.ts';
 import type { ConfigFile } from '../core/config-file.ts';
 import { AgentosError, codeOf } from '../core/errors.ts';
-import { withoutSecrets } from '../core/keys.ts';
+import { plainEnvironment, standardKeysAtHome, type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
 import { baseDirectory, isInside, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
 import { withLoopbackDirect } from '../core/proxy.ts';
@@ -29,6 +29,8 @@ export interface ProjectOptions {
 export interface Project {
   paths: Paths;
   config: Config;
+  /** Every key that was found, used or not: none of them is shown or handed on. */
+  keys: readonly VendorKey[];
   /** The file that was read, or null. */
   configFile: string | null;
   /** What it says, as it says it. */
@@ -44,12 +46,13 @@ export interface Project {
 
 export async function openProject(options: ProjectOptions): Promise<Project> {
   const { cwd, env, repo, baseDir, config: named, flags, mayBeBare = false } = options;
-  const repository = await findRepository(resolve(cwd, repo ?? '.'), withoutSecrets(env, [], []), mayBeBare);
+  const repository = await findRepository(resolve(cwd, repo ?? '.'), plainEnvironment(env), mayBeBare);
   const { file, content } = await readConfig(repository, named === undefined ? null : resolve(cwd, named));
-  const config = resolveConfig(flags, content, env);
+  const resolved = resolveConfig(flags, content, env);
+  const config = file !== null && isInside(repository, file) ? withinTrust(resolved, content, env) : resolved;
   const given = baseDir ?? (env['AGENTOS_HOME'] || null);
   const base = baseDirectory(repository, given, cwd);
-  const git = createGit(repository, withoutSecrets(env, [], []));
+  const git = createGit(repository, plainEnvironment(env));
   const isTracked = async (): Promise<boolean> => {
     const inside = isInside(repository, base) ? relative(repository, base) : '';
     if (inside === '') return false;
@@ -64,13 +67,20 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   return {
     paths,
     config,
+    keys: resolved.keys,
     configFile: file,
     settings: content,
     env,
-    childEnv: withLoopbackDirect(withoutSecrets(env, config.keys, config.passEnvironment)),
+    childEnv: withLoopbackDirect(withoutSecrets(env, resolved.keys, config.passEnvironment)),
     designs: createDesignCache(paths.designs),
-    mask: createMask(config.keys.map((key) => key.secret)),
+    mask: createMask(resolved.keys.map((key) => key.secret)),
   };
+}
+
+/** What a repository's own configuration can't have, trusted or not. */
+function withinTrust(config: Config, { endpoints = {} }: ConfigFile, env: Environment): Config {
+  const { kept, withheld } = standardKeysAtHome(config.keys, endpoints, env);
+  return { ...config, keys: kept, withheld: [...new Set(withheld.map(({ vendor }) => vendor))] };
 }
 
 async function readConfig(

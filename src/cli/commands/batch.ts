@@ -20,7 +20,7 @@ import { runPlan } from '../../run/run.ts';
 import { sweep } from '../../run/sweep.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { printProblem } from '../problem.ts';
-import { type BatchRequest, parseBatchFlags, placeFlagsOf, projectOf } from '../request.ts';
+import { type BatchRequest, hideSecrets, parseBatchFlags, placeFlagsOf, projectOf } from '../request.ts';
 import { requireTrust } from '../trusted.ts';
 import { version } from '../version.ts';
 
@@ -30,6 +30,9 @@ export async function batchCommand(name: PipelineName, positional: string[], raw
   return runBatchCommand(pipelineNamed(name, request), request);
 }
 
+const VISIBLE_KEYS =
+  'Keys stay visible in /proc to other programs of this user: this system does not let them be overwritten.';
+
 /** What every batch command does with its flags: plan, and unless that is all, run and sum up. */
 export async function runBatchCommand(
   pipeline: Pipeline,
@@ -37,6 +40,7 @@ export async function runBatchCommand(
   resumes: string | null = null,
 ): Promise<number> {
   const project = await projectOf(request.place, request.config);
+  const isHidden = hideSecrets(project.keys);
   if (!request.dryRun) await requireTrust(project, { ...request.place, trust: request.trust });
   const { workers, asked } = request.parallel;
   await refuseSwappedOrder(pipeline, project, request);
@@ -44,7 +48,7 @@ export async function runBatchCommand(
   const output = createRunOutput({
     stream: request.json ? process.stderr : process.stdout,
     env: process.env,
-    secrets: project.config.keys.map((key) => key.secret),
+    secrets: project.keys.map((key) => key.secret),
     level: request.level,
     live: !request.json && !request.dryRun,
   });
@@ -52,6 +56,7 @@ export async function runBatchCommand(
     process.stdout.write(`${project.mask(shownJson(value))}\n`);
   };
   try {
+    if (!isHidden && !request.dryRun) output.terminal.line(`[COORDINATOR] ${VISIBLE_KEYS}`);
     if (asked > workers) output.terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);
     if (request.dryRun) return showPlan(plan, request.json ? printJson : (shown) => printPlan(output.terminal, shown));
     if (plan.items.length === 0) {

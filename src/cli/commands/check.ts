@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { EXIT } from '../../core/exit-code.ts';
 import { shownJson } from '../../core/json.ts';
-import { withoutSecrets } from '../../core/keys.ts';
+import { plainEnvironment } from '../../core/keys.ts';
 import { predicate } from '../../core/lines.ts';
 import { type Coverage, formatCoverage } from '../../documents/coverage.ts';
 import type { DocumentFinding } from '../../documents/finding.ts';
@@ -87,7 +87,7 @@ async function checkFile(file: string, treeOf: TreeOf): Promise<CheckEntry> {
  * the `baseCommit` of its front matter while that commit is there, else at HEAD. Without any, paths are not looked up.
  */
 async function treesFor(repo: string | undefined): Promise<TreeOf> {
-  const env = withoutSecrets(process.env, [], []);
+  const env = plainEnvironment(process.env);
   const open = async (directory: string, commit: string | null): Promise<BaseTree> => {
     const git = createGit(await findRepository(directory, env), env);
     const named = commit === null ? null : await openCommit(git, commit).catch(() => null);

@@ -7,17 +7,15 @@ import { commitFiles, headCommit } from '../../git/repository.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
 import { repositoryContext } from '../../prompts/context/context.ts';
 import { readIndex } from '../../prompts/context/index-file.ts';
-import { openProject, type Project } from '../../run/project.ts';
+import type { Project } from '../../run/project.ts';
 import { createBriefSource, createDirectorySource, parseIssue } from '../../source/directory.ts';
 import type { Issue } from '../../source/port.ts';
-import { type PlaceFlags, readItemId } from '../request.ts';
+import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
 
 /** What drafter and reviewer are shown of the repository for an item, as they are shown it. Reads, and writes nothing. */
 export async function contextCommand(which: string, flags: PlaceFlags & { json?: boolean }): Promise<number> {
-  const { repo, baseDir, config: configFile } = flags;
-  const id = readItemId(which, repo);
-  const place = { cwd: process.cwd(), env: process.env, repo, baseDir, config: configFile, flags: {} };
-  const project = await openProject({ ...place, mayBeBare: true });
+  const id = readItemId(which, flags.repo);
+  const project = await projectOf(flags, {}, { mayBeBare: true });
   const { paths, config, childEnv, mask } = project;
   const git = createGit(paths.repository, childEnv);
   const commit = await headCommit(git);

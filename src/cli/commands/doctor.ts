@@ -6,7 +6,7 @@ import { AgentosError, codeOf, type Problem, systemCode, toErrorRecord } from '.
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
 import { shownJson } from '../../core/json.ts';
-import { VENDORS, withoutSecrets } from '../../core/keys.ts';
+import { plainEnvironment, VENDORS } from '../../core/keys.ts';
 import { keyVendorOf, parseModelSpec } from '../../core/model-spec.ts';
 import { proxyVariables } from '../../core/proxy.ts';
 import { wordingOf } from '../../core/wording.ts';
@@ -59,12 +59,14 @@ export async function doctorCommand(
 ): Promise<number> {
   // New enough: on an older one the program has ended before.
   const rows = [row('node', 'ok', process.version)];
-  const env = withoutSecrets(process.env, [], []);
+  const env = plainEnvironment(process.env);
   rows.push(await seen('git', () => createGit(process.cwd(), env).text(['--version'])));
   let implementing: Row[] = [];
+  let mask = (text: string): string => text;
   if (rows.every(({ state }) => state === 'ok')) {
     try {
       const project = await projectOf(flags);
+      ({ mask } = project);
       const claims = flags.trust ? [] : claimsOf(project);
       if (!(await isTrusted(project, claims))) {
         if (flags.keys) await requireTrust(project, flags);
@@ -81,10 +83,10 @@ export async function doctorCommand(
   }
   const healthy = rows.every(({ state }) => state !== 'bad');
   if (flags.json) {
-    process.stdout.write(`${shownJson({ healthy, checks: rows }, 2)}\n`);
+    process.stdout.write(`${mask(shownJson({ healthy, checks: rows }, 2))}\n`);
     return healthy ? EXIT.ok : EXIT.failed;
   }
-  const terminal = createTerminal(process.stdout, process.env, (text) => text);
+  const terminal = createTerminal(process.stdout, process.env, mask);
   for (const { name, state, detail, todo } of rows) {
     const [style, mark] = MARKS[state];
     terminal.line(`${paint(terminal, style, mark)}  ${name.padEnd(14)}  ${printable(detail)}`);
