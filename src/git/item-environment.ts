@@ -14,6 +14,8 @@ export interface ItemEnvironmentOptions {
   /** Shared by the items. */
   caches: string;
   worktree: string;
+  /** False: nothing is installed in the worktree, so that programs in it come from the repository. */
+  isSetUp?: boolean;
   /** Names that are handed over as they are. */
   pass: readonly string[];
   keys: readonly VendorKey[];
@@ -27,7 +29,7 @@ export interface ItemEnvironmentOptions {
  * No value holds a key that we work with, even if it was asked for.
  */
 export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<Record<string, string>> {
-  const { env, home, caches, worktree, pass, keys, git } = options;
+  const { env, home, caches, worktree, pass, keys, git, isSetUp = true } = options;
   const shown = withoutSecrets(env, keys, pass);
   const kept = Object.fromEntries(Object.entries(shown).filter(([name]) => isKept(name)));
   const passed = Object.fromEntries(Object.entries(shown).filter(([name]) => pass.includes(name)));
@@ -37,7 +39,7 @@ export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<
     ...kept,
     ...homeAt(home),
     // What the set-up installed for Python goes first; npm and its kin do that by themselves.
-    PATH: [join(worktree, '.venv', 'bin'), kept['PATH'] ?? ''].join(':'),
+    PATH: [...(isSetUp ? [join(worktree, '.venv', 'bin')] : []), kept['PATH'] ?? ''].join(':'),
     // Git looks for a repository in the worktree and nowhere above, wherever in there it is asked.
     GIT_CEILING_DIRECTORIES: [dirname(worktree), git.directory].join(':'),
     GIT_TERMINAL_PROMPT: '0',

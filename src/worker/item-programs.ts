@@ -88,7 +88,7 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
           home,
           caches,
           ownLogins: ownLogins(input.config.ownLogins, paths),
-          envIn: (directory) => itemEnvironment({ ...own, worktree: directory }),
+          envIn: (directory) => itemEnvironment({ ...own, worktree: directory, isSetUp: false }),
           onGroup: context.group,
           mask,
           transcripts,
