@@ -19,6 +19,7 @@ export function tracedJournal(journal: Journal): Journal {
       }),
     steps: () => journal.steps(),
     last: (name) => journal.last(name),
+    check: () => journal.check?.(),
     remove: () => journal.remove(),
     close: () => journal.close(),
   };

@@ -62,6 +62,7 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
   const except = shared.map((folder) => relative(paths.repository, folder));
   return {
     checkout: createCheckoutGuard({
+      verify: () => context.journal.check?.(),
       look: () => lookOutside({ repository: paths.repository, base: paths.base, worktree, git, except }),
       worktree: workflow === 'implement' ? worktree : null,
       onChanged: (files) =>

@@ -19,7 +19,12 @@ function scene() {
       idle: new Map(),
     });
   };
-  const watch = createCheckoutGuard({ look, worktree: '/worktree', onChanged: (names) => told.push(names) });
+  const watch = createCheckoutGuard({
+    verify: () => undefined,
+    look,
+    worktree: '/worktree',
+    onChanged: (names) => told.push(names),
+  });
   const change = (name: string) => (): Promise<void> => {
     files.set(name, `${files.get(name) ?? ''}+`);
     return Promise.resolve();

@@ -19,6 +19,8 @@ export interface CheckoutGuard {
 }
 
 export interface CheckoutGuardOptions {
+  /** Throws where something else wrote to what is ours alone: the item's journal. */
+  verify: () => void;
   look: () => Promise<OutsideView>;
   /** Where its work is kept; null: it has none. */
   worktree: string | null;
@@ -29,7 +31,7 @@ export interface CheckoutGuardOptions {
 /** A look that is not older than this still holds. */
 const FRESH_MS = 5_000;
 
-export function createCheckoutGuard({ look, worktree, onChanged }: CheckoutGuardOptions): CheckoutGuard {
+export function createCheckoutGuard({ verify, look, worktree, onChanged }: CheckoutGuardOptions): CheckoutGuard {
   let last: { view: OutsideView; atMs: number } | null = null;
   let isUnchecked = false;
   const reported = new Set<string>();
@@ -41,6 +43,7 @@ export function createCheckoutGuard({ look, worktree, onChanged }: CheckoutGuard
   };
   const check = async (): Promise<void> => {
     if (!isUnchecked || last === null) return;
+    verify();
     const before = last.view;
     const view = await look();
     last = { view, atMs: performance.now() };
@@ -53,6 +56,7 @@ export function createCheckoutGuard({ look, worktree, onChanged }: CheckoutGuard
   return {
     check,
     async before(work) {
+      verify();
       if (last === null || (!isUnchecked && performance.now() - last.atMs > FRESH_MS)) {
         last = { view: await look(), atMs: performance.now() };
       }
