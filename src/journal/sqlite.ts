@@ -67,7 +67,7 @@ class SqliteJournal implements SettlingJournal {
       this.#db = claim.db;
       this.#token = claim.token;
       this.#lastFinished = claim.lastFinished;
-      this.#seals = new Map(claim.finished.map((step) => [step.id, sealOf(step)]));
+      this.#seals = claim.seals;
       for (const [id, seal] of options.known === undefined ? [] : this.#seals)
         if (options.known?.get(id) !== seal) throw new JournalFault('damaged', forged(id));
       this.#onStep([...this.#seals]);
@@ -223,12 +223,14 @@ class SqliteJournal implements SettlingJournal {
       if (token.get()?.['token'] !== this.#token) throw this.#changed('its fence was moved');
       const result = work();
       commit.run();
-      this.#signature = signatureOf(this.location);
       return result;
     } catch (error) {
       // After some errors, a full disk among them, SQLite has rolled back by itself.
       if (this.#db.isTransaction) rollback.run();
       throw error;
+    } finally {
+      // A write that failed may have changed the log, too.
+      this.#signature = signatureOf(this.location);
     }
   }
 
@@ -257,7 +259,8 @@ interface Claim {
   token: number;
   /** The highest `finish_order` so far; only the owner counts on. */
   lastFinished: number;
-  finished: readonly FinishedStep[];
+  /** Of the finished steps, by their ids. */
+  seals: Map<string, string>;
 }
 
 /** Opens the database, made first if there is none, proves it sound and becomes its owner. */
@@ -269,21 +272,23 @@ function claimDatabase(file: string, maxBytes: number | null, onOpen: (db: Datab
   if (size === 0) throw new JournalFault('damaged', 'the file is empty');
   const db = new DatabaseSync(file, { timeout: busyTimeoutMs });
   onOpen(db);
-  const { finished } = examine(db, file);
+  examine(db, file);
   db.exec('PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL');
   if (maxBytes !== null) db.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pageBytes))}`);
-  return { db, finished, ...bumpToken(db) };
+  return { db, ...bumpToken(db) };
 }
 
-function bumpToken(db: DatabaseSync): Omit<Claim, 'db' | 'finished'> {
+function bumpToken(db: DatabaseSync): Omit<Claim, 'db'> {
   db.exec('BEGIN IMMEDIATE; UPDATE owner SET token = token + 1');
   const token = db.prepare('SELECT token FROM owner').get()?.['token'];
   const last = db.prepare('SELECT coalesce(max(finish_order), 0) AS last FROM steps').get()?.['last'];
   if (typeof token !== 'number' || typeof last !== 'number') {
     throw new JournalFault('damaged', 'the owner record is missing');
   }
+  // Only now: the owner before us may have stored one until this moment.
+  const rows = db.prepare('SELECT id, seal FROM steps WHERE finish_order IS NOT NULL').all();
   db.exec('COMMIT');
-  return { token, lastFinished: last };
+  return { token, lastFinished: last, seals: new Map(rows.map((row) => [String(row['id']), String(row['seal'])])) };
 }
 
 function forged(id: string): string {

@@ -88,9 +88,14 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const state = newRunState(plan.items);
   const emitter = createEmitter(state, pipeline, paths.repository);
   const disk = createDiskWatch([paths.base, paths.repository]);
-  const files = openRunFiles(runPaths, mask, ({ path, reason }) => {
-    if (isDiskReason(reason)) disk.refused(path, reason);
-    else emitter.run({ type: 'warning', text: wordingOf({ code: 'output-unwritable', path, reason }).message });
+  const files = openRunFiles(runPaths, {
+    mask,
+    onFault: ({ path, reason }) => {
+      if (isDiskReason(reason)) disk.refused(path, reason);
+      else emitter.run({ type: 'warning', text: wordingOf({ code: 'output-unwritable', path, reason }).message });
+    },
+    // Not in the middle of the line that is being written.
+    onForeign: (path) => queueMicrotask(() => emitter.warn(foreignText(runId, path))),
   });
   emitter.subscribe(files.subscriber, trace.subscriber, ...options.subscribers, disk.subscriber);
   const { workflow, parallel, models, groups } = plan;
@@ -197,10 +202,12 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   watch.settle();
   const summary = await outcomeOf(options, state, { runId, startedAt });
   await trace.close({ exitCode: summary.exitCode, giveUp: interrupt.now });
-  const unstored = await storeSummary(paths.base, runPaths, record, mask(`${JSON.stringify(summary, null, 2)}\n`));
+  const stored = { ...summary, chain: files.head() };
+  const unstored = await storeSummary(paths.base, runPaths, record, mask(`${JSON.stringify(stored, null, 2)}\n`));
   if (unstored !== null) emitter.run({ type: 'warning', text: wordingOf(unstored).message });
   const { exitCode } = summary;
-  emitter.run({ type: 'run-finished', runId, exitCode, durationMs: systemClock.now() - startedMs });
+  const audit = files.auditHeads();
+  emitter.run({ type: 'run-finished', runId, exitCode, durationMs: systemClock.now() - startedMs, audit });
   files.close();
   // After an interruption there is no time to delete files; the next run does.
   if (!interrupt.polite.aborted) {
@@ -208,4 +215,8 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     await tidyWorkFolder(project.paths);
   }
   return summary;
+}
+
+function foreignText(runId: string, path: string): string {
+  return `Another program wrote to ${path}, which only this one writes. agentos check --audit ${runId} shows where.`;
 }

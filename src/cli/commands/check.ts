@@ -1,4 +1,5 @@
 import { dirname, resolve } from 'node:path';
+import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { shownJson } from '../../core/json.ts';
 import { plainEnvironment } from '../../core/keys.ts';
@@ -23,7 +24,15 @@ type CheckEntry =
 /** The files of the repository around a file, at a commit that it names or at the newest one. */
 type TreeOf = (file: string, commit: string | null) => Promise<BaseTree | null>;
 
-export async function checkCommand(files: string[], flags: { json?: boolean; repo?: string }): Promise<number> {
+export async function checkCommand(
+  files: string[],
+  flags: { json?: boolean; repo?: string; baseDir?: string; audit?: boolean },
+): Promise<number> {
+  if (flags.audit) return (await import('./check-audit.ts')).auditCommand(files, flags);
+  if (files.length === 0) {
+    const hint = 'See: agentos check --help';
+    throw new AgentosError({ code: 'usage', reason: "Missing required argument 'files'.", hint });
+  }
   const treeOf = await treesFor(flags.repo);
   const entries = await Promise.all(files.map((file) => checkFile(file, treeOf)));
   if (flags.json) {
