@@ -87,6 +87,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   untrusted: [{ code: 'untrusted', claims: [text, text], command: 'agentos trust' }],
   'run-missing': [{ code: 'run-missing', run: text }],
   'lld-missing': [{ code: 'lld-missing', id: '1', path: text, near: ['2'] }],
+  'lld-changed': [{ code: 'lld-changed', id: '42', path: 'docs/lld/LLD-42.md' }],
   'lld-not-approved': [
     { code: 'lld-not-approved', id: '1', path: text, why: 'edited' },
     { code: 'lld-not-approved', id: '1', path: text, why: 'status' },

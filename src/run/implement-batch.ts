@@ -1,6 +1,7 @@
 import { relative } from 'node:path';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import { implementDemand } from '../core/expected-cost.ts';
+import { sha256 } from '../core/hash.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import { nearest } from '../core/nearest.ts';
 import type { PlannedItem } from '../core/plan.ts';
@@ -133,7 +134,7 @@ async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'
     }
     const lld = readHeader(text);
     const { title, files, after, ...names } = await designs.factsOf(text);
-    const plain = { id, title, files, after, names, chars: text.length, error: null };
+    const plain = { id, title, files, after, names, chars: text.length, error: null, digest: sha256(text) };
     const { status, bodyHash: approved, issueHash } = lld.header;
     const notReady = (why: 'edited' | 'status' | 'issue-changed'): CollectedItem => {
       const path = relative(paths.repository, paths.lld(id));

@@ -3,8 +3,10 @@ import type { CoordinatedEnd, CoordinatedItem } from '../coordinator/coordinator
 import type { Config, Role } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { Demand } from '../core/expected-cost.ts';
+import { sha256 } from '../core/hash.ts';
 import type { ItemId } from '../core/ids.ts';
 import { type Item, type ItemEnd, itemOfKey, keyOf } from '../core/item.ts';
+import { definedOnly } from '../core/json.ts';
 import { fingerprintsOf } from '../core/mask.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';
 import type { PlannedItem, Replaced, Solved } from '../core/plan.ts';
@@ -37,6 +39,8 @@ export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error
   replaces?: Replaced;
   /** Of one that is already done. */
   solved?: Solved;
+  /** Of the approved document that it is made from. */
+  digest?: string;
 }
 
 const READ_AT_ONCE = 32;
@@ -184,7 +188,7 @@ export interface StageOptions {
 /** One stage of an item, as the coordinator takes it; it announces the stage that follows. */
 export function coordinatedItem(
   item: Item,
-  { exclusive, after }: Pick<PlannedItem, 'exclusive' | 'after'>,
+  { exclusive, after, digest }: Pick<PlannedItem, 'exclusive' | 'after' | 'digest'>,
   { project, pipeline, runId, prompts, accessOf }: StageOptions,
 ): CoordinatedItem {
   const { workflow, id } = item;
@@ -197,7 +201,13 @@ export function coordinatedItem(
     input: () => {
       const setting = stage.settingOf?.(id);
       const cast = { config: project.config, roles: stage.roles, ...setting };
-      return itemInput(project, id, { runId, prompts, ...setting?.input }, accessOf(id, cast), setting?.config);
+      return itemInput(
+        project,
+        id,
+        { runId, prompts, ...definedOnly({ digest }), ...setting?.input },
+        accessOf(id, cast),
+        setting?.config,
+      );
     },
     exclusive,
     after: after.map((other) => `${workflow}-${other}`),
@@ -220,10 +230,11 @@ export function itemOf(key: string): Item {
 }
 
 /** A design that can't be read now is refused by the stage itself. */
-function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' | 'after'> {
+function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' | 'after' | 'digest'> {
   try {
-    const { files, after } = designFacts(readLldText(paths.lld(id)) ?? '');
-    return { exclusive: files, after };
+    const text = readLldText(paths.lld(id)) ?? '';
+    const { files, after } = designFacts(text);
+    return { exclusive: files, after, digest: sha256(text) };
   } catch {
     return { exclusive: [], after: [] };
   }
@@ -233,7 +244,7 @@ function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' 
 function itemInput(
   { paths, config, keys }: Project,
   id: ItemId,
-  input: Pick<ItemInput, 'runId' | 'prompts' | 'replay'>,
+  input: Pick<ItemInput, 'runId' | 'prompts' | 'replay' | 'digest'>,
   access: ItemAccess | null,
   own: Config = config,
 ): ItemInput {

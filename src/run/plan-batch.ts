@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { forecastLines, forecastOf } from '../core/forecast.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
+import { definedOnly } from '../core/json.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import { cycleNote, type Plan, type PlannedItem } from '../core/plan.ts';
 import { type Schedule, scheduleOf } from '../core/schedule.ts';
@@ -142,7 +143,7 @@ function planItem(
   workflow: WorkflowName,
   checkpoints: ReadonlySet<string>,
 ): PlannedItem {
-  const { id, title, error, files = [], after = [], replaces = null, solved = null } = item;
+  const { id, title, error, files = [], after = [], replaces = null, solved = null, digest } = item;
   const plain = {
     id,
     title,
@@ -156,6 +157,7 @@ function planItem(
     forecast: [],
     fromStep: null,
     reusedSteps: 0,
+    ...definedOnly({ digest }),
   };
   if (item.state !== 'pending') return { ...plain, state: item.state };
   if (!checkpoints.has(`${workflow}-${id}.db`)) return { ...plain, state: 'new' };

@@ -43,6 +43,8 @@ export interface ItemInput {
   fingerprints: Fingerprint[];
   /** Prompts in place of ours, as they were when the run began. */
   prompts: PromptFiles;
+  /** Of the approved document that the item is made from, by the parent: what is in its place later is another one. */
+  digest?: string;
   /** Of an evaluation: what is replayed. */
   replay?: Pick<Replay, 'past' | 'candidate'>;
 }

@@ -2,9 +2,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createWriter } from '../agent/create.ts';
 import type { Writer } from '../agent/port.ts';
+import { AgentosError } from '../core/errors.ts';
+import { sha256 } from '../core/hash.ts';
 import { parseItemId } from '../core/ids.ts';
 import { boundedLines } from '../core/lines.ts';
 import { parseModelSpec } from '../core/model-spec.ts';
+import { shownPath } from '../core/paths.ts';
 import { bodyHash, readFrontMatter } from '../documents/header.ts';
 import { designFacts } from '../documents/lld/document.ts';
 import { itemEnvironment } from '../git/item-environment.ts';
@@ -24,6 +27,8 @@ export const implementTask = itemTask('implement', async (adapters, context) => 
   const { config } = input;
   const id = parseItemId(input.id);
   const lldText = readLldText(paths.lld(id)) ?? '';
+  if (input.digest !== undefined && sha256(lldText) !== input.digest)
+    throw new AgentosError({ code: 'lld-changed', id, path: shownPath(paths.repository, paths.lld(id)) });
   const hash = bodyHash(readFrontMatter(lldText).body);
   const item = await adapters.start({ id, title: designFacts(lldText).title, hash });
   await requireIdentity(git);

@@ -13,10 +13,12 @@ function scene() {
     return Promise.resolve({
       repository: '/r',
       base: '/r/.agentos',
-      work: '/r/.agentos',
+      atMs: 0,
       entries: new Map(files),
       kinds: kinds as OutsideView['kinds'],
-      idle: new Map(),
+      owners: new Map(),
+      busy: new Set(),
+      events: new Map(),
     });
   };
   const watch = createCheckoutGuard({
