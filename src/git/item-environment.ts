@@ -35,6 +35,7 @@ export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<
   const passed = Object.fromEntries(Object.entries(shown).filter(([name]) => pass.includes(name)));
   const all = {
     ...Object.fromEntries(Object.entries(CACHE_FOLDERS).map(([name, folder]) => [name, join(caches, folder)])),
+    ...OWN_COPIES,
     ...(await toolchainsIn(env['HOME'] ?? '')),
     ...kept,
     ...homeAt(home),
@@ -68,6 +69,13 @@ function homeAt(home: string) {
     TEMP: temporary,
   };
 }
+
+/** What is installed is the item's own: changed in place, a link to the shared cache would change it for all items. */
+const OWN_COPIES = {
+  npm_config_package_import_method: 'clone-or-copy',
+  pnpm_config_package_import_method: 'clone-or-copy',
+  UV_LINK_MODE: 'copy',
+};
 
 /** Where installed toolchains are looked for when nothing else is said; with another home they would not be found. */
 const TOOLCHAINS: Record<string, string> = {
