@@ -23,6 +23,7 @@ import reviewAgain from './review-again.md';
 import reviewAlreadyDone from './review-already-done.md';
 import reviewer from './reviewer.md';
 import revise from './revise.md';
+import { taggedWords } from './tags.ts';
 import writeAgain from './write-again.md';
 import writeCode from './write-code.md';
 import writeTests from './write-tests.md';
@@ -88,7 +89,11 @@ export function createPrompts(overrides: ReadonlyMap<PromptName, PromptFile>): P
     fill(name, values = {}) {
       const text = overrides.get(name)?.text ?? BUILT_IN[name][0];
       if (TEMPLATES.has(name)) return text.trim();
-      return text.replace(/\{\{([^}]*)\}\}/g, (_, key: string) => String(values[key] ?? '')).trim();
+      const valueOf = (key: string): string => {
+        const value = String(values[key] ?? '');
+        return key === 'title' ? taggedWords('title', value) : value;
+      };
+      return text.replace(/\{\{([^}]*)\}\}/g, (_, key: string) => valueOf(key)).trim();
     },
   };
 }

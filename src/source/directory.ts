@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { AgentosError, type Problem, toErrorRecord } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
+import { oneLine } from '../core/lines.ts';
 import { nearest } from '../core/nearest.ts';
 import { readHeader } from '../documents/header.ts';
 import { normaliseText, parseMarkdown, plainText } from '../documents/markdown.ts';
@@ -53,7 +54,7 @@ export function parseIssue(id: ItemId, raw: string): Issue {
   const text = normaliseText(raw);
   const { header, body } = readHeader(text);
   const { labels } = header;
-  const title = (header.title?.trim() || titleOf(body) || `Issue ${id}`).slice(0, 200);
+  const title = oneLine(header.title || titleOf(body) || `Issue ${id}`).slice(0, 200) || `Issue ${id}`;
   const hash = sha256(words(`${title}\n${body}`));
   return { id, title, body: body.trim(), labels, raw: text, hash, rawHash: sha256(text.trimEnd()) };
 }

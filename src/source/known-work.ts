@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import { type ItemId, isItemId } from '../core/ids.ts';
+import { oneLine } from '../core/lines.ts';
 import { type Header, readHeader } from '../documents/header.ts';
 import { normaliseText } from '../documents/markdown.ts';
 import { namesInside, readText } from '../process/text-file.ts';
@@ -60,7 +61,7 @@ function knownText(id: ItemId, kind: KnownText['kind'], head: string): KnownText
   const header = TELLING_FIELD.test(block) ? readHeader(block).header : NO_HEADER;
   const text = head.slice(block.length);
   const firstLine = /^[\s#*>-]*(\S.*?)[\s#]*$/m.exec(text)?.[1] ?? '';
-  const title = header.title?.trim() || firstLine;
+  const title = oneLine(header.title || firstLine);
   return { id, kind, title: withoutNumber(title, id).slice(0, 200), text, header };
 }
 
