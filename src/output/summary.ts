@@ -124,12 +124,20 @@ function nextLines(items: readonly ItemSummary[], guide: Guide): string[] {
       'implement',
       done('lld').map(({ id }) => id),
     ),
+    ...done('implement')
+      .flatMap(({ outputs }) => requestIn(outputs) ?? [])
+      .map((url) => `review ${url}`),
     ...branchSteps(
-      done('implement').flatMap(({ outputs }) => outputs[0] ?? []),
+      done('implement').flatMap(({ outputs }) => (requestIn(outputs) === null ? (outputs[0] ?? []) : [])),
       guide,
     ),
   ];
   return steps.map((step, index) => `${index === 0 ? 'Next: ' : INDENT}${step}`);
+}
+
+/** The pull request among what an item came to; null: none was opened. */
+function requestIn(outputs: readonly string[]): string | null {
+  return outputs.find((output) => /^https?:/.test(output)) ?? null;
 }
 
 function branchSteps(branches: readonly string[], { checkout, place }: Guide): string[] {

@@ -12,7 +12,7 @@ import { personOf } from '../git/repository.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { lockItem } from '../process/lock.ts';
-import { createBriefSource, createDirectorySource } from '../source/directory.ts';
+import { createBriefSource } from '../source/directory.ts';
 import type { Issue } from '../source/port.ts';
 import { isApprovedForAnother, readLldFile } from '../workflow/approved-lld.ts';
 import { nextVersionNumber, versionName } from '../workflow/lineage.ts';
@@ -61,7 +61,7 @@ export async function decide(project: Project, id: ItemId, word: Word): Promise<
     // A run may have gone on between the look and the lock.
     const waiting = waitingItem(paths, id);
     if (waiting?.workflow !== workflow) throw await notWaiting(paths, id);
-    await refuseUnfit(paths, waiting, word);
+    await refuseUnfit(project, waiting, word);
     const { question, decided } = waiting;
     const decision = await decisionFor(project, question, word);
     if (decided.length > 0) decision.replaced = decided;
@@ -102,11 +102,11 @@ async function decisionFor(
   });
 }
 
-async function refuseUnfit(paths: Paths, { workflow, id, question }: WaitingItem, word: Word): Promise<void> {
+async function refuseUnfit(project: Project, { workflow, id, question }: WaitingItem, word: Word): Promise<void> {
   const refuse = (why: 'changed' | 'checks' | 'questions' | 'recorded', detail: string): never => {
     throw new AgentosError({ code: 'decision-refused', id, workflow, why, detail });
   };
-  if ((await inputHash(paths, workflow, id)) !== question.input) refuse('changed', '');
+  if ((await inputHash(project, workflow, id)) !== question.input) refuse('changed', '');
   if (word.kind === 'revise' && question.canRevise === false) refuse('recorded', '');
   if (word.kind !== 'approve') return;
   if (question.obstacle !== null) refuse('checks', question.obstacle);
@@ -115,13 +115,13 @@ async function refuseUnfit(paths: Paths, { workflow, id, question }: WaitingItem
 }
 
 /** Of what the item is made from, as it is now. */
-async function inputHash(paths: Paths, workflow: WorkflowName, id: ItemId): Promise<string> {
+async function inputHash({ paths, source }: Project, workflow: WorkflowName, id: ItemId): Promise<string> {
   switch (workflow) {
     case 'issue':
       return (await createBriefSource(paths.briefs).read(id)).hash;
     case 'lld':
     case 'eval':
-      return (await createDirectorySource(paths.issues).read(id)).hash;
+      return (await source.read(id)).hash;
     case 'implement':
       return bodyHash(readFrontMatter(await readFile(paths.lld(id), 'utf8').catch(() => '')).body);
   }
@@ -140,12 +140,10 @@ async function notWaiting(paths: Paths, id: ItemId): Promise<AgentosError> {
 }
 
 /** The issue as it is now, where its LLD was approved for another text of it; else null. */
-async function outgrownIssue({ paths }: Project, id: ItemId): Promise<Issue | null> {
+async function outgrownIssue({ paths, source }: Project, id: ItemId): Promise<Issue | null> {
   const lld = await readLldFile(paths.lld(id));
   if (lld === null) return null;
-  const issue = await createDirectorySource(paths.issues)
-    .read(id)
-    .catch(() => null);
+  const issue = await source.read(id).catch(() => null);
   return issue !== null && isApprovedForAnother(lld, issue) ? issue : null;
 }
 

@@ -1,17 +1,17 @@
 import { dirname } from 'node:path';
 import { codeOf } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
-import { createBriefSource, createDirectorySource } from '../source/directory.ts';
+import { createDirectorySource } from '../source/directory.ts';
 import { readApprovedLlds, readKnownIssues } from '../source/known-work.ts';
 import { shownIssue } from '../source/port.ts';
 import { leaveTemplate, noModelReason } from '../workflow/document.ts';
 import { type BriefWork, briefFolder, runIssue } from '../workflow/issue.ts';
 import { runLld } from '../workflow/lld.ts';
-import { documentRepository, itemTask } from './adapters.ts';
+import { documentRepository, issueIn, itemTask } from './adapters.ts';
 
 export const lldTask = itemTask('lld', async (adapters) => {
   const { paths, input } = adapters;
-  const issue = await createDirectorySource(paths.issues).read(parseItemId(input.id));
+  const issue = issueIn(input);
   const item = await adapters.start(issue);
   const repository = documentRepository(adapters);
   const [drafted, reviewed] = [item.provider('drafter').isModel, item.provider('reviewer').isModel];
@@ -32,7 +32,7 @@ export const lldTask = itemTask('lld', async (adapters) => {
 export const issueTask = itemTask('issue', async (adapters) => {
   const { paths, input } = adapters;
   const id = parseItemId(input.id);
-  const brief = await createBriefSource(paths.briefs).read(id);
+  const brief = issueIn(input);
   const item = await adapters.start(brief);
   const knownWork: BriefWork['knownWork'] = async () => [
     ...(await readKnownIssues(paths.issues)),

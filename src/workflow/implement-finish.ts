@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { basename, relative, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { oneLine } from '../core/lines.ts';
+import { oneLine, unlinked } from '../core/lines.ts';
 import { describeDecision } from '../documents/decision.ts';
 import { commitMessage } from '../documents/implementation/commit-message.ts';
 import { type ChangedFile, writeReport } from '../documents/implementation/report.ts';
@@ -49,7 +49,7 @@ export async function finishImplementation(context: ImplementContext, finished: 
     // Removes one that an earlier design of the item may have left there.
     [beside]: design === beside ? lldText : null,
   });
-  const reportCommit = await commit('report', complete, codeCommit, oneLine(`Report on ${id}: ${title}`));
+  const reportCommit = await commit('report', complete, codeCommit, unlinked(oneLine(`Report on ${id}: ${title}`)));
   signal.throwIfAborted();
   await worktree.setBranch(reportCommit);
   emit({ type: 'committed', branch, commit: codeCommit, what: 'code' });

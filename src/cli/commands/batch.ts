@@ -18,6 +18,7 @@ import { planBatch } from '../../run/plan-batch.ts';
 import type { Project } from '../../run/project.ts';
 import { runPlan } from '../../run/run.ts';
 import { sweep } from '../../run/sweep.ts';
+import { SELECT_FLAGS } from '../flags.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { printProblem } from '../problem.ts';
 import { type BatchRequest, parseBatchFlags, placeFlagsOf, projectOf } from '../request.ts';
@@ -39,12 +40,13 @@ export async function runBatchCommand(
   const project = await projectOf(request.place, request.config);
   if (!request.dryRun) await requireTrust(project, { ...request.place, trust: request.trust });
   const { workers, asked } = request.parallel;
+  refuseSelection(project, request);
   await refuseSwappedOrder(pipeline, project, request);
   const plan = await planBatch({ project, pipeline, ids: request.ids, parallel: workers, isDryRun: request.dryRun });
   const output = createRunOutput({
     stream: request.json ? process.stderr : process.stdout,
     env: process.env,
-    secrets: project.config.keys.map((key) => key.secret),
+    secrets: project.secrets(),
     level: request.level,
     live: !request.json && !request.dryRun,
   });
@@ -122,6 +124,18 @@ async function guideOf(
 function showPlan(plan: Plan, show: (plan: Plan) => void): number {
   show(plan);
   return EXIT.ok;
+}
+
+/** A folder has no labels, no milestones and no comments. */
+function refuseSelection({ config: { remote } }: Project, { config }: BatchRequest): void {
+  const selecting = SELECT_FLAGS.filter(({ setting }) => config[setting] !== undefined).map(({ name }) => name);
+  const given = [...selecting, ...(remote.comment ? ['--comment'] : [])];
+  if (given.length === 0 || remote.source !== null) return;
+  throw new AgentosError({
+    code: 'usage',
+    reason: `${given.join(' and ')} can't be used with issues that are files.`,
+    hint: 'Name a service with --source github:owner/name, or as source in agentos.yaml.',
+  });
 }
 
 /** Of a run that was not started, because there is nothing to do. */
