@@ -122,16 +122,29 @@ export function createGitHubClient(options: HostOptions): GitHubClient {
       });
     },
     async list(ask, schema, most) {
+      const pageOf = (data: unknown, status: number) => {
+        if (status >= 300) throw Object.assign(new Error('it has moved'), { status });
+        return parsed(ask, z.array(schema), data);
+      };
+      const parameters = { ...PAGE, ...ask.parameters };
       const all = [];
-      const pages = octokit.paginate.iterator(ask.route, { ...PAGE, ...ask.parameters });
       try {
         let wanted = 0;
-        for await (const { data, status } of pages) {
-          if (status >= 300) throw Object.assign(new Error('it has moved'), { status });
-          const page = parsed(ask, z.array(schema), data);
+        for await (const { data, status, headers } of octokit.paginate.iterator(ask.route, parameters)) {
+          const page = pageOf(data, status);
           all.push(...page);
-          wanted += most === undefined ? 0 : page.filter((one) => most.isWanted(one)).length;
-          if (most !== undefined && wanted >= most.count) break;
+          if (most === undefined) {
+            const last = Number(/[?&]page=(\d+)[^>]*>;\s*rel="last"/.exec(headers.link ?? '')?.[1] ?? 0);
+            // Of a long list the rest is asked for at the same time.
+            if (last <= 2) continue;
+            const others = Array.from({ length: last - 1 }, async (_, index) => {
+              const other = await octokit.request(ask.route, { ...parameters, page: index + 2 });
+              return pageOf(itemsIn(other.data), other.status);
+            });
+            return [...all, ...(await Promise.all(others)).flat()];
+          }
+          wanted += page.filter((one) => most.isWanted(one)).length;
+          if (wanted >= most.count) break;
         }
       } catch (error) {
         throw error instanceof AgentosError ? error : failureOf(ask.what, false, error);
@@ -202,6 +215,12 @@ async function readRepository(client: GitHubClient, path: string): Promise<Repos
     isArchived: archived,
     canPush: permissions?.push ?? null,
   };
+}
+
+/** A search has its entries in a field, and may be cut short. */
+function itemsIn(data: unknown): unknown {
+  const found = z.looseObject({ items: z.array(z.unknown()), incomplete_results: z.boolean() }).safeParse(data).data;
+  return found === undefined ? data : found.items;
 }
 
 function statusOf(error: unknown): number | null {

@@ -93,14 +93,25 @@ export const issueBatch: Batch = {
    * A brief is done when an issue was written from what it says now, whatever a person made of that issue since; unless a
    * person dropped it.
    */
-  async collect({ paths, childEnv }, ids) {
+  async collect(project, ids) {
+    const { paths, childEnv, config } = project;
     const issues = await readKnownIssues(paths.issues);
     return readBacklog(createBriefSource(paths.briefs), ids, {
-      done: (brief) => issuesOf(brief.id, issues).some(({ header }) => isHashOf(header.briefHash, brief)),
+      done: async (brief) => {
+        if (issuesOf(brief.id, issues).some(({ header }) => isHashOf(header.briefHash, brief))) return true;
+        if (!config.remote.create) return false;
+        const { createdFrom } = await import('./created-issue.ts');
+        return (await createdFrom(project, brief)) !== null;
+      },
       closed: await closedItems(paths, createGit(paths.repository, childEnv), 'issue'),
     });
   },
   read: ({ paths }, id) => createBriefSource(paths.briefs).read(id),
+  async existing(project, brief) {
+    if (project.config.remote.source === null && !project.config.remote.create) return [];
+    const { existingLike } = await import('./created-issue.ts');
+    return existingLike(project, brief);
+  },
   demand: documentDemand,
   done: {
     reason: 'an issue was written already, from what the brief says now',

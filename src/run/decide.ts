@@ -26,6 +26,12 @@ export interface Word {
   change: string | null;
 }
 
+/** Who decided, where that is not the person at this machine. */
+interface Decider {
+  by: string;
+  at: string;
+}
+
 interface Decided {
   workflow: WorkflowName;
   decision: Decision;
@@ -41,7 +47,7 @@ interface Decided {
  * Records a person's decision on an item that waits. Nothing is written unless it is taken: the item waits for it, no run
  * is at it, and it fits what was asked. A decision that no run has used yet is replaced; the lineage keeps both.
  */
-export async function decide(project: Project, id: ItemId, word: Word): Promise<Decided> {
+export async function decide(project: Project, id: ItemId, word: Word, who: Decider | null = null): Promise<Decided> {
   const { paths } = project;
   const found = waitingItem(paths, id);
   if (found === null) {
@@ -51,7 +57,7 @@ export async function decide(project: Project, id: ItemId, word: Word): Promise<
     if (word.reason === null)
       throw new AgentosError({ code: 'decision-refused', id, workflow: 'lld', why: 'kept', detail: '' });
     const asked = `Issue ${id} says something else than when its LLD was approved.`;
-    const decision = await decisionFor(project, { id, title: issue.title, reason: asked }, word);
+    const decision = await decisionFor(project, { id, title: issue.title, reason: asked }, word, who);
     const { lineage, path } = await keepLld(project, id, decision);
     return { workflow: 'lld', decision, lineage, replaces: false, kept: path };
   }
@@ -63,7 +69,7 @@ export async function decide(project: Project, id: ItemId, word: Word): Promise<
     if (waiting?.workflow !== workflow) throw await notWaiting(paths, id);
     await refuseUnfit(project, waiting, word);
     const { question, decided } = waiting;
-    const decision = await decisionFor(project, question, word);
+    const decision = await decisionFor(project, question, word, who);
     if (decided.length > 0) decision.replaced = decided;
     const lineage = `${question.folder}/${versionName(question.number + decided.length, 'verdict')}`;
     // The journal first: by it the decision is taken, and a run writes the file if we could not.
@@ -88,14 +94,15 @@ async function decisionFor(
   { paths, childEnv, mask }: Project,
   { id, title, reason }: Pick<WaitingItem['question'], 'id' | 'title' | 'reason'>,
   word: Word,
+  who: Decider | null,
 ): Promise<Decision> {
   const masked = (text: string | null): string | null => (text === null ? null : mask(text));
   return decisionOf({
     kind: word.kind,
     reason: masked(word.reason),
     change: masked(word.change),
-    by: await personOf(createGit(paths.repository, childEnv)),
-    at: new Date().toISOString(),
+    by: who?.by ?? (await personOf(createGit(paths.repository, childEnv))),
+    at: who?.at ?? new Date().toISOString(),
     id,
     title,
     asked: reason,

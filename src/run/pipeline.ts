@@ -11,6 +11,7 @@ import type { PipelineName, WorkflowName } from '../core/paths.ts';
 import type { PlannedItem, Replaced, Solved } from '../core/plan.ts';
 import { wordingOf } from '../core/wording.ts';
 import { type DesignFacts, designFacts } from '../documents/lld/document.ts';
+import type { ExistingIssue } from '../forge/port.ts';
 import { requireModels } from '../models/require-models.ts';
 import type { Issue } from '../source/port.ts';
 import type { ItemInput } from '../worker/adapters.ts';
@@ -73,6 +74,8 @@ export interface Batch {
   settingOf?(id: ItemId): ItemSetting | undefined;
   /** What an item is made from, which its worker is handed; absent: the worker knows where to look. */
   read?(project: Project, id: ItemId): Promise<Issue>;
+  /** Issues of a service that it looks like; absent: it is compared with files alone. */
+  existing?(project: Project, issue: Issue): Promise<ExistingIssue[]>;
   /** Exactly these (a missing one is an error), or all there are. */
   collect(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]>;
   /** Throws if these items can't be done with the chosen models, whatever else is asked. */
@@ -222,7 +225,9 @@ export function coordinatedItem(
       const setting = stage.settingOf?.(id);
       const cast = { config: project.config, roles: stage.roles, ...setting };
       const input = itemInput(project, id, runId, accessOf(id, cast), setting);
-      return stage.read === undefined ? input : { ...input, issue };
+      if (issue === undefined) return input;
+      const existing = await stage.existing?.(project, issue);
+      return { ...input, issue, ...(existing && { existing }) };
     },
     exclusive,
     after: after.map((other) => `${workflow}-${other}`),

@@ -12,6 +12,7 @@ import type { Posted, StateLabel, Tracker } from '../forge/port.ts';
 import type { StepKey } from '../journal/port.ts';
 import type { Issue } from '../source/port.ts';
 import type { TaskResult } from '../worker/protocol.ts';
+import { createIssue } from './created-issue.ts';
 import { postOnce } from './posts.ts';
 import type { Project } from './project.ts';
 import { openPullRequest } from './pull-request.ts';
@@ -46,11 +47,11 @@ type Shown = Pick<IssueComment, 'state' | 'reason' | 'question'> & {
 
 /** Rejects, before anything is paid for, where what is to be written can't be. */
 export async function requireWriting({ config, hosts }: Project): Promise<Tracker | null> {
-  const { comment, pr } = config.remote;
-  const tracker = comment ? await hosts.tracker() : null;
+  const { comment, create, pr } = config.remote;
+  const tracker = comment || create ? await hosts.tracker() : null;
   await tracker?.requireWrite();
   if (pr.open) await (await hosts.forge()).requireWrite();
-  return tracker;
+  return comment ? tracker : null;
 }
 
 export function createPublisher(
@@ -150,6 +151,15 @@ export function createPublisher(
     else show(id, { ...plain, state: 'stopped; the next run resumes it' });
   }
 
+  async function created(item: Item, result: TaskResult): Promise<TaskResult> {
+    const [file = ''] = result.outputs;
+    if (result.status !== 'succeeded' || !file.endsWith('-final.md')) return result;
+    const { url, isThere } = await createIssue(project, item.id, file);
+    if (!isThere) return { ...result, outputs: [url, ...result.outputs] };
+    const reason = `${url} has the same title: no other issue was created`;
+    return { ...result, status: 'skipped', reason, outputs: [url, ...result.outputs] };
+  }
+
   return {
     subscriber(event: AgentosEvent) {
       if (!('item' in event) || (event.workflow !== 'lld' && event.workflow !== 'implement')) return;
@@ -175,6 +185,7 @@ export function createPublisher(
     },
     async complete(item, result, signal) {
       const isDone = result.status === 'succeeded' || result.status === 'skipped';
+      if (config.remote.create && item.workflow === 'issue') return created(item, result);
       if (!config.remote.pr.open || item.workflow !== 'implement' || !isDone) return result;
       const request = await openPullRequest({
         project,

@@ -79,7 +79,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const casts = castsOf(project, pipeline, open);
   const warnings = await requirements(project, casts);
 
-  const isWriting = config.remote.comment || config.remote.pr.open;
+  const isWriting = config.remote.comment || config.remote.create || config.remote.pr.open;
   // What talks to services is nothing that other runs should load.
   const publishing = isWriting ? await import('./publish.ts') : null;
   const tracker = (await publishing?.requireWriting(project)) ?? null;

@@ -44,6 +44,8 @@ export interface ItemInput {
   fingerprints: Fingerprint[];
   /** What the item is made from, for a design or an issue: a worker asks no service. */
   issue?: Issue;
+  /** For a brief: issues of a service that it looks like. */
+  existing?: Pick<Issue, 'id' | 'title' | 'body'>[];
   /** A folder of prompts in place of the repository's. */
   prompts?: string;
   /** Of an evaluation: what is replayed. */

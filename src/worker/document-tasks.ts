@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { codeOf } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
+import { readHeader } from '../documents/header.ts';
 import { createDirectorySource } from '../source/directory.ts';
 import { readApprovedLlds, readKnownIssues } from '../source/known-work.ts';
 import { shownIssue } from '../source/port.ts';
@@ -37,6 +38,9 @@ export const issueTask = itemTask('issue', async (adapters) => {
   const knownWork: BriefWork['knownWork'] = async () => [
     ...(await readKnownIssues(paths.issues)),
     ...(await readApprovedLlds(dirname(paths.lld(id)))),
+    ...(input.existing ?? []).map(({ id: other, title, body }) => {
+      return { id: other, title, text: body, kind: 'issue' as const, header: readHeader('').header };
+    }),
   ];
   // No brief is part of the recorded tour.
   if (!item.provider('drafter').isModel || !item.provider('reviewer').isModel) {
@@ -44,5 +48,6 @@ export const issueTask = itemTask('issue', async (adapters) => {
     return leaveTemplate(item, { input: brief, template: item.prompts.fill('issue-template'), folder });
   }
   const issues = createDirectorySource(paths.issues);
-  return runIssue(item, documentRepository(adapters), { brief, issues, knownWork });
+  const isCreatedElsewhere = input.config.remote.create;
+  return runIssue(item, documentRepository(adapters), { brief, issues, isCreatedElsewhere, knownWork });
 });

@@ -101,6 +101,7 @@ export async function runIssueAt(
     {
       brief,
       issues: createDirectorySource(paths.issues),
+      isCreatedElsewhere: false,
       knownWork: async () => [
         ...(await readKnownIssues(paths.issues)),
         ...(await readApprovedLlds(dirname(paths.lld(brief.id)))),

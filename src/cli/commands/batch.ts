@@ -12,6 +12,7 @@ import { printPlan } from '../../output/plan.ts';
 import { createRunOutput } from '../../output/run-output.ts';
 import type { Guide } from '../../output/summary.ts';
 import { printSummary } from '../../output/summary.ts';
+import { printable } from '../../output/terminal.ts';
 import { pipelineNamed } from '../../run/batches.ts';
 import type { Pipeline } from '../../run/pipeline.ts';
 import { planBatch } from '../../run/plan-batch.ts';
@@ -38,11 +39,14 @@ export async function runBatchCommand(
   resumes: string | null = null,
 ): Promise<number> {
   const project = await projectOf(request.place, request.config);
+  project.hosts.onNotice = (text) => void process.stderr.write(`${printable(text)}\n`);
   if (!request.dryRun) await requireTrust(project, { ...request.place, trust: request.trust });
   const { workers, asked } = request.parallel;
   refuseSelection(project, request);
   await refuseSwappedOrder(pipeline, project, request);
+  const answers = await answersIn(project, request);
   const plan = await planBatch({ project, pipeline, ids: request.ids, parallel: workers, isDryRun: request.dryRun });
+  plan.notes.unshift(...answers);
   const output = createRunOutput({
     stream: request.json ? process.stderr : process.stdout,
     env: process.env,
@@ -124,6 +128,13 @@ async function guideOf(
 function showPlan(plan: Plan, show: (plan: Plan) => void): number {
   show(plan);
   return EXIT.ok;
+}
+
+/** Loaded where there is a service that people answer on. */
+async function answersIn(project: Project, { ids, dryRun }: BatchRequest): Promise<string[]> {
+  if (project.config.remote.source === null) return [];
+  const { takeAnswers } = await import('../../run/answers.ts');
+  return takeAnswers(project, ids, dryRun);
 }
 
 /** A folder has no labels, no milestones and no comments. */
