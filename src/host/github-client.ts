@@ -124,7 +124,8 @@ export function createGitHubClient(options: HostOptions): GitHubClient {
     async list(ask, schema, most) {
       const pageOf = (data: unknown, status: number) => {
         if (status >= 300) throw Object.assign(new Error('it has moved'), { status });
-        return parsed(ask, z.array(schema), data);
+        if (isCutShort(data)) throw new Error('the search took too long, and not everything was found');
+        return parsed(ask, z.array(schema), itemsIn(data));
       };
       const parameters = { ...PAGE, ...ask.parameters };
       const all = [];
@@ -139,7 +140,7 @@ export function createGitHubClient(options: HostOptions): GitHubClient {
             if (last <= 2) continue;
             const others = Array.from({ length: last - 1 }, async (_, index) => {
               const other = await octokit.request(ask.route, { ...parameters, page: index + 2 });
-              return pageOf(itemsIn(other.data), other.status);
+              return pageOf(other.data, other.status);
             });
             return [...all, ...(await Promise.all(others)).flat()];
           }
@@ -217,10 +218,13 @@ async function readRepository(client: GitHubClient, path: string): Promise<Repos
   };
 }
 
-/** A search has its entries in a field, and may be cut short. */
+/** A search has its entries in a field. */
 function itemsIn(data: unknown): unknown {
-  const found = z.looseObject({ items: z.array(z.unknown()), incomplete_results: z.boolean() }).safeParse(data).data;
-  return found === undefined ? data : found.items;
+  return z.looseObject({ items: z.array(z.unknown()) }).safeParse(data).data?.items ?? data;
+}
+
+function isCutShort(data: unknown): boolean {
+  return typeof data === 'object' && data !== null && 'incomplete_results' in data && data.incomplete_results === true;
 }
 
 function statusOf(error: unknown): number | null {

@@ -68,12 +68,13 @@ export const STEPS = { opened: 'pull-request', evidence: 'evidence', ready: 'rea
 export interface Opened {
   number: number;
   url: string;
+  branch: string;
 }
 
 /** The pull request that this program opened for an item, or found. */
 export function openedFor({ paths }: Pick<Project, 'paths'>, id: ItemId): Opened | null {
-  const { number, url } = (posted(paths, id, STEPS.opened) ?? {}) as Partial<Opened>;
-  return typeof number === 'number' && typeof url === 'string' ? { number, url } : null;
+  const { number, url, branch = '' } = (posted(paths, id, STEPS.opened) ?? {}) as Partial<Opened>;
+  return typeof number === 'number' && typeof url === 'string' ? { number, url, branch } : null;
 }
 
 /** Whether there is still something to do for the pull request of an implementation. */

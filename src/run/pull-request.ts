@@ -10,7 +10,7 @@ import { pushBranch, pushUrl } from '../git/push.ts';
 import { checkoutOf, readAt } from '../git/repository.ts';
 import { readLldFile } from '../workflow/approved-lld.ts';
 import { implementationsOf } from '../workflow/implementations.ts';
-import { type Opened, postOnce, STEPS } from './posts.ts';
+import { type Opened, openedFor, postOnce, STEPS } from './posts.ts';
 import type { Project } from './project.ts';
 
 const REMOTE = 'origin';
@@ -25,7 +25,6 @@ interface PullRequestOptions {
 }
 
 interface OpenedRequest extends Opened {
-  branch: string;
   lldUrl: string;
 }
 
@@ -38,7 +37,11 @@ export async function openPullRequest(options: PullRequestOptions): Promise<Open
   if (found === null) return null;
   const { branch, commit } = found;
   const forge = await hosts.forge();
-  await pushBranch(git, { remote: REMOTE, branch, commit, header: await headerFor(forge, git), env: childEnv, signal });
+  // From then on the branch is its reviewers' too: whatever they pushed is theirs.
+  if (openedFor(project, id)?.branch !== branch) {
+    const header = await headerFor(forge, git);
+    await pushBranch(git, { remote: REMOTE, branch, commit, header, env: childEnv, signal });
+  }
   const texts = await textsOf(project, git, id, branch);
   const opened = await postOnce<Opened>(
     paths,
@@ -54,7 +57,7 @@ export async function openPullRequest(options: PullRequestOptions): Promise<Open
           onNotice('the repository takes no drafts: the pull request is an ordinary one');
           return forge.open({ ...request, isDraft: false });
         });
-        return { number: made.number, url: made.url };
+        return { number: made.number, url: made.url, branch };
       },
     },
   );
@@ -74,7 +77,7 @@ export async function openPullRequest(options: PullRequestOptions): Promise<Open
     },
   );
   if (config.remote.pr.ready === 'green' && evidence.passed) await makeReadyIfGreen(options, forge, opened);
-  return { ...opened, branch, lldUrl: forge.fileUrl(branch, texts.lldPath) };
+  return { ...opened, lldUrl: forge.fileUrl(branch, texts.lldPath) };
 }
 
 /** The branch here that implements the approved design. */
@@ -106,7 +109,7 @@ async function headerFor(forge: Forge, git: Git): Promise<{ url: string; header:
 function newest(requests: readonly PullRequest[]): Opened | null {
   const own = requests.filter(({ isOwn }) => isOwn);
   const found = own.find(({ state }) => state !== 'closed') ?? own[0];
-  return found === undefined ? null : { number: found.number, url: found.url };
+  return found === undefined ? null : { number: found.number, url: found.url, branch: found.branch };
 }
 
 /** What the checkout is on, where the service has that branch too. */

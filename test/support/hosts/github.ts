@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { serveGit } from './git-http.ts';
 import { type Answer, type HostServer, pageOf, type Seen, startHost } from './server.ts';
 
 export const TOKEN = 'ghp_0123456789abcdefghijABCDEFGHIJ012345';
@@ -195,11 +197,11 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
     if (rest.startsWith('/rules/branches/')) return { body: [] };
     const [, sha = '', kind] = /^\/commits\/(\w+)\/(check-runs|status|statuses)$/.exec(rest) ?? [];
     if (kind === 'check-runs') {
-      const runs = github.checkRuns.filter((run) => run.head_sha === sha);
+      const runs = github.checkRuns.filter((run) => run.head_sha === sha).toReversed();
       return { body: { total_count: runs.length, check_runs: runs } };
     }
     if (kind === 'status' || kind === 'statuses') {
-      const all = github.statuses.filter((status) => status.sha === sha);
+      const all = github.statuses.filter((status) => status.sha === sha).toReversed();
       return { body: kind === 'status' ? { state: 'pending', statuses: all } : all };
     }
     if (/^\/pulls\/\d+\/(?:reviews|comments)$/.test(rest)) return pageOf([], seen, github.url);
@@ -297,10 +299,19 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
     return { body: { data: { markPullRequestReadyForReview: { pullRequest: { isDraft: false } } } } };
   }
 
+  /** Git over HTTP, for whoever shows the token. */
+  const overGit = (request: IncomingMessage, response: ServerResponse, body: Buffer): boolean => {
+    if (!request.url?.startsWith(`/${repository}.git/`)) return false;
+    const login = `Basic ${Buffer.from(`x-access-token:${TOKEN}`).toString('base64')}`;
+    if (request.headers.authorization === login) return serveGit(bare, `/${repository}.git`, request, response, body);
+    response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
+    return true;
+  };
+
   const nextNumber = (): number =>
     Math.max(0, ...github.issues.keys(), ...github.pulls.map(({ number }) => number)) + 1;
 
-  const github: FakeGitHub = Object.assign(await startHost(handle), {
+  const github: FakeGitHub = Object.assign(await startHost(handle, overGit), {
     repository,
     facts: { archived: false, default_branch: 'main', permissions: { push: true } },
     issues: new Map<number, FakeIssue>(),

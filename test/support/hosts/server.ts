@@ -39,6 +39,8 @@ export interface HostServer {
   seen(method: string, path: RegExp): Seen[];
   fail(method: string, path: RegExp, fault: Fault, times?: number): void;
   latencyMs: number;
+  /** Called when a write was carried out, before it is answered. */
+  onPost: (path: string) => void;
   close(): Promise<void>;
 }
 
@@ -74,6 +76,7 @@ export async function startHost(handle: Handle, raw: Raw = () => false): Promise
     const fault = planned?.fault;
     if (fault === 'cut-before') return void request.socket.destroy();
     const { status = 200, headers = {}, body } = typeof fault === 'object' ? fault : await handle(seen);
+    if (seen.method !== 'GET') host.onPost(seen.path);
     if (fault === 'cut-after') return void request.socket.destroy();
     seen.status = status;
     const text = body === undefined ? '' : JSON.stringify(body);
@@ -98,6 +101,7 @@ export async function startHost(handle: Handle, raw: Raw = () => false): Promise
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     latencyMs: 0,
+    onPost: () => undefined,
     seen: (method, path) => requests.filter((one) => one.method === method && path.test(one.path)),
     fail: (method, path, fault, times = 1) => void faults.push({ method, path, fault, times }),
     async close() {
