@@ -85,7 +85,8 @@ const HOSTED = /^(github|gitlab)(?::([\w.-]+(?:\/[\w.-]+)+))?$/;
 export function parseSource(text: string): SourceSetting | undefined {
   if (text === 'directory') return null;
   const [, host, path] = HOSTED.exec(text.trim()) ?? [];
-  if (host === undefined) return undefined;
+  const isStray = path?.split('/').some((part) => part === '.' || part === '..') ?? false;
+  if (host === undefined || isStray) return undefined;
   if (host === 'github' && path !== undefined && path.split('/').length !== 2) return undefined;
   return { host: host as HostName, path: path?.replace(/\.git$/, '') ?? null };
 }

@@ -172,7 +172,7 @@ async function jsonOf(response: Response): Promise<unknown> {
 async function refusalOf(what: string, isWrite: boolean, response: Response | null, cause: unknown) {
   const body = response === null ? null : await jsonOf(response);
   const said = z
-    .looseObject({ message: z.unknown(), error: z.unknown(), scope: z.string().optional() })
+    .looseObject({ message: z.unknown().optional(), error: z.unknown().optional(), scope: z.string().optional() })
     .safeParse(body).data;
   const words = said?.message ?? said?.error;
   const detail =

@@ -38,7 +38,9 @@ test('a question is one comment, edited in place; a member’s answer decides it
   const last = await run();
   expect(last, last.stdout).toMatchObject({ code: 0 });
   expect(last.stdout).toContain('42: /agentos approve by mia is taken');
-  expect(await repository.read('docs/lld/LLD-42.md')).toContain('mia <https://github.com/acme/widget/issues/42#issuecomment-');
+  expect(await repository.read('docs/lld/LLD-42.md')).toContain(
+    'mia <https://github.com/acme/widget/issues/42#issuecomment-',
+  );
   expect(own()).toHaveLength(1);
   expect(own()[0]?.body).toContain('the design is approved');
   expect(github.issues.get(42)?.labels.map(({ name }) => name)).toEqual(['agentos']);

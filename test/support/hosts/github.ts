@@ -61,6 +61,9 @@ export interface FakeGitHub extends HostServer {
   /** When each issue's text was last edited, and by whom. */
   edits: Map<number, { editedAt: string; editor: { login: string } }[]>;
   required: string[];
+  /** Of every pull request, as a whole and at lines. */
+  reviews: Record<string, unknown>[];
+  lines: Record<string, unknown>[];
   tokens: Set<string>;
   /** Whose name the token is in. */
   viewer: { login: string; type: string };
@@ -204,7 +207,8 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
       const all = github.statuses.filter((status) => status.sha === sha).toReversed();
       return { body: kind === 'status' ? { state: 'pending', statuses: all } : all };
     }
-    if (/^\/pulls\/\d+\/(?:reviews|comments)$/.test(rest)) return pageOf([], seen, github.url);
+    if (/^\/pulls\/\d+\/reviews$/.test(rest)) return pageOf(github.reviews, seen, github.url);
+    if (/^\/pulls\/\d+\/comments$/.test(rest)) return pageOf(github.lines, seen, github.url);
     return null;
   }
 
@@ -323,6 +327,8 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
     reactions: [] as FakeGitHub['reactions'],
     edits: new Map() as FakeGitHub['edits'],
     required: [] as string[],
+    reviews: [] as FakeGitHub['reviews'],
+    lines: [] as FakeGitHub['lines'],
     tokens: new Set([TOKEN]),
     viewer: login('agentos-user'),
     env: {} as Record<string, string>,

@@ -52,6 +52,7 @@ export interface FakeGitLab extends HostServer {
   mergeRequests: FakeMergeRequest[];
   statuses: { sha: string; name: string; status: string }[];
   emoji: { note: number; name: string }[];
+  discussions: { id: string; notes: Record<string, unknown>[] }[];
   /** Access levels by the id of the user. */
   members: Map<number, number>;
   archived: boolean;
@@ -60,6 +61,10 @@ export interface FakeGitLab extends HostServer {
   merge(facts: Partial<FakeMergeRequest> & { iid: number }): FakeMergeRequest;
   writes(): Seen[];
   env: Record<string, string>;
+}
+
+function wordsIn(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }
 
 export const OLIVIA = { id: 1, username: 'olivia' };
@@ -85,12 +90,12 @@ export async function fakeGitLab({ path = 'acme/tools/widget', bare = '' } = {})
       return null;
     }
   };
-  const shownIssue = ({ blockedBy: _, ...issue }: FakeGitLabIssue) => ({
+  const shownIssue = ({ blockedBy: _blockedBy, ...issue }: FakeGitLabIssue) => ({
     ...issue,
     web_url: `${web}/-/issues/${issue.iid}`,
     user_notes_count: gitlab.notes.filter((note) => note.issue === issue.iid && !note.system).length,
   });
-  const shownMerge = ({ closes: _, ...request }: FakeMergeRequest) => ({
+  const shownMerge = ({ closes: _closes, ...request }: FakeMergeRequest) => ({
     ...request,
     web_url: `${web}/-/merge_requests/${request.iid}`,
   });
@@ -158,6 +163,7 @@ export async function fakeGitLab({ path = 'acme/tools/widget', bare = '' } = {})
     }
     const request = gitlab.mergeRequests.find(({ iid }) => rest === `/merge_requests/${iid}`);
     if (request !== undefined) return { body: shownMerge(request) };
+    if (/^\/merge_requests\/\d+\/discussions$/.test(rest)) return page(gitlab.discussions);
     const [, branch] = /^\/repository\/branches\/(.+)$/.exec(rest) ?? [];
     const head = branch === undefined ? null : headOf(branch);
     if (head !== null) return { body: { name: branch, commit: { id: head } } };
@@ -168,7 +174,7 @@ export async function fakeGitLab({ path = 'acme/tools/widget', bare = '' } = {})
   function write(method: string, rest: string, body: Record<string, unknown>): Answer | null {
     const [, number = '', part] = /^\/issues\/(\d+)(?:\/(.+))?$/.exec(rest) ?? [];
     const issue = gitlab.issues.get(Number(number));
-    const text = String(body['body'] ?? '');
+    const text = wordsIn(body['body']);
     if (issue && part === 'notes') return { status: 201, body: gitlab.note(issue.iid, text, SELF) };
     const [, noteId, more] = /^notes\/(\d+)(\/award_emoji)?$/.exec(part ?? '') ?? [];
     const note = gitlab.notes.find(({ id }) => String(id) === noteId);
@@ -177,11 +183,8 @@ export async function fakeGitLab({ path = 'acme/tools/widget', bare = '' } = {})
       return { status: 201, body: { id: nextId++ } };
     }
     if (note && method === 'PUT') return { body: Object.assign(note, { body: text }) };
-    if (issue && method === 'PUT') {
-      const listed = (name: string): string[] =>
-        String(body[name] ?? '')
-          .split(',')
-          .filter(Boolean);
+    if (issue && method === 'PUT' && part === undefined) {
+      const listed = (name: string): string[] => wordsIn(body[name]).split(',').filter(Boolean);
       const removed = listed('remove_labels');
       issue.labels = [...new Set([...issue.labels, ...listed('add_labels')])].filter(
         (label) => !removed.includes(label),
@@ -203,7 +206,11 @@ export async function fakeGitLab({ path = 'acme/tools/widget', bare = '' } = {})
       const branch = String(body['source_branch']);
       const sha = headOf(branch);
       if (sha === null) return { status: 400, body: { message: { source_branch: ['does not exist'] } } };
-      if (gitlab.mergeRequests.some((one) => one.state === 'opened' && one.source_branch === branch))
+      if (
+        gitlab.mergeRequests.some(
+          (one) => one.state === 'opened' && one.source_branch === branch && one.source_project_id === PROJECT_ID,
+        )
+      )
         return {
           status: 409,
           body: { message: ['Another open merge request already exists for this source branch: !1'] },
@@ -212,7 +219,7 @@ export async function fakeGitLab({ path = 'acme/tools/widget', bare = '' } = {})
         iid: gitlab.mergeRequests.length + 1,
         title: String(body['title']),
         description: String(body['description']),
-        draft: /^Draft:/.test(String(body['title'])),
+        draft: String(body['title']).startsWith('Draft:'),
         source_branch: branch,
         target_branch: String(body['target_branch']),
         sha,
@@ -223,7 +230,7 @@ export async function fakeGitLab({ path = 'acme/tools/widget', bare = '' } = {})
     const request = gitlab.mergeRequests.find(({ iid }) => rest === `/merge_requests/${iid}`);
     if (request && method === 'PUT') {
       request.title = String(body['title']);
-      request.draft = /^Draft:/.test(request.title);
+      request.draft = request.title.startsWith('Draft:');
       return { body: shownMerge(request) };
     }
     const [, sha] = /^\/statuses\/(\w+)$/.exec(rest) ?? [];
@@ -240,6 +247,7 @@ export async function fakeGitLab({ path = 'acme/tools/widget', bare = '' } = {})
     mergeRequests: [] as FakeMergeRequest[],
     statuses: [] as FakeGitLab['statuses'],
     emoji: [] as FakeGitLab['emoji'],
+    discussions: [] as FakeGitLab['discussions'],
     members: new Map([
       [OLIVIA.id, 50],
       [SELF.id, 30],
