@@ -160,6 +160,10 @@ export function createGitHubForge(client: GitHubClient, path: string): Forge {
       });
       return pullOf(await client.send(ask, pullSchema));
     },
+    async rewrite(number, { title, body }) {
+      const ask = await below('PATCH /pulls/{number}', `edit pull request ${number}`, { number, title, body });
+      await client.send(ask, z.unknown());
+    },
     async makeReady({ number }) {
       const id = nodes.get(number) ?? '';
       await client.graphql(`make pull request ${number} ready`, MAKE_READY, { id }, z.unknown());

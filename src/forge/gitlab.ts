@@ -111,6 +111,17 @@ export function createGitLabForge(client: GitLabClient, path: string): Forge {
       const ask = await below('POST /merge_requests', `open a merge request for ${branch}`, { body: request });
       return requestOf(await client.send(ask, requestSchema));
     },
+    async rewrite(number, { title, body }) {
+      const now = await client.get(
+        await below(`GET /merge_requests/${number}`, `read merge request ${number}`),
+        requestSchema,
+      );
+      const text = { title: now.draft ? `Draft: ${title}` : title, description: body };
+      await client.send(
+        await below(`PUT /merge_requests/${number}`, `edit merge request ${number}`, { body: text }),
+        z.unknown(),
+      );
+    },
     async makeReady({ number, title }) {
       const ask = await below(`PUT /merge_requests/${number}`, `make merge request ${number} ready`, {
         body: { title: title.replace(DRAFT, '') },

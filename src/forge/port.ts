@@ -129,6 +129,8 @@ export interface Forge {
   openPullRequests(): Promise<PullRequest[]>;
   pullRequest(number: number): Promise<PullRequest>;
   open(request: NewPullRequest): Promise<PullRequest>;
+  /** Gives it another title and text. */
+  rewrite(number: number, text: Pick<NewPullRequest, 'title' | 'body'>): Promise<void>;
   makeReady(request: PullRequest): Promise<void>;
   /** Of a commit, with those that have not reported yet but are required for `base`. */
   checks(commit: string, base: string): Promise<Check[]>;

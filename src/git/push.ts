@@ -12,6 +12,8 @@ interface Push {
   remote: string;
   branch: string;
   commit: string;
+  /** What this program pushed there before; null: nothing. While the branch is still that, it may be replaced. */
+  before: string | null;
   /** Null: git's own credentials have to do. */
   header: GitHeader | null;
   /** The environment that git has anyway. */
@@ -22,11 +24,11 @@ interface Push {
 const TIMEOUT_MS = 300_000;
 
 /**
- * Makes a branch of the remote this commit. One that has other commits is never overwritten. A header that holds a token is in the
+ * Makes a branch of the remote this commit. One that a person pushed to is never overwritten. A header that holds a token is in the
  * environment of this one process and of nothing that it starts but git's own programs: no hook runs, and no redirect is followed.
  */
 export async function pushBranch(git: Git, push: Push): Promise<void> {
-  const { remote, branch, commit, header, env, signal } = push;
+  const { remote, branch, commit, before: ours, header, env, signal } = push;
   const ref = `refs/heads/${branch}`;
   const options: GitRunOptions = { timeoutMs: TIMEOUT_MS, signal, env: header === null ? {} : headerEnv(header, env) };
   const there = async (): Promise<string | null> => {
@@ -36,9 +38,12 @@ export async function pushBranch(git: Git, push: Push): Promise<void> {
   const foreign = new AgentosError({ code: 'branch-foreign', branch, remote });
   const before = await there();
   if (before === commit) return;
-  if (before !== null && !(await isAncestor(git, before, commit))) throw foreign;
+  const replaces = before !== null && !(await isAncestor(git, before, commit));
+  if (replaces && before !== ours) throw foreign;
+  // Git itself refuses it should the branch have moved since the look.
+  const lease = replaces ? [`--force-with-lease=${ref}:${before}`] : [];
   try {
-    await git.run([...NO_HOOKS, 'push', '--quiet', '--no-verify', remote, `${commit}:${ref}`], options);
+    await git.run([...NO_HOOKS, 'push', '--quiet', '--no-verify', ...lease, remote, `${commit}:${ref}`], options);
   } catch (error) {
     if (codeOf(error) !== 'git-failed') throw error;
     // A person may have pushed in the same moment; and an answer that was lost may have been a yes.

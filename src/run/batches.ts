@@ -100,7 +100,7 @@ export const issueBatch: Batch = {
       done: async (brief) => {
         if (issuesOf(brief.id, issues).some(({ header }) => isHashOf(header.briefHash, brief))) return true;
         if (!config.remote.create) return false;
-        const { createdFrom } = await import('./created-issue.ts');
+        const { createdFrom } = await import('./remote-work.ts');
         return (await createdFrom(project, brief)) !== null;
       },
       closed: await closedItems(paths, createGit(paths.repository, childEnv), 'issue'),
@@ -109,7 +109,7 @@ export const issueBatch: Batch = {
   read: ({ paths }, id) => createBriefSource(paths.briefs).read(id),
   async existing(project, brief) {
     if (project.config.remote.source === null && !project.config.remote.create) return [];
-    const { existingLike } = await import('./created-issue.ts');
+    const { existingLike } = await import('./remote-work.ts');
     return existingLike(project, brief);
   },
   demand: documentDemand,

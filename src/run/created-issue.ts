@@ -8,7 +8,7 @@ import { withoutReviewLog } from '../documents/revise/review-log.ts';
 import type { ExistingIssue } from '../forge/port.ts';
 import { createBriefSource, parseIssue } from '../source/directory.ts';
 import type { Issue } from '../source/port.ts';
-import { postOnce } from './posts.ts';
+import { postOnce } from './post-once.ts';
 import type { Project } from './project.ts';
 
 /** As much of an issue as is compared and shown. */

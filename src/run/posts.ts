@@ -1,14 +1,8 @@
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { systemClock } from '../core/clock.ts';
-import { codeOf } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import { parseJson } from '../core/json.ts';
 import type { Paths } from '../core/paths.ts';
 import { inspectJournal } from '../journal/inspect.ts';
-import type { StepKey } from '../journal/port.ts';
-import { openSqliteJournal } from '../journal/sqlite.ts';
-import { makeFolder } from '../process/files.ts';
 import type { Project } from './project.ts';
 
 /*
@@ -16,65 +10,46 @@ import type { Project } from './project.ts';
  * it begun, or finds no journal at all, looks the post up before it posts.
  */
 
-function fileOf({ base }: Paths, name: string): string {
+/** The journal of what was posted under a name. */
+export function postsFile({ base }: Pick<Paths, 'base'>, name: string): string {
   return join(base, 'forge', `${name}.db`);
-}
-
-interface Post<T> {
-  /** What is there already; null: nothing. */
-  lookUp: () => Promise<T | null>;
-  post: () => Promise<T>;
-}
-
-/** The same post once, however often it is asked for and whatever was cut off in between. */
-export async function postOnce<T>(paths: Paths, name: string, key: StepKey, post: Post<T>): Promise<T> {
-  await makeFolder(join(paths.base, 'forge'));
-  const journal = openSqliteJournal(fileOf(paths, name), { clock: systemClock });
-  try {
-    return (await journal.step(key, () => carriedOut(post))).value;
-  } finally {
-    journal.close();
-  }
-}
-
-const MOST_TRIES = 3;
-const LOOK_AFTER_MS = 500;
-
-async function carriedOut<T>({ lookUp, post }: Post<T>): Promise<T> {
-  const there = await lookUp();
-  if (there !== null) return there;
-  for (let tries = 1; ; tries++) {
-    try {
-      return await post();
-    } catch (error) {
-      if (codeOf(error) !== 'host-uncertain') throw error;
-      await sleep(LOOK_AFTER_MS * tries);
-      const found = await lookUp();
-      if (found !== null) return found;
-      if (tries === MOST_TRIES) throw error;
-    }
-  }
 }
 
 /** The last answer that was stored under a name; null: none. Looks, and writes nothing. */
 function posted(paths: Paths, name: string, step: string): unknown {
-  const found = inspectJournal(fileOf(paths, name))?.finished.findLast((one) => one.name === step);
+  const found = inspectJournal(postsFile(paths, name))?.finished.findLast((one) => one.name === step);
   return found === undefined ? null : parseJson(found.result);
 }
 
 /** The steps of a pull request. */
-export const STEPS = { opened: 'pull-request', evidence: 'evidence', ready: 'ready' } as const;
+export const STEPS = {
+  pushed: 'push',
+  opened: 'pull-request',
+  text: 'pull-request-text',
+  evidence: 'evidence',
+  ready: 'ready',
+} as const;
 
-export interface Opened {
+export interface Opened extends Pushed {
   number: number;
   url: string;
+}
+
+export interface Pushed {
   branch: string;
+  commit: string;
 }
 
 /** The pull request that this program opened for an item, or found. */
 export function openedFor({ paths }: Pick<Project, 'paths'>, id: ItemId): Opened | null {
-  const { number, url, branch = '' } = (posted(paths, id, STEPS.opened) ?? {}) as Partial<Opened>;
-  return typeof number === 'number' && typeof url === 'string' ? { number, url, branch } : null;
+  const { number, url, branch = '', commit = '' } = (posted(paths, id, STEPS.opened) ?? {}) as Partial<Opened>;
+  return typeof number === 'number' && typeof url === 'string' ? { number, url, branch, commit } : null;
+}
+
+/** What this program last pushed for an item; null: nothing. */
+export function pushedFor({ paths }: Pick<Project, 'paths'>, id: ItemId): Pushed | null {
+  const { branch, commit } = (posted(paths, id, STEPS.pushed) ?? {}) as Partial<Pushed>;
+  return typeof branch === 'string' && typeof commit === 'string' ? { branch, commit } : null;
 }
 
 /** Whether there is still something to do for the pull request of an implementation. */

@@ -9,22 +9,13 @@ import type { Hosts } from './hosts.ts';
 
 /** The one place that says where the issues of a project come from. A service is loaded when something is asked of it. */
 export function projectSource(config: Config, paths: Paths, hosts: Hosts): KeptSource {
-  const { source: setting, select } = config.remote;
+  const { source: setting } = config.remote;
   if (setting === null) {
     const source = createDirectorySource(paths.issues);
     return { source, lastKnown: source, asOf: async () => null, keep: async () => undefined };
   }
   let opened: Promise<IssueSource> | null = null;
-  const open = (): Promise<IssueSource> =>
-    (opened ??= (async () => {
-      const { host, path } = await hosts.located(setting);
-      if (host === 'github') {
-        const { createGitHubSource } = await import('../source/github.ts');
-        return createGitHubSource({ client: await hosts.github(), path, select });
-      }
-      const { createGitLabSource } = await import('../source/gitlab.ts');
-      return createGitLabSource({ client: await hosts.gitlab(), path, select });
-    })());
+  const open = (): Promise<IssueSource> => (opened ??= hosts.source(setting));
   const live: IssueSource = {
     location: hostedName(setting),
     ids: async () => (await open()).ids(),

@@ -83,7 +83,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
     config,
     env,
     childEnv,
-    git: createGit(repository, childEnv),
+    repository,
     onSecret: (secret) => secrets.add(secret),
   });
   const { source, ...kept } = projectSource(config, paths, hosts);

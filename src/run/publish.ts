@@ -13,7 +13,7 @@ import type { StepKey } from '../journal/port.ts';
 import type { Issue } from '../source/port.ts';
 import type { TaskResult } from '../worker/protocol.ts';
 import { createIssue } from './created-issue.ts';
-import { postOnce } from './posts.ts';
+import { postOnce } from './post-once.ts';
 import type { Project } from './project.ts';
 import { openPullRequest } from './pull-request.ts';
 import { waitingItem } from './waiting-item.ts';

@@ -1,16 +1,17 @@
 import { relative } from 'node:path';
-import { AgentosError } from '../core/errors.ts';
+import { AgentosError, codeOf } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import { readHeader } from '../documents/header.ts';
 import { designFacts } from '../documents/lld/document.ts';
 import { evidenceOf, pullRequestBody, pullRequestTitle } from '../documents/post/pull-request.ts';
-import type { Forge, PullRequest } from '../forge/port.ts';
+import type { Forge, NewPullRequest, PullRequest } from '../forge/port.ts';
 import { createGit, type Git } from '../git/git.ts';
 import { pushBranch, pushUrl } from '../git/push.ts';
 import { checkoutOf, readAt } from '../git/repository.ts';
 import { readLldFile } from '../workflow/approved-lld.ts';
 import { implementationsOf } from '../workflow/implementations.ts';
-import { type Opened, openedFor, postOnce, STEPS } from './posts.ts';
+import { postOnce } from './post-once.ts';
+import { type Opened, type Pushed, pushedFor, STEPS } from './posts.ts';
 import type { Project } from './project.ts';
 
 const REMOTE = 'origin';
@@ -30,62 +31,66 @@ interface OpenedRequest extends Opened {
 
 /** Pushes the branch of an implementation and opens its pull request, unless that was done. Null: there is no such branch here. */
 export async function openPullRequest(options: PullRequestOptions): Promise<OpenedRequest | null> {
-  const { project, id, onNotice, signal } = options;
+  const { project, id, onNotice } = options;
   const { paths, childEnv, hosts, config } = project;
   const git = createGit(paths.repository, childEnv);
   const found = await finishedBranch(project, git, id);
   if (found === null) return null;
   const { branch, commit } = found;
   const forge = await hosts.forge();
-  // From then on the branch is its reviewers' too: whatever they pushed is theirs.
-  if (openedFor(project, id)?.branch !== branch) {
-    const header = await headerFor(forge, git);
-    await pushBranch(git, { remote: REMOTE, branch, commit, header, env: childEnv, signal });
-  }
+  await push(options, git, forge, found);
   const texts = await textsOf(project, git, id, branch);
-  const opened = await postOnce<Opened>(
-    paths,
-    id,
-    { name: STEPS.opened, inputs: { branch } },
-    {
-      lookUp: async () => newest(await forge.pullRequestsOf(branch)),
-      post: async () => {
-        const base = await baseBranch(forge, git);
-        const request = await requestFor(options, forge, { branch, base, ...texts });
-        const made = await forge.open(request).catch((error: unknown) => {
-          if (!request.isDraft || !isDraftRefused(error)) throw error;
-          onNotice('the repository takes no drafts: the pull request is an ordinary one');
-          return forge.open({ ...request, isDraft: false });
-        });
-        return { number: made.number, url: made.url, branch };
-      },
-    },
-  );
+  const requestTo = (base: string): Promise<NewPullRequest> => requestFor(options, forge, { branch, base, ...texts });
+  const key = { name: STEPS.opened, inputs: { branch } };
+  const opened = await postOnce<Opened>(paths, id, key, {
+    lookUp: async () => newest(await forge.pullRequestsOf(branch)),
+    post: async () => openedOf(await openDraft(forge, await requestTo(await baseBranch(forge, git)), onNotice)),
+  });
   onNotice(`pull request ${opened.url}`);
+  // What follows is the same however often it is done.
+  const again = async (name: string, post: () => Promise<void>): Promise<void> => {
+    const done = { commit };
+    await postOnce(
+      paths,
+      id,
+      { name, inputs: done },
+      { lookUp: async () => null, post: () => post().then(() => done) },
+    );
+  };
+  if (opened.commit !== commit) {
+    const text = await requestTo('');
+    await again(STEPS.text, () => forge.rewrite(opened.number, text));
+  }
   const evidence = { ...evidenceOf(texts.report), url: opened.url };
-  await postOnce(
-    paths,
-    id,
-    { name: STEPS.evidence, inputs: { commit } },
-    {
-      // A status or check of the same name replaces the one before it.
-      lookUp: async () => null,
-      post: async () => {
-        await forge.setEvidence(commit, evidence);
-        return { commit };
-      },
-    },
-  );
+  await again(STEPS.evidence, () => forge.setEvidence(commit, evidence));
   if (config.remote.pr.ready === 'green' && evidence.passed) await makeReadyIfGreen(options, forge, opened);
   return { ...opened, lldUrl: forge.fileUrl(branch, texts.lldPath) };
 }
 
-/** The branch here that implements the approved design. */
-async function finishedBranch(
-  { paths }: Project,
+/** Once it is pushed the branch is its reviewers' too: whatever they added to it is theirs, and nothing is pushed again. */
+async function push(
+  { project, id, signal }: PullRequestOptions,
   git: Git,
-  id: ItemId,
-): Promise<{ branch: string; commit: string } | null> {
+  forge: Forge,
+  { branch, commit }: Pushed,
+): Promise<void> {
+  const { paths, childEnv: env } = project;
+  const last = pushedFor(project, id);
+  const before = last?.branch === branch ? last.commit : null;
+  if (before === commit) return;
+  const key = { name: STEPS.pushed, inputs: { branch, commit } };
+  await postOnce<Pushed>(paths, id, key, {
+    lookUp: async () => null,
+    async post() {
+      const header = await headerFor(forge, git);
+      await pushBranch(git, { remote: REMOTE, branch, commit, before, header, env, signal });
+      return { branch, commit };
+    },
+  });
+}
+
+/** The branch here that implements the approved design. */
+async function finishedBranch({ paths }: Project, git: Git, id: ItemId): Promise<Pushed | null> {
   const lld = await readLldFile(paths.lld(id));
   const all = (await implementationsOf(git, paths, [id])).get(id) ?? [];
   const own = all.findLast(({ ref, lldHash }) => ref.startsWith('refs/heads/') && lldHash === lld?.header.bodyHash);
@@ -109,7 +114,11 @@ async function headerFor(forge: Forge, git: Git): Promise<{ url: string; header:
 function newest(requests: readonly PullRequest[]): Opened | null {
   const own = requests.filter(({ isOwn }) => isOwn);
   const found = own.find(({ state }) => state !== 'closed') ?? own[0];
-  return found === undefined ? null : { number: found.number, url: found.url, branch: found.branch };
+  return found === undefined ? null : openedOf(found);
+}
+
+function openedOf({ number, url, branch, head }: PullRequest): Opened {
+  return { number, url, branch, commit: head };
 }
 
 /** What the checkout is on, where the service has that branch too. */
@@ -152,7 +161,7 @@ async function requestFor(
   { project, id, place }: PullRequestOptions,
   forge: Forge,
   { branch, base, lld, lldPath, report, template }: BranchTexts & { branch: string; base: string },
-) {
+): Promise<NewPullRequest> {
   const { paths, source, config, mask } = project;
   const isRemote = config.remote.source !== null;
   const issue = isRemote ? await project.kept.lastKnown.read(id).catch(() => null) : null;
@@ -171,8 +180,21 @@ async function requestFor(
   return { branch, base, title: mask(title), body: mask(body), isDraft: config.remote.pr.ready !== 'at-once' };
 }
 
-function isDraftRefused(error: unknown): boolean {
-  return error instanceof AgentosError && error.problem.code === 'host-refused' && /draft/i.test(error.problem.detail);
+/** Some repositories take no drafts, and don't say so in a form that could be told. */
+async function openDraft(
+  forge: Forge,
+  request: NewPullRequest,
+  onNotice: (text: string) => void,
+): Promise<PullRequest> {
+  try {
+    return await forge.open(request);
+  } catch (error) {
+    if (!request.isDraft || codeOf(error) !== 'host-refused') throw error;
+    const made = await forge.open({ ...request, isDraft: false }).catch(() => null);
+    if (made === null) throw error;
+    onNotice('the repository takes no drafts: the pull request is an ordinary one');
+    return made;
+  }
 }
 
 /** Files by which a repository has checks that may not have reported yet. */

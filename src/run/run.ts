@@ -81,7 +81,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
 
   const isWriting = config.remote.comment || config.remote.create || config.remote.pr.open;
   // What talks to services is nothing that other runs should load.
-  const publishing = isWriting ? await import('./publish.ts') : null;
+  const publishing = isWriting ? await import('./remote-work.ts') : null;
   const tracker = (await publishing?.requireWriting(project)) ?? null;
   await requireOwnFolder(paths);
   await prepareStateFolder(paths.base);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fakeGitHub } from '../support/hosts/github.ts';
+import { fakeGitHub, TOKEN } from '../support/hosts/github.ts';
 import { hostedProject } from '../support/hosts/project.ts';
 import { ISSUE } from '../support/models.ts';
 import { agentos, startAgentos } from '../support/program.ts';
@@ -8,7 +8,7 @@ import { treeOf } from '../support/tree.ts';
 const SOURCE = ['--source', 'github:acme/widget'];
 
 test('an issue becomes a pull request with its evidence, and a second run posts nothing', async () => {
-  const { repository, bare, flags, remote } = await hostedProject({
+  const { repository, bare, flags, remote, writerCalls } = await hostedProject({
     '.github/pull_request_template.md': '## Checklist\n- [ ] I read the guide\n',
   });
   const github = await fakeGitHub({ bare });
@@ -44,6 +44,10 @@ test('an issue becomes a pull request with its evidence, and a second run posts 
   const comments = github.comments.filter(({ body }) => body.includes('agentos:item 42'));
   expect(comments).toHaveLength(1);
   expect(comments[0]?.body).toContain('- Pull request: https://github.com/acme/widget/pull/43');
+
+  const environments = (await writerCalls()).map(({ env }) => JSON.stringify(env));
+  expect(environments.length).toBeGreaterThan(0);
+  expect(environments.join()).not.toContain(TOKEN);
 
   const written = github.writes().length;
   expect(await run()).toMatchObject({ code: 0, stderr: '' });

@@ -133,7 +133,7 @@ function showPlan(plan: Plan, show: (plan: Plan) => void): number {
 /** Loaded where there is a service that people answer on. */
 async function answersIn(project: Project, { ids, dryRun }: BatchRequest): Promise<string[]> {
   if (project.config.remote.source === null) return [];
-  const { takeAnswers } = await import('../../run/answers.ts');
+  const { takeAnswers } = await import('../../run/remote-work.ts');
   return takeAnswers(project, ids, dryRun);
 }
 

@@ -122,10 +122,9 @@ async function checkHosts({ config: { remote }, hosts }: Project): Promise<Row[]
   const { source, comment, pr } = remote;
   if (source !== null) {
     const look = async (): Promise<string> => {
-      const { host, path } = await hosts.located(source);
-      const { path: now, isArchived } = await (await hosts[host]()).repository(path);
-      const moved = now.toLowerCase() === path.toLowerCase() ? '' : `, which is called ${now} now`;
-      return `issues of ${path}${moved}${isArchived ? ', which is archived' : ''}`;
+      const { path, isArchived } = await hosts.facts(source);
+      const moved = source.path !== null && source.path.toLowerCase() !== path.toLowerCase();
+      return `issues of ${path}${moved ? `, which was ${source.path}` : ''}${isArchived ? ', which is archived' : ''}`;
     };
     rows.push(await seen(source.host, look));
   }

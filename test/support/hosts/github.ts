@@ -278,6 +278,11 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
       });
       return { status: 201, body: shownPull(pull) };
     }
+    const pull = github.pulls.find((one) => rest === `/pulls/${one.number}`);
+    if (pull && method === 'PATCH') {
+      Object.assign(pull, body, { head: { ...pull.head, sha: headOf(pull.head.ref) ?? pull.head.sha } });
+      return { body: shownPull(pull) };
+    }
     const [, sha] = /^\/statuses\/(\w+)$/.exec(rest) ?? [];
     if (sha !== undefined) {
       github.statuses.push({ sha, ...(body as { state: string; context: string; description: string }) });

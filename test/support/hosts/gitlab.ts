@@ -230,6 +230,7 @@ export async function fakeGitLab({ path = 'acme/tools/widget', bare = '' } = {})
     const request = gitlab.mergeRequests.find(({ iid }) => rest === `/merge_requests/${iid}`);
     if (request && method === 'PUT') {
       request.title = String(body['title']);
+      request.description = wordsIn(body['description']) || request.description;
       request.draft = request.title.startsWith('Draft:');
       return { body: shownMerge(request) };
     }

@@ -6,7 +6,7 @@ import { writeReport } from '../../../src/documents/implementation/report.ts';
 import { branchNameOf } from '../../../src/git/branches.ts';
 import { parseIssue } from '../../../src/source/directory.ts';
 import { approvedLld } from '../../../src/workflow/approved-lld.ts';
-import { commitProject, implementer } from '../implement.ts';
+import { type Calls, callsOf, commitProject, implementer } from '../implement.ts';
 import { ISSUE, lldFor } from '../models.ts';
 import { type TestRepository, testRepository } from '../repository.ts';
 import { type ScriptedModels, scriptedModels } from '../scripted-models.ts';
@@ -18,6 +18,8 @@ export interface HostedProject {
   bare: string;
   /** Models of every role. */
   flags: string[];
+  /** What the implementer was called with. */
+  writerCalls: () => Promise<Calls[]>;
   /** An approved design with its finished branch, as `agentos implement` leaves them. */
   finished: (id: string, title?: string) => Promise<string>;
   /** Git in the bare repository. */
@@ -33,11 +35,13 @@ export async function hostedProject(files: Record<string, string> = {}): Promise
   execFileSync('git', ['clone', '--quiet', '--bare', repository.root, bare]);
   repository.git('remote', 'add', 'origin', bare);
   const models = await scriptedModels(repository);
+  const state = join(repository.home, '..', 'writer-calls');
   return {
     repository,
     models,
     bare,
-    flags: [...models.flags, '--implementer', implementer()],
+    flags: [...models.flags, '--implementer', implementer({ state })],
+    writerCalls: () => callsOf(state),
     finished: (id, title = 'Add a number') => finishedBranch(repository, id, title),
     remote: (...args) => execFileSync('git', args, { cwd: bare, encoding: 'utf8' }).trim(),
   };
