@@ -67,7 +67,7 @@ export function oneLine(text: string): string {
 
 /**
  * Text from outside for a place where a service gives words a meaning: a mention that would notify people, a number that would link
- * an issue, or close it. Each is broken by a character that nobody sees.
+ * an issue, or close it. Each is broken by an invisible character.
  */
 export function unlinked(text: string): string {
   return text

@@ -28,7 +28,7 @@ test('a branch is made, moved on, and replaced only where it is what was pushed 
   await expect(push(person)).rejects.toMatchObject({ problem: { code: 'branch-foreign' } });
   await push(person, second);
   expect(there()).toBe(person);
-  // Pushed by somebody else since.
+  // Another program pushed since.
   await expect(push(first, second)).rejects.toMatchObject({ problem: { code: 'branch-foreign' } });
   expect(there()).toBe(person);
   const ended = new AbortController();

@@ -6,8 +6,8 @@ import { inspectJournal } from '../journal/inspect.ts';
 import type { Project } from './project.ts';
 
 /*
- * What was posted for an item, as a journal that stays: the intent is a step that was begun, the answer settles it. Whoever finds
- * it begun, or finds no journal at all, looks the post up before it posts.
+ * What was posted for an item, as a journal that stays: the intent is a step that was begun, the answer settles it. A program
+ * that finds it begun, or finds no journal at all, looks the post up before it posts.
  */
 
 /** The journal of what was posted under a name. */

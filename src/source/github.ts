@@ -139,7 +139,7 @@ export function createGitHubSource({ client, path: given, select }: GitHubSource
       number: Number(id),
     });
     return client.list(ask, eventSchema).catch((error: unknown) => {
-      // An issue that can be read has one; where the service has none, nobody vouches.
+      // An issue that can be read has one; without it no label vouches for the text.
       if (codeOf(error) !== 'host-not-found') throw error;
       return [];
     });

@@ -218,7 +218,7 @@ for (const [name, open] of [
         expect(said[0]).toMatchObject({ verdict: 'changes-requested', body: 'Not yet', line: null });
     });
 
-    test('checks are those of CI, and the evidence is none of them', async () => {
+    test('checks are those of CI, without the evidence', async () => {
       const { forge, head, report, evidence } = await open(true);
       await forge.setEvidence(head, { passed: true, summary: 'holds: red', details: '', url: 'https://example.org' });
       expect(evidence()).toEqual([[head, 'success', 'agentos / evidence']]);

@@ -89,7 +89,7 @@ test('a post whose answer was lost is looked up before it is repeated, also by t
   expect(await models.calls()).toEqual([]);
 });
 
-test('a branch that a person pushed to, or pushed over, is never overwritten; a fork’s is none of ours', async () => {
+test('a branch that a person pushed to, or pushed over, is never overwritten; a fork’s is ignored', async () => {
   const { github, branch, post, remote, repository } = await unposted();
   const theirs = repository.git('commit-tree', '-m', 'mine', 'main^{tree}');
   repository.git('push', '--quiet', 'origin', `${theirs}:refs/heads/${branch}`);

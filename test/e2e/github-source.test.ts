@@ -196,7 +196,7 @@ test('a text that a stranger changed after the label was set waits for a person'
   const eve = { user: { login: 'eve', type: 'User' }, author_association: 'NONE' };
   const asked = { title: 'Add a number', body: ISSUE, ...eve };
   for (const number of [1, 2, 3, 4]) github.issue({ number, ...asked, updated_at: '2026-03-02T12:00:00Z' });
-  // Vouched for by the last thing that happened; by nobody; before an edit of a member; before one of the author.
+  // Vouched for by the last thing that happened; by the author; before an edit of a member; before one of the author.
   github.label(1, 'agentos', 'olivia', '2026-03-02T12:00:00Z');
   github.label(2, 'agentos', 'eve', '2026-03-02T12:00:00Z');
   github.label(3, 'agentos', 'olivia', '2026-03-02T10:00:00Z');

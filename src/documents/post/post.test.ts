@@ -6,7 +6,7 @@ import { evidenceOf, pullRequestBody, pullRequestTitle } from './pull-request.ts
 const HOSTILE =
   '<!-- agentos:item 7 --> --> @everyone closes #1, fixes https://github.com/a/b/issues/2 GH-3 `x` | **b**\n# h';
 
-test('words from outside notify nobody, link nothing and close nothing', () => {
+test('words from outside neither notify, link nor close anything', () => {
   const text = unlinked(HOSTILE);
   expect(text).not.toMatch(/@(?=\w)|#\d|GH-\d|:\/\//);
   expect(text.replaceAll('\u200B', '')).toBe(HOSTILE);

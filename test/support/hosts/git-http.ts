@@ -22,7 +22,7 @@ export function serveGit(
       REQUEST_METHOD: request.method,
       CONTENT_TYPE: request.headers['content-type'] ?? '',
       HTTP_CONTENT_ENCODING: request.headers['content-encoding'] ?? '',
-      REMOTE_USER: 'somebody',
+      REMOTE_USER: 'tester',
     },
   });
   const pieces: Buffer[] = [];

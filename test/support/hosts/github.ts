@@ -308,7 +308,7 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
     return { body: { data: { markPullRequestReadyForReview: { pullRequest: { isDraft: false } } } } };
   }
 
-  /** Git over HTTP, for whoever shows the token. */
+  /** Git over HTTP, for requests with the token. */
   const overGit = (request: IncomingMessage, response: ServerResponse, body: Buffer): boolean => {
     if (!request.url?.startsWith(`/${repository}.git/`)) return false;
     const login = `Basic ${Buffer.from(`x-access-token:${TOKEN}`).toString('base64')}`;
