@@ -6,8 +6,8 @@ import type { ItemId } from './ids.ts';
 export const STAGES = ['issue', 'lld', 'implement'] as const;
 export type StageName = (typeof STAGES)[number];
 
-/** `eval` replays what is past: it is no stage of anything. */
-export const WORKFLOWS = [...STAGES, 'eval'] as const;
+/** `eval` replays what is past, `land` combines what is finished: they are no stage of anything. */
+export const WORKFLOWS = [...STAGES, 'eval', 'land'] as const;
 export type WorkflowName = (typeof WORKFLOWS)[number];
 
 /** What a batch command runs: one workflow, or several one after another. */
@@ -15,7 +15,13 @@ export const PIPELINES = [...WORKFLOWS, 'run'] as const;
 export type PipelineName = (typeof PIPELINES)[number];
 
 /** What people see in front of a line: `[LLD-42]`. */
-const LABELS: Record<WorkflowName, string> = { lld: 'LLD', issue: 'ISSUE', implement: 'IMPL', eval: 'EVAL' };
+const LABELS: Record<WorkflowName, string> = {
+  lld: 'LLD',
+  issue: 'ISSUE',
+  implement: 'IMPL',
+  eval: 'EVAL',
+  land: 'LAND',
+};
 
 export function labelOf(workflow: WorkflowName, id: ItemId): string {
   return `${LABELS[workflow]}-${id}`;

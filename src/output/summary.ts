@@ -125,7 +125,7 @@ function nextLines(items: readonly ItemSummary[], guide: Guide): string[] {
       done('lld').map(({ id }) => id),
     ),
     ...branchSteps(
-      done('implement').flatMap(({ outputs }) => outputs[0] ?? []),
+      [...new Set([...done('implement'), ...done('land')].flatMap(({ outputs }) => outputs[0] ?? []))],
       guide,
     ),
   ];

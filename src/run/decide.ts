@@ -121,6 +121,7 @@ async function inputHash(paths: Paths, workflow: WorkflowName, id: ItemId): Prom
       return (await createBriefSource(paths.briefs).read(id)).hash;
     case 'lld':
     case 'eval':
+    case 'land':
       return (await createDirectorySource(paths.issues).read(id)).hash;
     case 'implement':
       return bodyHash(readFrontMatter(await readFile(paths.lld(id), 'utf8').catch(() => '')).body);

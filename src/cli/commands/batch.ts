@@ -13,6 +13,7 @@ import { createRunOutput } from '../../output/run-output.ts';
 import type { Guide } from '../../output/summary.ts';
 import { printSummary } from '../../output/summary.ts';
 import { pipelineNamed } from '../../run/batches.ts';
+import { shownPlan } from '../../run/land-batch.ts';
 import type { Pipeline } from '../../run/pipeline.ts';
 import { planBatch } from '../../run/plan-batch.ts';
 import type { Project } from '../../run/project.ts';
@@ -53,7 +54,11 @@ export async function runBatchCommand(
   };
   try {
     if (asked > workers) output.terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);
-    if (request.dryRun) return showPlan(plan, request.json ? printJson : (shown) => printPlan(output.terminal, shown));
+    if (request.dryRun)
+      return showPlan(
+        shownPlan(plan, pipeline),
+        request.json ? printJson : (shown) => printPlan(output.terminal, shown),
+      );
     if (plan.items.length === 0) {
       await sweep(project, plan);
       for (const note of plan.notes) output.terminal.line(note);
@@ -77,7 +82,7 @@ export async function runBatchCommand(
           haltAfter: request.haltAfter,
           config: request.config,
           all: request.ids === 'all',
-          ...definedOnly({ until: request.until, evaluation: request.evaluation }),
+          ...definedOnly({ until: request.until, evaluation: request.evaluation, landing: request.landing }),
           ...(request.again ? { again: true } : {}),
         },
         resumes,
@@ -110,7 +115,9 @@ async function guideOf(
   { place, config }: BatchRequest,
   summary: Summary,
 ): Promise<Guide> {
-  const hasBranch = summary.items.some((item) => item.workflow === 'implement' && item.status === 'succeeded');
+  const hasBranch = summary.items.some(
+    ({ workflow, status }) => (workflow === 'implement' || workflow === 'land') && status === 'succeeded',
+  );
   return {
     place: placeFlagsOf(place),
     offline: config.offline ?? false,
