@@ -128,6 +128,15 @@ export function addLandFlags(command: Command): Command {
   return addPlaceFlags(command);
 }
 
+/** Those of a batch over all that is pending, and when to look again. */
+export function addWatchFlags(command: Command): Command {
+  command
+    .option('--once', 'look once, run what is pending, and end; for cron')
+    .option('--interval <duration>', 'how often to look for changes, e.g. 30s', duration, 60_000)
+    .option('--max-cost-per-day <usd>', 'start nothing that all runs of a day could not pay within this', money);
+  return addResumeFlags(command);
+}
+
 const REPEATED = '; repeat it to compare';
 
 function severalOf<T>(parse: (text: string) => T): (text: string, before?: T[]) => T[] {

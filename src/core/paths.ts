@@ -83,6 +83,9 @@ export interface Paths {
   runs: string;
   /** What was last known of the credential pool; no secrets. */
   keys: string;
+  /** What a watch has started, and the lock of the one that runs. */
+  watch: string;
+  watchLock: string;
   issue(id: ItemId): string;
   llds: string;
   lld(id: ItemId): string;
@@ -137,6 +140,8 @@ export function pathsOf(repository: string, base: string, work = base): Paths {
     prompts: join(repository, 'agentos', 'prompts'),
     runs: join(base, 'runs'),
     keys: join(base, 'keys.json'),
+    watch: join(base, 'watch.json'),
+    watchLock: join(base, 'locks', 'watch.lock'),
     issue: (id) => join(repository, 'issues', `${id}.md`),
     llds: join(repository, 'docs', 'lld'),
     lld: (id) => join(repository, 'docs', 'lld', `LLD-${id}.md`),

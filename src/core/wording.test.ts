@@ -95,6 +95,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'git-identity-missing': [{ code: 'git-identity-missing', detail: text }],
   'worktree-unusable': [{ code: 'worktree-unusable', path: text, reason: text }],
   'dependency-conflict': [{ code: 'dependency-conflict', on: '1', files: [text] }],
+  'watch-running': [{ code: 'watch-running', pid: 1, since: '2026-01-01T00:00:00.000Z' }],
   'branch-missing': [{ code: 'branch-missing', id: '1' }],
   'branch-breaks': [{ code: 'branch-breaks', id: '1', others: ['2'], problems: [text] }],
   'landing-incomplete': [

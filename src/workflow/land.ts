@@ -1,3 +1,5 @@
+import type { Clock } from '../core/clock.ts';
+import { localTime } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
 import { type LandedBranch, missingBelow } from '../core/landing.ts';
@@ -25,7 +27,7 @@ export async function runLand(item: ItemContext, parts: LandParts): Promise<Item
   const tests = await openLandTests(context);
   const { state, ends, unsettled } = await combine(context, tests);
   const isAnyIn = state.branches.length > 0;
-  const branch = isAnyIn ? await makeLandBranch(git, state.commit, localDate(item.clock.dateMs())) : null;
+  const branch = isAnyIn ? await makeLandBranch(git, state.commit, today(item.clock)) : null;
   const all = context.branches.map((one) => ({ branch: one.branch, ...(ends.get(one.id) ?? inBy(one.id)) }));
   for (const end of all) {
     const outputs = branch !== null && end.status === 'succeeded' ? [branch] : [];
@@ -135,9 +137,7 @@ function isForPeople(path: string): boolean {
   return isProtected(path) || DESIGNS.forbids(change, new Set()) || STATE.forbids(change, new Set());
 }
 
-/** `2026-01-31`, by the calendar of the person who looks at the branch. */
-function localDate(atMs: number): string {
-  const at = new Date(atMs);
-  const two = (part: number): string => String(part).padStart(2, '0');
-  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+/** `2026-01-31`, by the calendar of this machine. */
+function today(clock: Clock): string {
+  return localTime(new Date(clock.dateMs()).toISOString()).slice(0, 10);
 }
