@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Problem } from './errors.ts';
 import { ITEM_STATUSES } from './item.ts';
-import { dayAround, endedItem, heldBack, startedItem, type WatchedItem } from './watching.ts';
+import { dayAround, endedItem, heldBack, startedItem, type WatchedItem, waitAfter } from './watching.ts';
 
 const MINUTE = 60_000;
 const NOW = { workflow: 'lld', hash: 'h', nowMs: 1_000 * MINUTE, isDecided: false } as const;
@@ -14,7 +15,8 @@ const cases: [what: string, item: WatchedItem | undefined, until: number | null 
   ['one that is new', undefined, 'starts'],
   ['another text', watched('failed', 0, { hash: 'other' }), 'starts'],
   ['the next stage', watched('succeeded', 0, { workflow: 'issue' }), 'starts'],
-  ['one that was not started', watched('cancelled', 0), 'starts'],
+  ['one that was interrupted', watched('cancelled', 0), 'starts'],
+  ['one that a halted run left', watched('cancelled', 0, { untilMs: NOW.nowMs + 7 }), NOW.nowMs + 7],
   ['one that failed just now', watched('failed', 0), NOW.nowMs + 5 * MINUTE],
   ['one that failed a while ago', watched('timed-out', 5 * MINUTE), 'starts'],
   ['one that failed twice', watched('failed', 5 * MINUTE, { attempts: 2 }), NOW.nowMs + 15 * MINUTE],
@@ -82,4 +84,12 @@ test('a day begins and ends at midnight', () => {
     startMs: new Date(2026, 9, 31).getTime(),
     endMs: new Date(2026, 10, 1).getTime(),
   });
+});
+
+test('what a run left undone waits, unless a person stopped the run', () => {
+  const end = (problem: Problem) => ({ status: 'cancelled' as const, error: { problem, retry: 'permanent' as const } });
+  expect(waitAfter(end({ code: 'interrupted', signal: 'SIGINT' }))).toBeNull();
+  expect(waitAfter(end({ code: 'halted', failures: 3, cause: 'x' }))).toBe(5 * MINUTE);
+  expect(waitAfter(end({ code: 'disk-unwritable', directory: '/', reason: 'ENOSPC' }))).toBe(5 * MINUTE);
+  expect(waitAfter({ status: 'cancelled', error: null })).toBeNull();
 });

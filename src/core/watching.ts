@@ -1,4 +1,4 @@
-import type { ItemStatus } from './item.ts';
+import type { ItemEnd, ItemStatus } from './item.ts';
 import type { WorkflowName } from './paths.ts';
 
 /** What a watch knows of an item that it has started: it outlives the process. */
@@ -12,7 +12,7 @@ export interface WatchedItem {
   status: ItemStatus | null;
   /** When that was. */
   atMs: number;
-  /** Of one that is paused: when it may continue, if that is known. */
+  /** Of one that is paused, or was not started: when it may continue, if that is known. */
   untilMs: number | null;
 }
 
@@ -53,7 +53,7 @@ export function heldBack(id: string, item: WatchedItem | undefined, now: Watched
     untilMs !== null && untilMs <= now.nowMs ? null : { id, status, why, untilMs };
   switch (item.status) {
     case 'cancelled':
-      return null;
+      return item.untilMs === null ? null : held('cancelled', 'the last run started nothing more', item.untilMs);
     case 'discuss':
       return now.isDecided ? null : held('discuss', 'waits for a decision', null);
     case 'paused':
@@ -87,8 +87,16 @@ export function startedItem(
 /** How a run ended for an item, as far as it matters to the next one. */
 export interface WatchedEnd extends Pick<WatchedItem, 'workflow' | 'hash'> {
   status: ItemStatus;
-  /** Of a pause: how long it takes, if that is known. */
+  /** How long it has to wait, if that is known. */
   forMs: number | null;
+}
+
+/** How long an item waits that its run did not start; null: it needn't. A run that stopped itself would do so again. */
+export function waitAfter(end: Pick<ItemEnd, 'status' | 'error'>): number | null {
+  const problem = end.error?.problem;
+  if (problem?.code === 'provider-quota') return problem.retryAfterMs;
+  const isOfRun = end.status === 'cancelled' && problem !== undefined && problem.code !== 'interrupted';
+  return isOfRun ? FIRST_DELAY_MS : null;
 }
 
 /** Ends that say nothing of the text: a run with them does not count. */

@@ -122,8 +122,13 @@ test('without any run nothing is known', async () => {
 test('what was paid since a moment is counted over all runs, killed ones too, and unknown prices at the vendor’s dearest', async () => {
   const usage = { inputTokens: 1_000_000, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
   const call = (at: string, costUsd: number | null, vendor = 'anthropic') => ({
-    ...{ type: 'gateway-call', item: '1', workflow: 'lld', vendor, at },
-    ...{ costUsd, usage },
+    type: 'gateway-call',
+    item: '1',
+    workflow: 'lld',
+    vendor,
+    at,
+    costUsd,
+    usage,
   });
   const paths = await place([
     [call('2026-01-01T23:59:59.999Z', 4), call('2026-01-02T00:00:00.000Z', 1)],

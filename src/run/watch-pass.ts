@@ -6,7 +6,15 @@ import { parseItemId } from '../core/ids.ts';
 import { endedWell, type Item } from '../core/item.ts';
 import type { Plan, PlannedItem } from '../core/plan.ts';
 import type { Summary } from '../core/summary.ts';
-import { dayAround, endedItem, type HeldBack, heldBack, startedItem, type WatchedEnd } from '../core/watching.ts';
+import {
+  dayAround,
+  endedItem,
+  type HeldBack,
+  heldBack,
+  startedItem,
+  type WatchedEnd,
+  waitAfter,
+} from '../core/watching.ts';
 import { wordingOf } from '../core/wording.ts';
 import { createGit } from '../git/git.ts';
 import { namesIn } from '../process/files.ts';
@@ -52,7 +60,7 @@ export async function watchMark({ paths, childEnv, configFile }: Project, last: 
   const files = [
     ...(await listed(paths.llds)),
     ...(await listed(paths.checkpoints)),
-    ...(configFile ? [configFile] : []),
+    configFile ?? join(paths.repository, 'agentos.yaml'),
   ];
   const stats = await Promise.all(files.map((file) => stat(file).catch(() => null)));
   const dates = files.map((file, at) => `${file}\0${stats[at]?.size}\0${stats[at]?.mtimeMs}`);
@@ -136,7 +144,8 @@ export async function runPass(
   run: (project: Project, plan: Plan, subscriber: Subscriber) => Promise<Summary | null>,
 ): Promise<Summary | null> {
   const { paths, config } = project;
-  const state = await readWatchState(paths.watch);
+  const before = await readWatchState(paths.watch);
+  const state: WatchState = { ...before, items: { ...before.items } };
   const pending = new Set<string>(plan.items.map(({ id }) => id));
   for (const [id, { status }] of Object.entries(state.items))
     if (status !== null && endedWell(status) && !pending.has(id)) delete state.items[id];
@@ -153,8 +162,12 @@ export async function runPass(
     if (event.type !== 'item-finished' || event.goesOnWith !== undefined) return;
     const problem = event.error?.problem;
     const isSpent = problem?.code === 'over-budget' && problem.scope === 'run' && leftUsd < ownUsd;
-    const forMs = problem?.code === 'provider-quota' ? problem.retryAfterMs : null;
-    ends.set(event.item, { workflow: event.workflow, status: isSpent ? 'cancelled' : event.status, forMs, isSpent });
+    const status = isSpent ? 'cancelled' : event.status;
+    ends.set(event.item, { workflow: event.workflow, status, forMs: isSpent ? null : waitAfter(event), isSpent });
+  }).catch(async (error: unknown) => {
+    // Nothing was started.
+    await writeWatchState(paths.watch, before);
+    throw error;
   });
   const endedMs = Date.now();
   for (const id of pending) {

@@ -33,7 +33,7 @@ interface WatchOptions {
   /** Runs a plan, and shows it. Null: it failed as a whole, which was said. */
   run: (project: Project, plan: Plan, subscriber: Subscriber) => Promise<Summary | null>;
   onIdle: (idle: WatchIdle) => void;
-  /** A pass that failed; the next one may not. */
+  /** A pass that failed, each reason once; the next one may not. */
   onProblem: (problem: Problem) => void;
 }
 
@@ -51,6 +51,13 @@ export async function watch(options: WatchOptions): Promise<number> {
   const { interrupt, once, clock } = options;
   const isStopped = (): boolean => interrupt.polite.aborted;
   let hasLooked = false;
+  let reported = '';
+  const report = (error: unknown): void => {
+    const { problem } = toErrorRecord(error);
+    const said = JSON.stringify(problem);
+    if (said !== reported) options.onProblem(problem);
+    reported = said;
+  };
   for (;;) {
     try {
       const project = await options.open();
@@ -59,16 +66,17 @@ export async function watch(options: WatchOptions): Promise<number> {
       const nowMs = clock.dateMs();
       const pass = await watchPass({ project, pipeline: options.pipeline(), parallel, maxCostPerDayUsd, nowMs });
       hasLooked = true;
+      reported = '';
       const canStart = pass.plan.items.length > 0;
       if (isStopped()) return exitCodeOf([], interrupt.by());
       const summary = canStart ? await runPass(pass, options.run) : null;
       if (once && !canStart) options.onIdle({ ...pass, nextLookMs: null });
       if (once || isStopped()) return endOf(pass, summary, canStart, interrupt);
       // What could start has counted as started: the next look finds something else, or nothing.
-      if (!canStart) await idle(options, pass, mark);
+      if (!canStart) await idle(options, pass, mark, report);
     } catch (error) {
       if (once || !hasLooked) throw error;
-      options.onProblem(toErrorRecord(error).problem);
+      report(error);
       await clock.sleep(options.intervalMs, interrupt.polite);
     }
     if (isStopped()) return exitCodeOf([], interrupt.by());
@@ -86,8 +94,13 @@ function endOf(
   return exitCodeOf([...ended, ...held.map(({ status }) => status)], interrupt.by());
 }
 
-async function idle(options: WatchOptions, { project, held, day }: WatchPass, first: string): Promise<void> {
-  const { clock, intervalMs, interrupt, onIdle, onProblem } = options;
+async function idle(
+  options: WatchOptions,
+  { project, held, day }: WatchPass,
+  first: string,
+  report: (error: unknown) => void,
+): Promise<void> {
+  const { clock, intervalMs, interrupt, onIdle } = options;
   const dueMs = held.reduce((soonest, { untilMs }) => Math.min(soonest, untilMs ?? soonest), Number.POSITIVE_INFINITY);
   for (;;) {
     const nowMs = clock.dateMs();
@@ -99,7 +112,7 @@ async function idle(options: WatchOptions, { project, held, day }: WatchPass, fi
       if ((await watchMark(project, first)) !== first) return;
     } catch (error) {
       // What can't be looked at is not unchanged, but nothing is started because of it.
-      onProblem(toErrorRecord(error).problem);
+      report(error);
     }
   }
 }

@@ -43,9 +43,14 @@ export async function finishedBranches(
   if (chosen.length === 0) return found;
   const commits = (await git.text(['rev-parse', ...chosen.map(({ ref }) => `${ref}^{commit}`)])).split('\n');
   const ends = chosen.map(({ id }, at) => ({ id, commit: commits[at] ?? '' }));
-  const stack = stackedOn(ends, await graphOf(git, commits, base));
+  const graph = await graphOf(git, commits, base);
+  const stack = stackedOn(ends, graph);
   for (const [at, { id, ref, lldHash }] of chosen.entries()) {
     const commit = commits[at] ?? '';
+    if (!graph.has(commit)) {
+      found.merged.push(id);
+      continue;
+    }
     // Without a history in common there is nothing to compare; git refuses to merge it, and says why.
     const listing = await git.text(['diff', '--name-only', '-z', `${base}...${commit}`]).catch(() => '');
     const { title, after } = await designOf(git, paths, id, commit);

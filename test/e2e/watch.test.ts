@@ -1,3 +1,5 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ISSUE, review, script, vendorEnv } from '../support/models.ts';
 import { agentos, type Started, startAgentos } from '../support/program.ts';
@@ -114,14 +116,26 @@ test('one look ends as a batch does; what waits for a person, failed or was paid
   expect(await runsOf(repository)).toHaveLength(4);
 });
 
-test('a day has a budget, which a restart does not forget', async () => {
-  const vendor = await startVendor({ script: script() });
+test('a pause lasts until it ends, and a day has a budget; a restart forgets neither', async () => {
+  let isFull = true;
+  const refusal = { status: 429, type: 'rate_limit_error', message: 'Later', retryAfter: 7_200 };
+  const vendor = await startVendor({ script: (call) => (isFull ? refusal : script()(call)) });
   onTestFinished(() => vendor.close());
   const repository = await testRepository({ 42: ISSUE });
   const options = { cwd: repository.root, env: { ...vendorEnv(vendor.url), HOME: repository.home } };
   const roles = ['--drafter', 'anthropic:claude-opus-5', '--reviewer', 'google:gemini-3-pro-preview'];
   const once = (usd: string) =>
     agentos(['watch', '--once', '--until', 'lld', '--max-cost-per-day', usd, '--json', ...roles], options);
+  expect((await once('10')).code).toBe(75);
+  const asked = vendor.calls.length;
+  const paused = await once('10');
+  expect([paused.code, vendor.calls.length]).toEqual([75, asked]);
+  const { held } = JSON.parse(paused.stdout.split('\n')[0] ?? '') as { held: { why: string; untilMs: number }[] };
+  expect(held[0]?.why).toBe('waits for quota');
+  expect(held[0]?.untilMs).toBeGreaterThan(Date.now() + 6_000_000);
+
+  isFull = false;
+  await rm(join(repository.root, '.agentos', 'watch.json'));
   const paid = await once('10');
   expect(paid.code, paid.stderr).toBe(0);
   const { items } = JSON.parse(paid.stdout.trimEnd().split('\n').at(-1) ?? '') as { items: { costUsd: number }[] };
@@ -130,10 +144,10 @@ test('a day has a budget, which a restart does not forget', async () => {
   await repository.write('issues/43.md', ISSUE);
   const calls = vendor.calls.length;
   expect((await once(paidUsd.toFixed(9))).code).toBe(75);
-  expect(await runsOf(repository)).toHaveLength(1);
+  expect(await runsOf(repository)).toHaveLength(2);
   // Something is left, but not enough for a call: found out once.
   expect((await once((paidUsd + 0.0001).toFixed(9))).code).toBe(1);
   expect((await once((paidUsd + 0.0001).toFixed(9))).code).toBe(75);
-  expect(await runsOf(repository)).toHaveLength(2);
+  expect(await runsOf(repository)).toHaveLength(3);
   expect(vendor.calls).toHaveLength(calls);
 });

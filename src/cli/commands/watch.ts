@@ -36,7 +36,7 @@ export async function watchCommand(rawFlags: unknown): Promise<number> {
   const lock = await onlyOne(first);
   const interrupt = watchInterrupts();
   let hasRun = false;
-  const { show, clear } = idleOutput(first, request, pipeline().stages.at(-1)?.nothingToDo ?? '');
+  const idle = idleOutput(first, request, pipeline().stages.at(-1)?.nothingToDo ?? '');
   try {
     const code = await watch({
       open,
@@ -48,7 +48,7 @@ export async function watchCommand(rawFlags: unknown): Promise<number> {
       interrupt,
       clock: systemClock,
       async run(project, plan, subscriber) {
-        clear();
+        idle.clear();
         hasRun = true;
         const output = outputFor(project, request);
         const printJson = jsonPrinter(project);
@@ -59,9 +59,9 @@ export async function watchCommand(rawFlags: unknown): Promise<number> {
           output.close();
         }
       },
-      onIdle: show,
+      onIdle: (state) => idle.show(state),
       onProblem(problem) {
-        clear();
+        idle.clear();
         printProblem(problem);
       },
     });
@@ -69,7 +69,7 @@ export async function watchCommand(rawFlags: unknown): Promise<number> {
       jsonPrinter(first)({ ...emptySummary({ workflow: 'run', parallel: request.parallel.workers }), exitCode: code });
     return code;
   } finally {
-    clear();
+    idle.clear();
     interrupt.dispose();
     lock.release();
   }
@@ -95,7 +95,7 @@ function idleOutput(project: Project, request: BatchRequest, nothingToDo: string
   const issues = shownPath(project.paths.repository, project.paths.issues);
   let last = '';
   return {
-    clear: line.clear,
+    clear: () => line.clear(),
     show({ held, day, nextLookMs }: WatchIdle): void {
       const said = held.length === 0 ? [`nothing to do: ${nothingToDo}`] : heldText(held);
       const text = [...said, ...dayText(day)].join(' · ');
