@@ -84,9 +84,9 @@ export function missingBelow({ after }: Pick<LandingBranch, 'after'>, isIn: (id:
 }
 
 /**
- * How many of `count` steps it takes until something is broken, where none of them is known to be well and all of them are
- * known not to be. Asks as rarely as it can: half of what is left each time. Whatever the answers are, one step fewer was
- * well, or is none.
+ * The number of steps after which something is broken for the first time. After `count` steps it is known to be broken,
+ * after 0 it is well. Halves the range with every question. Whatever the answers are: after the number that is returned it
+ * was seen to be broken, and one step earlier it was not.
  */
 export async function firstBroken(count: number, isWell: (steps: number) => Promise<boolean>): Promise<number> {
   let well = 0;

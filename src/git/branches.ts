@@ -91,7 +91,7 @@ export async function makeLandBranch(repository: Git, commit: string, date: stri
     const name = n === 1 ? `${prefix}${date}` : `${prefix}${date}-${n}`;
     if (taken.has(name)) continue;
     try {
-      // Only where there is none: another process may make it at the same time.
+      // Fails if it exists: another process may make it at the same time.
       const create = ['update-ref', '-m', 'agentos land', `refs/heads/${name}`, commit, ''];
       await repository.run([...NO_HOOKS, ...create]);
       return name;

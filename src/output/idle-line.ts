@@ -4,7 +4,7 @@ import { createTerminal, printable } from './terminal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a program does while it waits: one line that is rewritten, or where nobody watches, a line when it says something new. */
+/** What a program waits for, in one line: rewritten on a terminal, and elsewhere printed when it says something new. */
 export interface IdleLine {
   /** `now`: what changes at every look, such as the time of the next one; left out where lines are kept. */
   show(text: string, now: string): void;

@@ -24,7 +24,7 @@ const fileSchema = z.object({
 /** What a watch has to know of what it did before, so that a restart changes nothing. */
 export type WatchState = z.infer<typeof fileSchema>;
 
-/** Nothing, where there is none that can be read: then everything that is pending may start. */
+/** Empty if the file is missing or damaged: then everything that is pending may start. */
 export async function readWatchState(path: string): Promise<WatchState> {
   const found = fileSchema.safeParse(parseJson(await readFile(path, 'utf8').catch(() => '')));
   return found.data ?? { items: {}, spentUpMs: null };

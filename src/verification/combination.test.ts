@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { TestCase, TestRun } from '../testing/port.ts';
 import { baselineOf } from './baseline.ts';
-import { brokenIn } from './combination.ts';
+import { briefly, brokenIn } from './combination.ts';
 
 const FILE = 'test/a.test.js';
 
@@ -94,4 +94,10 @@ const cases: Case[] = [
 test.each(cases)('of $what is said what is broken', ({ base, run, proven = [], changed = [], texts }) => {
   const broken = brokenIn(run, { baseline: baselineOf(runOf(base)), proven, changed: new Set(changed) });
   expect(broken.map(({ text }) => text)).toEqual(texts);
+});
+
+test('on one line, a failure is said without its stack', () => {
+  const text =
+    '"a" fails: AssertionError: not equal:\n\n120 !== 90\n\n    at x (file:///a.js:5:33)\n    at node:internal:1:2\n';
+  expect(briefly(text)).toBe('"a" fails: AssertionError: not equal: 120 !== 90');
 });

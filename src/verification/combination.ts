@@ -66,3 +66,16 @@ function whatFails(tests: readonly TestCase[], passedBefore: number, isKnown: bo
 function titleOf(file: string, name: string): string {
   return testTitle({ file: file === '' ? null : file, name });
 }
+
+const MOST_LINES = 4;
+const MOST_CHARS = 400;
+
+/** What is broken on one line: without the stack, which is for those who fix it. */
+export function briefly(text: string): string {
+  const lines = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !/^at .+(?::\d+|\))$/.test(line));
+  const line = lines.slice(0, MOST_LINES).join(' ');
+  return line.length > MOST_CHARS ? `${line.slice(0, MOST_CHARS - 1)}…` : line;
+}

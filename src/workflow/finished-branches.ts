@@ -122,7 +122,7 @@ async function designOf(
   return { title: readHeader(report ?? '').header.title ?? `Item ${id}`, after: designFacts(design).after };
 }
 
-/** The text of the LLD that a finished branch is for; empty where there is none. */
+/** The text of the LLD that a finished branch is for; empty if it can't be found. */
 export async function designOn(git: Git, paths: ReportPaths, id: ItemId, commit: string): Promise<string> {
   const places = [paths.reportedLld(id), `docs/lld/LLD-${id}.md`];
   const texts = await readAt(

@@ -4,14 +4,28 @@ import { listed, oneLine } from '../core/lines.ts';
 import { wordingOf } from '../core/wording.ts';
 import { isAncestor } from '../git/branches.ts';
 import { commitMerge, type Merge, mergeTrees } from '../git/merge.ts';
+import { briefly } from '../verification/combination.ts';
 import type { Combined, LandContext, ReportedBranch } from './land-item.ts';
 import type { LandTests } from './land-tests.ts';
 
 /** What git makes of a state and one more branch. */
 export type Merged = { state: Combined } | { conflict: Merge } | { refused: string };
 
-/** Merges one more branch, as a durable step. Nothing is checked out. */
-export async function mergeOnto(context: LandContext, ours: Combined, branch: ReportedBranch): Promise<Merged> {
+export type MergeOnto = (ours: Combined, branch: ReportedBranch) => Promise<Merged>;
+
+/** Each merge is made once, however often it is asked for. */
+export function createMerges(context: LandContext): MergeOnto {
+  const known = new Map<string, Promise<Merged>>();
+  return (ours, branch) => {
+    const key = `${ours.commit} ${branch.id}`;
+    const merged = known.get(key) ?? mergeOnto(context, ours, branch);
+    known.set(key, merged);
+    return merged;
+  };
+}
+
+/** As a durable step. Nothing is checked out. */
+async function mergeOnto(context: LandContext, ours: Combined, branch: ReportedBranch): Promise<Merged> {
   const { git, worktree } = context;
   const inputs = { ours: ours.commit, theirs: branch.commit };
   const branches = [...ours.branches, branch];
@@ -54,10 +68,10 @@ export interface CleanPart {
  * Merges in order what git can merge by itself, and tests the whole. If that is red, the branch after which it is red is found
  * by halving, left out, and the rest is tried again: what conflicted with it may fit then.
  */
-export async function mergeClean(context: LandContext, tests: LandTests | null): Promise<CleanPart> {
+export async function mergeClean(context: LandContext, tests: LandTests | null, merge: MergeOnto): Promise<CleanPart> {
   const out = new Map<string, LandedBranch>();
   for (;;) {
-    const stack = await stackOf(context, out);
+    const stack = await stackOf(context, out, merge);
     const state = stack.at(-1) ?? baseOf(context);
     if (tests === null || stack.length === 0) return { state, out };
     const broken = await tests.confirmed(state);
@@ -71,7 +85,7 @@ export async function mergeClean(context: LandContext, tests: LandTests | null):
     const count = await firstBroken(stack.length, async (some) => (await brokenAt(some)).length === 0);
     const [breaker, ...before] = (stack[count - 1]?.branches ?? []).toReversed();
     if (breaker === undefined) throw new TypeError('a combination without a branch');
-    out.set(breaker.id, breaks(breaker, before.toReversed(), await brokenAt(count)));
+    out.set(breaker.id, breaks(context, breaker, before.toReversed(), await brokenAt(count)));
   }
 }
 
@@ -86,13 +100,13 @@ function baseOf({ landing, baseTree }: LandContext): Combined {
 }
 
 /** The states after each branch that is merged, in order. */
-async function stackOf(context: LandContext, out: Map<string, LandedBranch>): Promise<Combined[]> {
+async function stackOf(context: LandContext, out: Map<string, LandedBranch>, merge: MergeOnto): Promise<Combined[]> {
   const states: Combined[] = [];
   let state = baseOf(context);
   for (const branch of context.branches) {
     const isIn = (id: string): boolean => state.branches.some((one) => one.id === id);
     if (out.has(branch.id) || missingBelow(branch, isIn) !== null) continue;
-    const merged = await mergeOnto(context, state, branch);
+    const merged = await merge(state, branch);
     if ('refused' in merged) out.set(branch.id, refused(branch, merged.refused));
     if (!('state' in merged)) continue;
     ({ state } = merged);
@@ -104,12 +118,14 @@ async function stackOf(context: LandContext, out: Map<string, LandedBranch>): Pr
 const MOST_PROBLEMS = 5;
 
 export function breaks(
+  { portable }: LandContext,
   { id }: ReportedBranch,
   before: readonly ReportedBranch[],
   problems: readonly string[],
 ): LandedBranch {
   const more = problems.length - MOST_PROBLEMS;
-  const shown = [...problems.slice(0, MOST_PROBLEMS), ...(more > 0 ? [`… and ${more} more`] : [])];
+  const first = problems.slice(0, MOST_PROBLEMS).map((text) => portable(briefly(text)));
+  const shown = [...first, ...(more > 0 ? [`… and ${more} more`] : [])];
   const error = new AgentosError({
     code: 'branch-breaks',
     id,

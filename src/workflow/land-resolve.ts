@@ -158,7 +158,7 @@ interface Sides extends Conflicting {
 
 /** The gates of both sides, held against a state in which a conflict is settled. */
 function gatesOf(context: LandContext, tests: LandTests | null, { ours, branch, merge, others, target }: Sides) {
-  const { worktree, emit, config, suite } = context;
+  const { worktree, emit, config, suite, portable } = context;
   const paths = merge.conflicts.map(({ path }) => path);
   const isTest = (path: string): boolean => suite?.isTestFile(path) ?? false;
   const all = [...ours.branches, branch];
@@ -202,7 +202,7 @@ function gatesOf(context: LandContext, tests: LandTests | null, { ours, branch, 
     if (tests === null) return { tree, problems: [], gate: '' };
     const { runs, baseline } = tests;
     const run = await runs.after({ step: `green-${step}`, tree, coverage: true, installs: true, isFollowed: true });
-    const problems = brokenIn(run, { ...facts, baseline }).map(({ text }) => text);
+    const problems = brokenIn(run, { ...facts, baseline }).map(({ text }) => portable(text));
     const green = show(evidenceOf('green', run, { summary: passedIn(run), problems }), round);
     if (!green.passed) return judgement(tree, [green]);
     const code = new Set(paths.filter((path) => !isTest(path)));

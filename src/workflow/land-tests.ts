@@ -6,7 +6,7 @@ import type { TestRun, TestSuite } from '../testing/port.ts';
 import { folderFiles } from '../testing/project.ts';
 import { mayHoldTests } from '../testing/test-files.ts';
 import { type Baseline, baselineOf, whyNoBaseline } from '../verification/baseline.ts';
-import { type Broken, brokenIn } from '../verification/combination.ts';
+import { type Broken, briefly, brokenIn } from '../verification/combination.ts';
 import { testsFor } from './implement-base.ts';
 import type { Combined, LandContext, LandParts } from './land-item.ts';
 import { createTestRuns, type TestRuns } from './test-runs.ts';
@@ -78,7 +78,7 @@ export async function openLandTests(context: LandContext): Promise<LandTests | n
       const isBoth = ({ key }: Broken): boolean => keys.every((all) => all.has(key));
       for (const one of [...first, ...second].filter((found) => !isBoth(found))) {
         unstable.add(one.key);
-        emit({ type: 'notice', text: `not the same in two runs, and not blamed on a branch: ${one.text}` });
+        emit({ type: 'notice', text: `not the same in two runs, and not blamed on a branch: ${briefly(one.text)}` });
       }
       return first.filter(isBoth);
     },

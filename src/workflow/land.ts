@@ -10,7 +10,7 @@ import { createPortableText } from './implement-finish.ts';
 import { prepareWorktree } from './implement-worktree.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 import type { Combined, LandContext, LandParts } from './land-item.ts';
-import { breaks, conflictText, inConflictWith, mergeClean, mergeOnto, refused } from './land-merge.ts';
+import { breaks, conflictText, createMerges, inConflictWith, mergeClean, refused } from './land-merge.ts';
 import { settleConflict, type Unsettled } from './land-resolve.ts';
 import { type LandTests, openLandTests, openSuites } from './land-tests.ts';
 import { isProtected } from './protected-paths.ts';
@@ -88,7 +88,8 @@ interface Ended {
 /** First all that git can merge by itself; then, one at a time on top of that, what is in conflict, and what builds on it. */
 async function combine(context: LandContext, tests: LandTests | null): Promise<Ended> {
   const { branches, landing } = context;
-  const clean = await mergeClean(context, tests);
+  const merge = createMerges(context);
+  const clean = await mergeClean(context, tests, merge);
   const ends = clean.out;
   const unsettled: Unsettled[] = [];
   let { state } = clean;
@@ -102,22 +103,22 @@ async function combine(context: LandContext, tests: LandTests | null): Promise<E
       ends.set(id, { id, status: 'cancelled', reason, error: null, outputs: [] });
       continue;
     }
-    const merged = await mergeOnto(context, state, branch);
+    const merged = await merge(state, branch);
     if ('refused' in merged) ends.set(id, refused(branch, merged.refused));
     else if ('state' in merged) {
       const broken = (await tests?.confirmed(merged.state)) ?? [];
       const problems = broken.map(({ text }) => text);
-      if (problems.length > 0) ends.set(id, breaks(branch, state.branches, problems));
+      if (problems.length > 0) ends.set(id, breaks(context, branch, state.branches, problems));
       else ({ state } = merged);
     } else {
-      const merge = merged.conflict;
-      const why = conflictText(landing.onto, inConflictWith(state, merge, branch), merge);
-      const forPeople = merge.conflicts.filter(({ path }) => isForPeople(path)).map(({ path }) => path);
+      const { conflict } = merged;
+      const why = conflictText(landing.onto, inConflictWith(state, conflict, branch), conflict);
+      const forPeople = conflict.conflicts.filter(({ path }) => isForPeople(path)).map(({ path }) => path);
       if (!landing.resolve) ends.set(id, refused(branch, `${why}; --resolve has the implementer settle it`));
       else if (forPeople.length > 0)
         ends.set(id, refused(branch, `${why}; only a person may settle ${forPeople.join(', ')}`));
       else {
-        const settled = await settleConflict(context, tests, { ours: state, branch, merge });
+        const settled = await settleConflict(context, tests, { ours: state, branch, merge: conflict });
         if ('out' in settled) {
           ends.set(id, settled.out);
           unsettled.push(settled);
