@@ -1,15 +1,23 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { finishedBranch, moduleWithTest, projectRepository, testOf } from '../support/branches.ts';
+import { vendorEnv } from '../support/models.ts';
 import { agentos, PROJECT, startAgentos } from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
+import { type Answer, startVendor } from '../support/vendor/index.ts';
 
 interface Landed {
   exitCode: number;
   landing: { branch: string | null; onto: string; base: string };
   retryCommand: string | null;
-  items: { id: string; status: string; reason: string | null; error: { code: string; message: string } | null }[];
+  items: {
+    id: string;
+    status: string;
+    costUsd: number;
+    reason: string | null;
+    error: { code: string; message: string } | null;
+  }[];
 }
 
 const placed = (repository: TestRepository) => ({ cwd: repository.root, env: { HOME: repository.home } });
@@ -195,6 +203,14 @@ test('a conflict waits for a person, or goes to the implementer with the gates o
   expect(lost).toMatchObject({ id: '57', status: 'failed', error: { code: 'gate-failed' } });
   expect(lost?.error?.message).toBe('gate green: "two" did not run.');
   expect(await callCount()).toBe(2);
+  const cleaned = await agentos(['clean', '--json'], placed(repository));
+  expect((JSON.parse(cleaned.stdout) as { kept: unknown[] }).kept).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ kind: 'worktree', name: 'land-main', why: 'the next agentos land resumes in it' }),
+      expect.objectContaining({ kind: 'checkpoint', name: 'land-main.db' }),
+      expect.objectContaining({ kind: 'home', name: 'land-main' }),
+    ]),
+  );
 
   const settled = await resolve('slowly');
   expect(settled.code, settled.stderr).toBe(0);
@@ -225,6 +241,61 @@ test('a conflict waits for a person, or goes to the implementer with the gates o
   expect(await callCount()).toBe(4);
   expect(summaryIn(moved.stdout).landing.branch).toBe(landing.branch?.replace(/-2$/, '-3'));
   expect(repository.git('worktree', 'list').split('\n')).toHaveLength(1);
+});
+
+test('killed while a model settles a conflict, a landing resumes in the middle of its work, and says what it cost', async () => {
+  let stall: (() => void) | null = null;
+  const reached = new Promise<void>((resolve) => {
+    stall = resolve;
+  });
+  const settled = "export const list = ['one', 'two'];\n";
+  const vendor = await startVendor({
+    script: (call) => {
+      const deeds: Answer[] = [
+        { toolCalls: [{ name: 'read', input: { path: 'src/list.js' } }] },
+        { toolCalls: [{ name: 'write', input: { path: 'src/list.js', content: settled } }] },
+      ];
+      if (call.toolResults.length === 1 && stall !== null) {
+        stall();
+        stall = null;
+        return { text: 'Let me think about it.', stallAfterChars: 5 };
+      }
+      return deeds[call.toolResults.length] ?? { text: 'Done.' };
+    },
+  });
+  onTestFinished(() => vendor.close());
+  const repository = await projectRepository();
+  const listed = (word: string) => ({
+    'src/list.js': `export const list = ['${word}'];\n`,
+    [`test/${word}.test.js`]: testOf(
+      word,
+      "import { list } from '../src/list.js';",
+      `list.includes('${word}')`,
+      'true',
+    ),
+  });
+  await finishedBranch(repository, '42', { files: listed('one'), tests: ['one'] });
+  await finishedBranch(repository, '57', { files: listed('two'), tests: ['two'] });
+  const options = { cwd: repository.root, env: { ...vendorEnv(vendor.url), HOME: repository.home } };
+  const args = ['land', '--all', '--resolve', '--implementer', 'anthropic:claude-opus-5', '--json'];
+  const killed = startAgentos(args, options);
+  await reached;
+  killed.child.kill('SIGKILL');
+  await killed.ended;
+  expect(vendor.calls).toHaveLength(2);
+  expect(vendor.calls[0]?.text).toContain('issue 57, "Item 57", is merged on top of issue 42');
+  expect(vendor.calls[0]?.text).toMatch(/<brought-by-the-branch>[^]*\+export const list = \['two'\];/);
+  expect(vendor.calls[1]?.toolResults[0]?.text).toContain('<<<<<<<');
+
+  const resumed = await agentos(args, options);
+  expect(resumed.code, resumed.stderr).toBe(0);
+  expect(vendor.calls).toHaveLength(4);
+  const { items, landing } = summaryIn(resumed.stdout);
+  expect(items.map(({ id, costUsd }) => [id, costUsd > 0])).toEqual([
+    ['42', false],
+    ['57', true],
+  ]);
+  expect(`${repository.git('show', `${landing.branch}:src/list.js`)}\n`).toBe(settled);
 });
 
 test('a landing that is killed resumes after its last step; a second one is refused; Ctrl+C ends it with 130', async () => {
