@@ -117,7 +117,7 @@ function fileList(files: readonly LldFile[]): string {
     .join('\n');
 }
 
-function failureList(failures: readonly string[]): string {
+export function failureList(failures: readonly string[]): string {
   const shown = failures.slice(0, MOST_FAILURES).map((failure) => {
     const text = failure.trim();
     const bounded = text.length > MOST_FAILURE_CHARS ? `${text.slice(0, MOST_FAILURE_CHARS - 1)}…` : text;
@@ -125,45 +125,6 @@ function failureList(failures: readonly string[]): string {
   });
   if (failures.length > MOST_FAILURES) shown.push(`- … and ${failures.length - MOST_FAILURES} more`);
   return shown.join('\n');
-}
-
-/** What the implementer has to know to settle a conflict of two finished changes. */
-export interface ResolveTask {
-  id: string;
-  title: string;
-  /** Ids of the changes that it is in conflict with; none: it is the base itself. */
-  others: readonly string[];
-  /** The name of the base. */
-  onto: string;
-  /** The LLDs of all of them, its own first. */
-  designs: readonly string[];
-  merge: { conflicts: readonly { path: string }[]; said: readonly string[] };
-  /** Diffs of the files in conflict. */
-  sides: { ours: string; theirs: string };
-  suite: { runner: string; command: string } | null;
-  /** Of the call before. */
-  failures: readonly string[];
-}
-
-export function resolveTask(prompts: Prompts, task: ResolveTask): string {
-  const { id, title, others, onto, designs, merge, sides, suite, failures } = task;
-  const rules = prompts.fill('resolve', {
-    id,
-    title,
-    others: others.length === 0 ? `changes on ${onto}` : others.map((other) => `issue ${other}`).join(' and '),
-    runner: suite?.runner ?? 'the tests',
-    command: suite?.command ?? 'the tests',
-    files: [...merge.conflicts.map(({ path }) => `- \`${path}\``), '', ...merge.said].join('\n').trim(),
-  });
-  return [
-    ...designs.filter((text) => text !== '').map((text) => tagged('lld', text)),
-    tagged('there-already', sides.ours),
-    tagged('brought-by-the-branch', sides.theirs),
-    rules,
-    ...(failures.length === 0
-      ? []
-      : [prompts.fill('write-again', { failures: tagged('failures', failureList(failures)) })]),
-  ].join('\n\n');
 }
 
 /** A piece of a prompt; those that stay the same over the rounds come first, for prompt caches. */

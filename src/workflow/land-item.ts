@@ -2,6 +2,7 @@ import type { Writer } from '../agent/port.ts';
 import type { TestSettings } from '../core/config.ts';
 import type { Landing, LandingBranch } from '../core/landing.ts';
 import type { ProvenTest } from '../documents/implementation/proven-tests.ts';
+import type { Merge } from '../git/merge.ts';
 import type { TestSuite } from '../testing/port.ts';
 import type { ImplementContext, ImplementParts } from './implement-item.ts';
 import type { ItemContext } from './item.ts';
@@ -35,4 +36,11 @@ export interface Combined {
   commit: string;
   tree: string;
   branches: readonly ReportedBranch[];
+}
+
+/** A branch that conflicts with what is combined so far. */
+export interface Conflicting {
+  ours: Combined;
+  branch: ReportedBranch;
+  merge: Merge;
 }

@@ -86,7 +86,7 @@ export async function openLandTests(context: LandContext): Promise<LandTests | n
 }
 
 /** A set-up that fails with the branches together is broken by them, like a test. */
-function unlessSetUp(error: unknown): string {
+export function unlessSetUp(error: unknown): string {
   const { problem, retry } = toErrorRecord(error);
   if (problem.code !== 'setup-failed' || retry !== 'permanent') throw error;
   return wordingOf(problem).message;

@@ -5,6 +5,7 @@ import { parseItemId } from '../core/ids.ts';
 import { type LandedBranch, missingBelow } from '../core/landing.ts';
 import { provenTests } from '../documents/implementation/proven-tests.ts';
 import { deleteBranch, makeLandBranch } from '../git/branches.ts';
+import type { Merge } from '../git/merge.ts';
 import { readAt } from '../git/repository.ts';
 import { createPortableText } from './implement-finish.ts';
 import { prepareWorktree } from './implement-worktree.ts';
@@ -113,7 +114,7 @@ async function combine(context: LandContext, tests: LandTests | null): Promise<E
     } else {
       const { conflict } = merged;
       const why = conflictText(landing.onto, inConflictWith(state, conflict, branch), conflict);
-      const forPeople = conflict.conflicts.filter(({ path }) => isForPeople(path)).map(({ path }) => path);
+      const forPeople = await filesForPeople(context, conflict);
       if (!landing.resolve) ends.set(id, refused(branch, `${why}; --resolve has the implementer settle it`));
       else if (forPeople.length > 0)
         ends.set(id, refused(branch, `${why}; only a person may settle ${forPeople.join(', ')}`));
@@ -132,10 +133,13 @@ async function combine(context: LandContext, tests: LandTests | null): Promise<E
   return { state, ends, unsettled };
 }
 
-/** What runs elsewhere with more rights, and designs: no implementer changes these. */
-function isForPeople(path: string): boolean {
-  const change = { path, kind: 'modified' } as const;
-  return isProtected(path) || DESIGNS.forbids(change, new Set()) || STATE.forbids(change, new Set());
+/** What runs elsewhere with more rights, designs, and what is no text: no implementer settles these. */
+async function filesForPeople({ worktree }: LandContext, { tree, conflicts }: Merge): Promise<string[]> {
+  const paths = conflicts.map(({ path }) => path);
+  const texts = await Promise.all(paths.map((path) => worktree.read(tree, path)));
+  const isOurs = (path: string): boolean =>
+    [DESIGNS, STATE].some(({ forbids }) => forbids({ path, kind: 'modified' }, new Set()));
+  return paths.filter((path, at) => isProtected(path) || isOurs(path) || (texts[at] ?? '').includes('\0'));
 }
 
 /** `2026-01-31`, by the calendar of this machine. */

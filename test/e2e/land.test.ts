@@ -339,3 +339,15 @@ test('what can’t be landed is refused before anything starts', async () => {
   }
   expect(await repository.list('.agentos')).toEqual([]);
 });
+
+test('a conflict in a workflow or in what is no text goes to no implementer', async () => {
+  const repository = await projectRepository();
+  const both = (word: string) => ({ '.github/workflows/ci.yml': `on: ${word}\n`, 'logo.bin': `${word}\0` });
+  await finishedBranch(repository, '42', { files: both('push') });
+  await finishedBranch(repository, '57', { files: both('pull_request_target') });
+  const ended = await land(repository, '--all', '--resolve', '--json', '--implementer', 'command:exit 9');
+  expect(ended.code, ended.stderr).toBe(3);
+  expect(summaryIn(ended.stdout).items[1]?.reason).toBe(
+    'conflicts with 42 in .github/workflows/ci.yml, logo.bin; only a person may settle .github/workflows/ci.yml, logo.bin',
+  );
+});
