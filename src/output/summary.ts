@@ -128,6 +128,12 @@ function nextLines(items: readonly ItemSummary[], guide: Guide): string[] {
       [...new Set([...done('implement'), ...done('land')].flatMap(({ outputs }) => outputs[0] ?? []))],
       guide,
     ),
+    ...(done('implement').length > 1
+      ? agentos(
+          'land',
+          done('implement').map(({ id }) => id),
+        ).map((command) => `or as one branch, tested together: ${command}`)
+      : []),
   ];
   return steps.map((step, index) => `${index === 0 ? 'Next: ' : INDENT}${step}`);
 }
