@@ -15,6 +15,8 @@ export interface GitRunOptions {
   timeoutMs?: number;
   /** Ends git; the promise is then rejected with the signal's reason. */
   signal?: AbortSignal;
+  /** An exit code other than 0 that is an answer too, not a failure. */
+  orEndsWith?: number;
   /** Enough is enough: git is ended when it has printed this much, and that is the answer. */
   atMostBytes?: number;
 }
@@ -90,7 +92,7 @@ export function createGit(directory: string, env: Record<string, string>, bindin
         timer.stop();
         options.signal?.removeEventListener('abort', stop);
         if (options.signal?.aborted) reject(options.signal.reason);
-        else if (code === 0 || size >= atMostBytes) resolve(Buffer.concat(out));
+        else if (code === 0 || code === options.orEndsWith || size >= atMostBytes) resolve(Buffer.concat(out));
         else reject(failed(code, errors.trim().split('\n')[0] || `ended by ${signal ?? 'an unknown cause'}`));
       });
     });

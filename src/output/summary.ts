@@ -128,9 +128,21 @@ function nextLines(items: readonly ItemSummary[], guide: Guide): string[] {
       .flatMap(({ outputs }) => requestIn(outputs) ?? [])
       .map((url) => `review ${url}`),
     ...branchSteps(
-      done('implement').flatMap(({ outputs }) => (requestIn(outputs) === null ? (outputs[0] ?? []) : [])),
+      [
+        ...new Set(
+          [...done('implement'), ...done('land')].flatMap(({ outputs }) =>
+            requestIn(outputs) === null ? (outputs[0] ?? []) : [],
+          ),
+        ),
+      ],
       guide,
     ),
+    ...(done('implement').length > 1
+      ? agentos(
+          'land',
+          done('implement').map(({ id }) => id),
+        ).map((command) => `or as one branch, tested together: ${command}`)
+      : []),
   ];
   return steps.map((step, index) => `${index === 0 ? 'Next: ' : INDENT}${step}`);
 }

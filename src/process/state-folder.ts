@@ -21,6 +21,7 @@ export const STATE_ENTRIES: ReadonlySet<string> = new Set([
   'compile-cache',
   'forge',
   'keys.json',
+  'watch.json',
 ]);
 
 /** Folders of which each entry is one item's or one run's. */

@@ -16,7 +16,7 @@ import { closedItems } from '../workflow/closed.ts';
 import { implementationsOf, onSameFiles, openBranches } from '../workflow/implementations.ts';
 import { heldBack } from './held-back.ts';
 import { type Batch, type CollectedItem, readSome } from './pipeline.ts';
-import { isUnposted } from './posts.ts';
+import { unpostedFor } from './posts.ts';
 import type { Project } from './project.ts';
 
 export const implementBatch: Batch = {
@@ -143,7 +143,8 @@ async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'
     if (!isUntouched(lld)) return notReady('edited');
     const made = (implementations.get(id) ?? []).filter(({ lldHash }) => lldHash === approved);
     const [isDone, isMerged] = [made.length > 0, made.some(({ ref }) => ref === 'HEAD')];
-    if (isDone && !isMerged && isUnposted(project, id)) return { ...plain, state: 'pending', isUnposted: true };
+    const unposted = isDone && !isMerged ? unpostedFor(project, id) : null;
+    if (unposted !== null) return { ...plain, state: 'pending', unposted };
     if (isDone) return { ...plain, state: 'done' };
     const closed = await closedDesign({ id, hash: approved, rawHash: approved });
     if (closed !== null) return { ...plain, ...closed };

@@ -16,6 +16,7 @@ import { requireModels } from '../models/require-models.ts';
 import type { Issue } from '../source/port.ts';
 import type { ItemInput } from '../worker/adapters.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
+import type { Unposted } from './posts.ts';
 import type { Project } from './project.ts';
 import type { ItemAccess } from './run-gateway.ts';
 
@@ -40,7 +41,7 @@ export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error
   /** Of one that is already done. */
   solved?: Solved;
   /** It is done here, and not yet where it is posted. */
-  isUnposted?: boolean;
+  unposted?: Unposted;
   /** What it is made from, as it was read just now; absent where no more than its title was needed. */
   issue?: Issue;
 }
@@ -59,7 +60,7 @@ export async function readSome<T>(ids: readonly ItemId[], read: (id: ItemId) => 
 export interface ItemSetting extends Partial<Pick<Batch, 'demand'>>, Pick<Batch, 'roles'> {
   /** One object for all items that share it. */
   config: Config;
-  input?: Pick<ItemInput, 'prompts' | 'replay'>;
+  input?: Pick<ItemInput, 'prompts' | 'replay' | 'landing'>;
 }
 
 /** What a workflow supplies; everything else about running a batch exists once. */
@@ -180,7 +181,7 @@ export async function doneElsewhere(
   if (found?.state === 'not-ready' && found.error?.problem.code === 'issue-blocked')
     return { status: 'skipped', reason: wordingOf(found.error.problem).message, outputs: [] };
   if (found?.solved !== undefined) return { ...found.solved, status: 'skipped' };
-  if (found?.state !== 'done' && !found?.isUnposted) return null;
+  if (found?.state !== 'done' && found?.unposted === undefined) return null;
   const status = stageAfter(pipeline, workflow) === undefined ? 'skipped' : 'succeeded';
   return { status, reason: stage.done.reason, outputs: await stage.done.outputs(project, found) };
 }

@@ -52,9 +52,13 @@ export function pushedFor({ paths }: Pick<Project, 'paths'>, id: ItemId): Pushed
   return typeof branch === 'string' && typeof commit === 'string' ? { branch, commit } : null;
 }
 
-/** Whether there is still something to do for the pull request of an implementation. */
-export function isUnposted(project: Pick<Project, 'paths' | 'config'>, id: ItemId): boolean {
+/** What is still to be done for the pull request of an implementation: to open it, or to make it ready. */
+export type Unposted = 'pull-request' | 'ready';
+
+/** Null: nothing. */
+export function unpostedFor(project: Pick<Project, 'paths' | 'config'>, id: ItemId): Unposted | null {
   const { open, ready } = project.config.remote.pr;
-  if (!open) return false;
-  return openedFor(project, id) === null || (ready === 'green' && posted(project.paths, id, STEPS.ready) === null);
+  if (!open) return null;
+  if (openedFor(project, id) === null) return 'pull-request';
+  return ready === 'green' && posted(project.paths, id, STEPS.ready) === null ? 'ready' : null;
 }

@@ -73,7 +73,7 @@ async function goneBecause(
   workflow: PipelineName,
   id: ItemId,
 ): Promise<string | null> {
-  if (config.remote.source !== null && workflow !== 'issue') {
+  if (config.remote.source !== null && workflow !== 'issue' && workflow !== 'land') {
     return source.look(id).then(
       () => null,
       (error: unknown) => {
@@ -82,7 +82,7 @@ async function goneBecause(
       },
     );
   }
-  if (workflow === 'implement') return null;
+  if (workflow === 'implement' || workflow === 'land') return null;
   const file = workflow === 'issue' ? join(paths.briefs, `${id}.md`) : paths.issue(id);
   return existsSync(file) ? null : `${relative(paths.repository, file)} is gone.`;
 }
@@ -116,8 +116,8 @@ function requestOf(
   const isMixed = request.config.offline && (given.config.drafter ?? given.config.reviewer ?? given.config.implementer);
   const recorded = isMixed ? { ...request.config, offline: undefined, ...models } : request.config;
   const said = { ...recorded, ...(given.config.offline ? NO_ROLES : {}), ...overrides };
-  const { until, again, evaluation } = request;
-  const how = { parallel, haltAfter, again, ...definedOnly({ until, evaluation }) };
+  const { until, again, evaluation, landing } = request;
+  const how = { parallel, haltAfter, again, ...definedOnly({ until, evaluation, landing }) };
   return {
     ...given,
     ...how,
