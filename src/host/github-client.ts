@@ -137,6 +137,7 @@ export function createGitHubClient(options: HostOptions): GitHubClient {
           if (most === undefined) {
             const last = Number(/[?&]page=(\d+)[^>]*>;\s*rel="last"/.exec(headers.link ?? '')?.[1] ?? 0);
             // Of a long list the rest is asked for at the same time.
+            requireShown(data, last * parameters.per_page);
             if (last <= 2) continue;
             const others = Array.from({ length: last - 1 }, async (_, index) => {
               const other = await octokit.request(ask.route, { ...parameters, page: index + 2 });
@@ -225,6 +226,17 @@ function itemsIn(data: unknown): unknown {
 
 function isCutShort(data: unknown): boolean {
   return typeof data === 'object' && data !== null && 'incomplete_results' in data && data.incomplete_results === true;
+}
+
+/** A search shows its first thousand alone: what it leaves out must not pass for absent. */
+function requireShown(data: unknown, shown: number): void {
+  const total = z.looseObject({ total_count: z.int() }).safeParse({ ...(data as object) }).data?.total_count ?? 0;
+  if (shown === 0 || total <= shown) return;
+  throw new AgentosError({
+    code: 'usage',
+    reason: `The search finds ${total} issues, of which GitHub shows ${shown}.`,
+    hint: 'Narrow it with --query, or say how many are wanted with --limit.',
+  });
 }
 
 function statusOf(error: unknown): number | null {

@@ -9,6 +9,7 @@ const SOURCE = ['--source', 'github:acme/widget'];
 
 test('an issue becomes a pull request with its evidence, and a second run posts nothing', async () => {
   const { repository, bare, flags, remote, writerCalls } = await hostedProject({
+    'agentos.yaml': 'lineage: commit\n',
     '.github/pull_request_template.md': '## Checklist\n- [ ] I read the guide\n',
   });
   const github = await fakeGitHub({ bare });
@@ -38,6 +39,7 @@ test('an issue becomes a pull request with its evidence, and a second run posts 
   ])
     expect(pull?.body).toMatch(part);
   expect(remote('show', 'agentos/42-add-a-number:docs/reports/42.lld.md')).toContain('status: approved');
+  expect(remote('show', 'agentos/42-add-a-number:docs/reports/42.lineage/001-issue.md')).toContain('Add a number');
   expect(github.statuses).toMatchObject([{ sha: pull?.head.sha, state: 'success', context: 'agentos / evidence' }]);
   expect(github.issues.get(42)?.labels.map(({ name }) => name)).toEqual(['agentos', 'agentos:pr']);
   expect(github.reactions).toEqual([{ comment: used.id, content: 'eyes' }]);

@@ -27,6 +27,8 @@ export function serveGit(
   });
   const pieces: Buffer[] = [];
   child.stdout.on('data', (piece: Buffer) => pieces.push(piece));
+  // The back end may end before it has read everything.
+  child.stdin.on('error', () => undefined);
   child.stdin.end(body);
   child.on('close', () => {
     const all = Buffer.concat(pieces);

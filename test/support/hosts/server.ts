@@ -39,6 +39,8 @@ export interface HostServer {
   seen(method: string, path: RegExp): Seen[];
   fail(method: string, path: RegExp, fault: Fault, times?: number): void;
   latencyMs: number;
+  /** The most requests that were under way at once. */
+  mostAtOnce: number;
   /** Called when a write was carried out, before it is answered. */
   onPost: (path: string) => void;
   close(): Promise<void>;
@@ -51,6 +53,7 @@ type Raw = (request: IncomingMessage, response: ServerResponse, body: Buffer) =>
 export async function startHost(handle: Handle, raw: Raw = () => false): Promise<HostServer> {
   const faults: PlannedFault[] = [];
   const requests: Seen[] = [];
+  let underWay = 0;
   const server = http.createServer((request, response) => void answer(request, response));
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -68,7 +71,10 @@ export async function startHost(handle: Handle, raw: Raw = () => false): Promise
       status: 0,
     };
     requests.push(seen);
+    underWay += 1;
+    host.mostAtOnce = Math.max(host.mostAtOnce, underWay);
     if (host.latencyMs > 0) await sleep(host.latencyMs);
+    underWay -= 1;
     const planned = faults.find(
       ({ method, path, times }) => times > 0 && method === seen.method && path.test(seen.path),
     );
@@ -101,6 +107,7 @@ export async function startHost(handle: Handle, raw: Raw = () => false): Promise
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     latencyMs: 0,
+    mostAtOnce: 0,
     onPost: () => undefined,
     seen: (method, path) => requests.filter((one) => one.method === method && path.test(one.path)),
     fail: (method, path, fault, times = 1) => void faults.push({ method, path, fault, times }),
