@@ -56,6 +56,7 @@ describe('spellings of a verdict', () => {
       'REVISE',
     ],
     ['a rejection in the past tense', 'The design was REJECTED because section 3 lists no requirement.\n', 'REVISE'],
+    ['a reviewer that rejects', '## Verdict\nI have REJECTED this LLD.\n', 'REVISE'],
     ['REJECTED in prose', '## Review Summary\nThis LLD is REJECTED because it has no test plan.\n', 'REVISE'],
   ])('%s', (_, body, verdict) => {
     const review = readReview(HEAD + body);
