@@ -16,6 +16,11 @@ describe('a plain approval is trusted', () => {
     ['the bare word', `${HEAD}## Verdict\n**APPROVED**\n`],
     ['the word with its usual gloss', `${HEAD}## Verdict\nAPPROVED. Ready for implementation.\n`],
     ['a heading', `${HEAD}## Verdict: APPROVED\n`],
+    ['a rule above it', `---\n\n${HEAD}## Tier 1: BLOCKING Issues\n- [ ] No issues found.\n\n${BOXES}`],
+    [
+      'rules between its sections',
+      `---\n${HEAD}---\n## Tier 1: BLOCKING Issues\n- [ ] No issues found.\n\n---\n${BOXES}`,
+    ],
     ['a first line', 'APPROVED\n'],
     ['a first line over the sections', `**APPROVED**\n\n${HEAD}## Review Summary\nA sound design.\n`],
     ['a table', `${HEAD}| Field | Value |\n|---|---|\n| Verdict | APPROVED |\n`],
