@@ -242,6 +242,13 @@ describe('damage', () => {
     expect(review.problems).toMatchObject([{ code: 'unbalanced-fence', severity: 'warning' }]);
   });
 
+  test.each(['Here is my review.\n\n', '---\n\n', '**Review:**\n'])(
+    '%j may stand above the title in a wrapper',
+    (above) => {
+      expect(readReview(`\`\`\`markdown\n${above}${HEAD}${legend('x', ' ', ' ')}\`\`\`\n`).verdict).toBe('APPROVED');
+    },
+  );
+
   test('a code block inside a wrapped review does not end it', () => {
     const review = readReview(
       `\`\`\`markdown\n${HEAD}${tierOne}\`\`\`python\nx = 1\n\`\`\`\n\n${legend(' ', 'x', ' ')}\`\`\`\n`,
