@@ -10,9 +10,9 @@ import { gfmStrikethrough } from 'micromark-extension-gfm-strikethrough';
 import { gfmTable } from 'micromark-extension-gfm-table';
 import { gfmTaskListItem } from 'micromark-extension-gfm-task-list-item';
 
-/** One form for what editors and models disagree about: byte-order mark, CRLF, and a lone CR. */
+/** One form for what editors and models disagree about: marks without width at the beginning, CRLF, and a lone CR. */
 export function normaliseText(text: string): string {
-  return text.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n');
+  return text.replace(/^[\uFEFF\u200B\u2060]+/, '').replace(/\r\n?/g, '\n');
 }
 
 /** What our documents use of GFM. Automatic links and footnotes are left out: they double the time and mean nothing here. */

@@ -36,6 +36,7 @@ test.each([
 test('an approved LLD with front matter, CRLF and a byte-order mark passes as well', () => {
   const approved = `\uFEFF---\nissue: 42\nstatus: approved\n---\n\n${LLD_42}`.replaceAll('\n', '\r\n');
   expect(found(approved)).toEqual([]);
+  expect(found(`\u200B${LLD_42}`)).toEqual([]);
 });
 
 describe('one thing broken gives exactly its finding', () => {
