@@ -144,7 +144,7 @@ export function plainEnvironment(env: Environment): Record<string, string> {
  */
 export function withoutSecrets(
   env: Environment,
-  keys: readonly VendorKey[],
+  keys: readonly Pick<VendorKey, 'secret'>[],
   pass: readonly string[],
 ): Record<string, string> {
   const secrets = maskedForms(keys.map((key) => key.secret.reveal()));

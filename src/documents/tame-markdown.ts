@@ -12,6 +12,8 @@ const MOST_QUOTES = 2_000;
 const MOST_UNDERLINES = 200;
 /** Characters in one paragraph that could open or close emphasis, a link or an escape. */
 const MOST_OPENERS = 300;
+/** Beginnings of HTML that only its own end closes. */
+const MOST_HTML = 500;
 /** Without these, nothing can be beyond a bound. */
 const FEW = 2_000;
 
@@ -23,8 +25,11 @@ const OPENER = /[*~[\]\\]|(?<!\w)_|_(?!\w)/g;
 /** The line begins a paragraph of its own, or is a row of a table. */
 const OWN_PARAGRAPH = /^\s*(?:$|[>|#]|[-*+][ \t]|\d{1,9}[.)][ \t])|\|/;
 
+const HTML = /<(?=!--|\?|!\[CDATA\[|![A-Za-z])/g;
+
 export function tameMarkdown(text: string): string {
   if (text.length < FEW) return text;
+  let html = 0;
   let quotes = 0;
   let underlines = 0;
   let openers = 0;
@@ -36,6 +41,10 @@ export function tameMarkdown(text: string): string {
   };
   let fence: string | null = null;
   return text
+    .replaceAll(HTML, (character) => {
+      html += 1;
+      return html > MOST_HTML ? '.' : character;
+    })
     .split('\n')
     .map((given) => {
       const mark = FENCE.exec(given)?.[1];

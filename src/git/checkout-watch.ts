@@ -54,9 +54,9 @@ export interface OutsideView {
 
 const IN_A_ROW = 1_000;
 const MOST_IN_FOLDER = 2_000;
-const ITEM = /^(?:lld|issue|implement|eval)-[a-zA-Z0-9_-]+$/;
+const ITEM = /^(?:lld|issue|implement|eval|land)-[a-zA-Z0-9_-]+$/;
 const READING = /^reading-\d+$/;
-const DESIGN = /^docs\/lld\/LLD-([a-zA-Z0-9_-]+)\.md$/;
+export const DESIGN = /^docs\/lld\/LLD-([a-zA-Z0-9_-]+)\.md$/;
 const INPUT = /^(?:issues|briefs)\//;
 /** What editors have beside a file that is open or being saved. */
 const EDITORS = ['*~', '.#*', '#*#', '4913', '.*.sw?', '*___jb_tmp___', '*___jb_old___', '.~lock.*#'];
@@ -159,7 +159,7 @@ function itemsOfRef(ref: string): string[] {
   const pins = /^refs\/agentos\/([^/]+)\//.exec(ref)?.[1];
   if (pins !== undefined) return [pins];
   const branch = /^refs\/heads\/agentos\/(.+)$/.exec(ref)?.[1];
-  if (branch === undefined) return [];
+  if (branch === undefined || branch.startsWith('land-')) return [];
   const items: string[] = [];
   for (let end = branch.length; end > 0; end = branch.lastIndexOf('-', end - 1))
     items.push(`implement-${branch.slice(0, end)}`);
@@ -170,7 +170,9 @@ function itemsOfRef(ref: string): string[] {
 function* refsIn(listing: string): Generator<[ref: string, object: string, kind: OutsideKind]> {
   for (const line of listing.split('\n').filter(Boolean)) {
     const [, ref = '', object = '', checkedOutAt = ''] = /^(\S+) (\S+) ?(.*)$/.exec(line) ?? [];
-    const isAside = /^refs\/(?:heads|replace)\//.test(ref) && checkedOutAt === '';
+    // What a run pushed, or combined: it may be made at any time.
+    if (/^refs\/remotes\/[^/]+\/agentos\//.test(ref)) continue;
+    const isAside = /^refs\/(?:heads\/(?!agentos\/land-)|replace\/)/.test(ref) && checkedOutAt === '';
     yield [ref, object, isAside ? 'git' : 'moved'];
   }
 }

@@ -15,6 +15,10 @@ export interface GitRunOptions {
   timeoutMs?: number;
   /** It may ask other machines. */
   isNetworked?: boolean;
+  /** Ends git; the promise is then rejected with the signal's reason. */
+  signal?: AbortSignal;
+  /** An exit code other than 0 that is an answer too, not a failure. */
+  orEndsWith?: number;
   /** Enough is enough: git is ended when it has printed this much, and that is the answer. */
   atMostBytes?: number;
 }
@@ -58,7 +62,10 @@ export function createGit(
   function runGit(args: string[], options: GitRunOptions, settingsNow: readonly GitSetting[] = []): Promise<Buffer> {
     const atMostBytes = options.atMostBytes ?? Number.POSITIVE_INFINITY;
     const failed = (exitCode: number | null, detail: string, cause?: unknown): AgentosError =>
-      new AgentosError({ code: 'git-failed', command: `git ${args.join(' ')}`, exitCode, detail }, { cause });
+      new AgentosError(
+        { code: 'git-failed', command: `git ${args.join(' ')}`, exitCode, detail: withoutLogins(detail) },
+        { cause },
+      );
     return new Promise((resolve, reject) => {
       const child = spawn('git', [...SETTINGS, ...args], {
         cwd: directory,
@@ -72,6 +79,9 @@ export function createGit(
       }) as ChildProcessByStdio<Writable | null, Readable, Readable>;
       // A timer of our own: spawn's keeps running to its end when there is no such program.
       const timer = systemClock.timer(options.timeoutMs ?? TIMEOUT_MS, () => child.kill('SIGKILL'));
+      const stop = (): void => void child.kill('SIGKILL');
+      options.signal?.addEventListener('abort', stop, { once: true });
+      if (options.signal?.aborted) stop();
       const out: Buffer[] = [];
       let size = 0;
       let errors = '';
@@ -96,7 +106,9 @@ export function createGit(
       });
       child.on('close', (code, signal) => {
         timer.stop();
-        if (code === 0 || size >= atMostBytes) resolve(Buffer.concat(out));
+        options.signal?.removeEventListener('abort', stop);
+        if (options.signal?.aborted) reject(options.signal.reason);
+        else if (code === 0 || code === options.orEndsWith || size >= atMostBytes) resolve(Buffer.concat(out));
         else reject(failed(code, errors.trim().split('\n')[0] || `ended by ${signal ?? 'an unknown cause'}`));
       });
     });
@@ -157,6 +169,11 @@ function settingsAgainst(listing: Buffer): GitSetting[] {
           [name.replace(/\.[a-z]+$/, '.required'), 'false'],
         ],
   );
+}
+
+/** The URL of a remote may hold a password. */
+function withoutLogins(text: string): string {
+  return text.replace(/(?<=:\/\/)[^@/\s]*@/g, '');
 }
 
 /** What git is asked to do, without the settings in front of it. */

@@ -19,7 +19,9 @@ export const STATE_ENTRIES: ReadonlySet<string> = new Set([
   'worktree-state',
   'batches',
   'compile-cache',
+  'forge',
   'keys.json',
+  'watch.json',
 ]);
 
 /** Folders of which each entry is one item's or one run's, or ours. */

@@ -124,7 +124,7 @@ function listIn(tag: string, entries: readonly string[]): string | null {
   return entries.length === 0 ? null : tagged(tag, entries.map((entry) => `- ${oneLine(entry)}`).join('\n'));
 }
 
-function failureList(failures: readonly string[]): string {
+export function failureList(failures: readonly string[]): string {
   const shown = failures.slice(0, MOST_FAILURES).map((failure) => {
     const text = failure.trim();
     const bounded = text.length > MOST_FAILURE_CHARS ? `${text.slice(0, MOST_FAILURE_CHARS - 1)}…` : text;

@@ -2,8 +2,10 @@ import { lstat, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import type { ConfigFile } from '../core/config-file.ts';
+import { AgentosError } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
 import { isInside } from '../core/paths.ts';
+import { printable } from '../output/terminal.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { userId } from '../process/state-folder.ts';
 import { namesInside, readText } from '../process/text-file.ts';
@@ -43,6 +45,12 @@ export function claimsOfSettings(file: ConfigFile): Claim[] {
   add('runs', 'tests.command', tests?.command);
   add('runs', 'implement.setup', implement?.setup);
   add('copies from your checkout', 'implement.copy', implement?.copy);
+  add('sends your GitHub token to', 'github.apiUrl', file.github?.apiUrl);
+  add('signs with the key in', 'github.app.keyFile', file.github?.app?.keyFile);
+  add('sends your GitLab token to', 'gitlab.apiUrl', file.gitlab?.apiUrl);
+  const written = [file.comment ? file.source : undefined, file.pr?.open ? file.forge : undefined];
+  for (const place of new Set(written))
+    if (place?.includes(':')) add('writes with your token to', 'source, forge', place);
   return claims;
 }
 
@@ -68,6 +76,20 @@ type Trusted = Record<string, { hash: string; since: string }>;
 export async function isTrusted(project: Project, claims: readonly Claim[]): Promise<boolean> {
   if (claims.length === 0) return true;
   return (await readTrust(trustFile(project.env)))[project.paths.repository]?.hash === hashOf(claims);
+}
+
+/** For what asks a service; `agentos trust` and `--trust` are the ways past it. Throws `untrusted`. */
+export async function requireTrusted(project: Project): Promise<void> {
+  const claims = claimsOf(project);
+  if (!claims.some(({ where }) => OF_TOKENS.test(where)) || (await isTrusted(project, claims))) return;
+  throw new AgentosError({ code: 'untrusted', claims: claims.map(claimText), command: 'agentos trust' });
+}
+
+const OF_TOKENS = /^(?:github|gitlab)\./;
+
+/** One line, however many the value has. */
+export function claimText({ effect, where, value }: Claim): string {
+  return printable(`${effect} ${value.replaceAll(/\s*\n\s*/g, ' ↵ ')} (${where})`);
 }
 
 export async function rememberTrust(project: Project, claims: readonly Claim[]): Promise<string> {

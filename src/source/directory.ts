@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AgentosError, type Problem, toErrorRecord } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
@@ -43,7 +44,20 @@ export function createDirectorySource(directory: string): IssueSource {
     return parseIssue(id, text);
   }
 
-  return { location: directory, ids, read };
+  return {
+    location: directory,
+    ids,
+    read,
+    async look(id) {
+      const { title, raw } = await read(id);
+      return { id, title, chars: raw.length, blockers: 0 };
+    },
+    async poll() {
+      const names = namesInside(directory, dirname(directory));
+      const found = await Promise.all(names.map((name) => stat(join(directory, name)).catch(() => null)));
+      return sha256(names.map((name, index) => `${name}\0${found[index]?.size}\0${found[index]?.mtimeMs}`).join('\n'));
+    },
+  };
 }
 
 /** A heading without markup, as nearly all are: its text is what stands there. */
@@ -80,7 +94,9 @@ export function createBriefSource(directory: string): IssueSource {
   return {
     location: source.location,
     ids: () => source.ids().catch(refuse),
+    look: (id) => source.look(id).catch(refuse),
     read: (id) => source.read(id).catch(refuse),
+    poll: (last) => source.poll(last),
   };
 }
 

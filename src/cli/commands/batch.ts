@@ -5,19 +5,23 @@ import { isItemId } from '../../core/ids.ts';
 import { definedOnly, shownJson } from '../../core/json.ts';
 import type { PipelineName } from '../../core/paths.ts';
 import type { Plan } from '../../core/plan.ts';
-import type { Summary } from '../../core/summary.ts';
+import { countsOf, type Summary } from '../../core/summary.ts';
 import { createGit } from '../../git/git.ts';
 import { checkoutOf } from '../../git/repository.ts';
 import { printPlan } from '../../output/plan.ts';
-import { createRunOutput } from '../../output/run-output.ts';
+import { createRunOutput, type RunOutput } from '../../output/run-output.ts';
 import type { Guide } from '../../output/summary.ts';
 import { printSummary } from '../../output/summary.ts';
+import { printable } from '../../output/terminal.ts';
 import { pipelineNamed } from '../../run/batches.ts';
+import { shownPlan } from '../../run/land-batch.ts';
 import type { Pipeline } from '../../run/pipeline.ts';
 import { planBatch } from '../../run/plan-batch.ts';
 import type { Project } from '../../run/project.ts';
 import { runPlan } from '../../run/run.ts';
+import type { Interruption } from '../../run/stops.ts';
 import { sweep } from '../../run/sweep.ts';
+import { SELECT_FLAGS } from '../flags.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { printProblem } from '../problem.ts';
 import { type BatchRequest, hideSecrets, parseBatchFlags, placeFlagsOf, projectOf } from '../request.ts';
@@ -41,24 +45,24 @@ export async function runBatchCommand(
 ): Promise<number> {
   const project = await projectOf(request.place, request.config);
   const isHidden = hideSecrets(project.keys);
-  if (!request.dryRun) await requireTrust(project, { ...request.place, trust: request.trust });
+  project.hosts.onNotice = (text) => void process.stderr.write(`${printable(text)}\n`);
+  if (!request.dryRun || request.trust) await requireTrust(project, { ...request.place, trust: request.trust });
   const { workers, asked } = request.parallel;
+  refuseSelection(project, request);
   await refuseSwappedOrder(pipeline, project, request);
+  const answers = await answersIn(project, request);
   const plan = await planBatch({ project, pipeline, ids: request.ids, parallel: workers, isDryRun: request.dryRun });
-  const output = createRunOutput({
-    stream: request.json ? process.stderr : process.stdout,
-    env: process.env,
-    secrets: project.keys.map((key) => key.secret),
-    level: request.level,
-    live: !request.json && !request.dryRun,
-  });
-  const printJson = (value: unknown): void => {
-    process.stdout.write(`${project.mask(shownJson(value))}\n`);
-  };
+  plan.notes.unshift(...answers);
+  const output = outputFor(project, request);
+  const printJson = jsonPrinter(project);
   try {
     if (!isHidden && !request.dryRun) output.terminal.line(`[COORDINATOR] ${VISIBLE_KEYS}`);
     if (asked > workers) output.terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);
-    if (request.dryRun) return showPlan(plan, request.json ? printJson : (shown) => printPlan(output.terminal, shown));
+    if (request.dryRun)
+      return showPlan(
+        shownPlan(plan, pipeline),
+        request.json ? printJson : (shown) => printPlan(output.terminal, shown),
+      );
     if (plan.items.length === 0) {
       await sweep(project, plan);
       for (const note of plan.notes) output.terminal.line(note);
@@ -67,41 +71,9 @@ export async function runBatchCommand(
       return EXIT.ok;
     }
     const interrupt = watchInterrupts();
-    let isStarted = false;
-    const noteStart: Subscriber = (event) => {
-      isStarted ||= event.type === 'run-started';
-    };
     try {
-      const summary = await runPlan({
-        project,
-        pipeline,
-        plan,
-        haltAfter: request.haltAfter,
-        request: {
-          parallel: asked,
-          haltAfter: request.haltAfter,
-          config: request.config,
-          all: request.ids === 'all',
-          ...definedOnly({ until: request.until, evaluation: request.evaluation }),
-          ...(request.again ? { again: true } : {}),
-        },
-        resumes,
-        retryFlags: request.retryFlags,
-        interrupt,
-        subscribers: [noteStart, output.subscriber, ...(request.json ? [printJson] : [])],
-        prefixer: output.prefixer,
-        version,
-      });
-      output.close();
-      printSummary(output.terminal, summary, await guideOf(project, request, summary));
-      if (request.json) printJson(summary);
-      return summary.exitCode;
-    } catch (error) {
-      // What goes wrong from then on is a failure of the run, not of the command line.
-      if (!isStarted) throw error;
-      output.close();
-      printProblem(toErrorRecord(error).problem);
-      return EXIT.failed;
+      const summary = await runPlanned({ project, pipeline, plan, request, resumes, interrupt, output, printJson });
+      return summary?.exitCode ?? EXIT.failed;
     } finally {
       interrupt.dispose();
     }
@@ -110,12 +82,86 @@ export async function runBatchCommand(
   }
 }
 
+export function outputFor(project: Project, { json, dryRun, level }: BatchRequest): RunOutput {
+  return createRunOutput({
+    stream: json ? process.stderr : process.stdout,
+    env: process.env,
+    secrets: project.secrets(),
+    level,
+    live: !json && !dryRun,
+  });
+}
+
+/** A value as one line on stdout. */
+export function jsonPrinter({ mask }: Project): (value: unknown) => void {
+  return (value) => {
+    process.stdout.write(`${mask(shownJson(value))}\n`);
+  };
+}
+
+interface PlannedRun {
+  project: Project;
+  pipeline: Pipeline;
+  plan: Plan;
+  request: BatchRequest;
+  /** The run that this one resumes, if any. */
+  resumes: string | null;
+  interrupt: Interruption;
+  output: RunOutput;
+  printJson: (value: unknown) => void;
+  subscriber?: Subscriber;
+}
+
+/** Runs a plan and shows what comes of it; null: it failed as a whole, and that was shown. Closes its output. */
+export async function runPlanned(run: PlannedRun): Promise<Summary | null> {
+  const { project, pipeline, plan, request, resumes, interrupt, output, printJson, subscriber } = run;
+  let isStarted = false;
+  const noteStart: Subscriber = (event) => {
+    isStarted ||= event.type === 'run-started';
+  };
+  const more = [...(subscriber === undefined ? [] : [subscriber]), ...(request.json ? [printJson] : [])];
+  try {
+    const summary = await runPlan({
+      project,
+      pipeline,
+      plan,
+      haltAfter: request.haltAfter,
+      request: {
+        parallel: request.parallel.asked,
+        haltAfter: request.haltAfter,
+        config: request.config,
+        all: request.ids === 'all',
+        ...definedOnly({ until: request.until, evaluation: request.evaluation, landing: request.landing }),
+        ...(request.again ? { again: true } : {}),
+      },
+      resumes,
+      retryFlags: request.retryFlags,
+      interrupt,
+      subscribers: [noteStart, output.subscriber, ...more],
+      prefixer: output.prefixer,
+      version,
+    });
+    output.close();
+    printSummary(output.terminal, summary, await guideOf(project, request, summary));
+    if (request.json) printJson(summary);
+    return summary;
+  } catch (error) {
+    // What goes wrong from then on is a failure of the run, not of the command line.
+    if (!isStarted) throw error;
+    output.close();
+    printProblem(toErrorRecord(error).problem);
+    return null;
+  }
+}
+
 async function guideOf(
   { paths, childEnv }: Project,
   { place, config }: BatchRequest,
   summary: Summary,
 ): Promise<Guide> {
-  const hasBranch = summary.items.some((item) => item.workflow === 'implement' && item.status === 'succeeded');
+  const hasBranch = summary.items.some(
+    ({ workflow, status }) => (workflow === 'implement' || workflow === 'land') && status === 'succeeded',
+  );
   return {
     place: placeFlagsOf(place),
     offline: config.offline ?? false,
@@ -129,8 +175,27 @@ function showPlan(plan: Plan, show: (plan: Plan) => void): number {
   return EXIT.ok;
 }
 
+/** Loaded where there is a service that people answer on. */
+export async function answersIn(project: Project, { ids, dryRun }: BatchRequest): Promise<string[]> {
+  if (project.config.remote.source === null) return [];
+  const { takeAnswers } = await import('../../run/remote-work.ts');
+  return takeAnswers(project, ids, dryRun);
+}
+
+/** A folder has no labels, no milestones and no comments. */
+export function refuseSelection({ config: { remote } }: Project, { config }: BatchRequest): void {
+  const selecting = SELECT_FLAGS.filter(({ setting }) => config[setting] !== undefined).map(({ name }) => name);
+  const given = [...selecting, ...(remote.comment ? ['--comment'] : [])];
+  if (given.length === 0 || remote.source !== null) return;
+  throw new AgentosError({
+    code: 'usage',
+    reason: `${given.join(' and ')} can't be used with issues that are files.`,
+    hint: 'Name a service with --source github:owner/name, or as source in agentos.yaml.',
+  });
+}
+
 /** Of a run that was not started, because there is nothing to do. */
-export function emptySummary({ workflow, parallel }: Pick<Summary, 'workflow' | 'parallel'>): unknown {
+export function emptySummary({ workflow, parallel }: Pick<Summary, 'workflow' | 'parallel'>): object {
   const at = new Date().toISOString();
   return {
     runId: null,
@@ -139,7 +204,7 @@ export function emptySummary({ workflow, parallel }: Pick<Summary, 'workflow' | 
     finishedAt: at,
     parallel,
     exitCode: EXIT.ok,
-    counts: { total: 0 },
+    counts: countsOf([]),
     retryCommand: null,
     changeFirst: null,
     items: [],
@@ -153,16 +218,16 @@ async function refuseSwappedOrder(
   { parallel: { workers, asked }, ids }: BatchRequest,
 ): Promise<void> {
   const id = String(asked);
-  if (asked <= workers || !isItemId(id)) return;
+  // With --all there is no item that could be left out.
+  if (asked <= workers || ids === 'all' || !isItemId(id)) return;
   const known = await stages[0].collect(project, [id]).then(
     () => true,
     () => false,
   );
   if (!known) return;
-  const others = ids === 'all' ? [] : ids;
   throw new AgentosError({
     code: 'usage',
     reason: `--parallel ${id} would mean ${id} workers, but ${id} is an item.`,
-    hint: `Write the items first: agentos ${name} ${[id, ...others].join(' ')} --parallel 3`,
+    hint: `Write the items first: agentos ${name} ${[id, ...ids].join(' ')} --parallel 3`,
   });
 }

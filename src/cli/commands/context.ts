@@ -7,15 +7,15 @@ import { commitFiles, headCommit } from '../../git/repository.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
 import { repositoryContext } from '../../prompts/context/context.ts';
 import { readIndex } from '../../prompts/context/index-file.ts';
-import type { Project } from '../../run/project.ts';
-import { createBriefSource, createDirectorySource, parseIssue } from '../../source/directory.ts';
+import { lookingBack, type Project } from '../../run/project.ts';
+import { createBriefSource, parseIssue } from '../../source/directory.ts';
 import type { Issue } from '../../source/port.ts';
 import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
 
 /** What drafter and reviewer are shown of the repository for an item, as they are shown it. Reads, and writes nothing. */
 export async function contextCommand(which: string, flags: PlaceFlags & { json?: boolean }): Promise<number> {
   const id = readItemId(which, flags.repo);
-  const project = await projectOf(flags, {}, { mayBeBare: true });
+  const project = lookingBack(await projectOf(flags, {}, { mayBeBare: true }));
   const { paths, config, childEnv, mask } = project;
   const git = createGit(paths.repository, childEnv);
   const commit = await headCommit(git);
@@ -39,9 +39,9 @@ export async function contextCommand(which: string, flags: PlaceFlags & { json?:
 }
 
 /** The issue or the brief; where no files are checked out, the issue as the commit has it. */
-async function askedFor(id: ItemId, { paths }: Project, git: Git, commit: string): Promise<Issue> {
+async function askedFor(id: ItemId, { paths, source }: Project, git: Git, commit: string): Promise<Issue> {
   try {
-    return await createDirectorySource(paths.issues).read(id);
+    return await source.read(id);
   } catch (error) {
     if (codeOf(error) !== 'issue-missing') throw error;
     const brief = await createBriefSource(paths.briefs)
