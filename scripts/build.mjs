@@ -72,6 +72,15 @@ const graphs = [
 const built = await Promise.all(graphs.map((entryPoints) => build({ ...options, entryPoints })));
 const inputs = Object.assign({}, ...built.map(({ metafile }) => metafile.inputs));
 const outputs = Object.assign({}, ...built.map(({ metafile }) => metafile.outputs));
+// The first program in a sandbox: alone in its file, and the quickest form to load.
+await build({
+  ...options,
+  splitting: false,
+  format: 'cjs',
+  outdir: undefined,
+  outfile: 'dist/sandbox-entry.cjs',
+  entryPoints: ['src/process/sandbox/entry.ts'],
+});
 // The library behind the same check as the program. It is required, not awaited, so that CommonJS can require it too.
 await build({
   ...options,

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { type ConfigFlags, DESIGN_SIZES } from '../core/config.ts';
+import { type ConfigFlags, DESIGN_SIZES, SANDBOX_MODES } from '../core/config.ts';
 import { durationFlag, parseDuration } from '../core/duration.ts';
 
 /** A flag that overrides a setting of agentos.yaml for one run; a retry has to repeat it. */
@@ -76,6 +76,13 @@ export const BOUND_FLAGS: readonly ConfigFlag[] = [
     help: 'how much of the template a design fills: small, normal or large (default: the drafter chooses)',
     setting: 'size',
     parse: designSize,
+  },
+  {
+    name: '--sandbox',
+    argument: '<mode>',
+    help: 'agents, commands, set-up and tests in a sandbox: auto (where the platform has one), on or off (default auto)',
+    setting: 'sandbox',
+    parse: sandboxMode,
   },
 ];
 
@@ -169,6 +176,11 @@ function wholeNumber(least: number): (text: string) => number {
 
 function designSize(text: string): string {
   if (DESIGN_SIZES.every((size) => size !== text)) throw new InvalidArgumentError('Write small, normal or large.');
+  return text;
+}
+
+function sandboxMode(text: string): string {
+  if (SANDBOX_MODES.every((mode) => mode !== text)) throw new InvalidArgumentError('Write auto, on or off.');
   return text;
 }
 

@@ -8,6 +8,10 @@ import type { PriceSetting } from './money.ts';
 export const DESIGN_SIZES = ['small', 'normal', 'large'] as const;
 export type DesignSize = (typeof DESIGN_SIZES)[number];
 
+/** auto: where the platform has one; on: nothing is started without; off: never. */
+export const SANDBOX_MODES = ['auto', 'on', 'off'] as const;
+export type SandboxMode = (typeof SANDBOX_MODES)[number];
+
 /** What the command line may say; undefined where it says nothing. */
 export interface ConfigFlags {
   drafter?: string | undefined;
@@ -22,6 +26,7 @@ export interface ConfigFlags {
   idleTimeoutMs?: number | undefined;
   maxCostUsd?: number | undefined;
   maxCostPerItemUsd?: number | undefined;
+  sandbox?: SandboxMode | undefined;
 }
 
 export interface Bounds {
@@ -60,6 +65,8 @@ export interface Config {
   tests: TestSettings;
   implement: ImplementSettings;
   passEnvironment: string[];
+  /** `hosts`: what the set-up may reach beside the usual registries. */
+  sandbox: { mode: SandboxMode; hosts: string[] };
   /** Agents that use their own login instead of a key. */
   ownLogins: AgentName[];
 }
@@ -154,6 +161,7 @@ export function resolveConfig(
     tests: testSettings(file.tests ?? {}),
     implement: implementSettings(file.implement ?? {}),
     passEnvironment: file.passEnvironment ?? [],
+    sandbox: { mode: flags.sandbox ?? file.sandbox?.mode ?? 'auto', hosts: file.sandbox?.hosts ?? [] },
     ownLogins: Object.entries(file.agents ?? {}).flatMap(([name, settings]) =>
       settings?.login === 'agent' ? [name as AgentName] : [],
     ),

@@ -23,6 +23,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'repository-missing': [{ code: 'repository-missing', directory: text }],
   'repository-empty': [{ code: 'repository-empty', directory: text }],
   'state-unsafe': [{ code: 'state-unsafe', directory: text, reason: 'it is a link' }],
+  'sandbox-missing': [{ code: 'sandbox-missing', reason: text, todo: text }],
   'state-unwritable': [{ code: 'state-unwritable', directory: text, reason: 'EROFS' }],
   'run-unreadable': [{ code: 'run-unreadable', run: text, file: text }],
   'source-missing': [{ code: 'source-missing', directory: text }],
@@ -50,6 +51,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'model-downgraded': [{ code: 'model-downgraded', asked: text, answered: text }],
   'command-failed': [
     { code: 'command-failed', command: text, exitCode: 1, signal: null, detail: text },
+    { code: 'command-failed', command: text, exitCode: 1, signal: null, detail: text, sandboxed: true },
     { code: 'command-failed', command: text, exitCode: null, signal: 'SIGKILL', detail: '' },
   ],
   'call-idle': [{ code: 'call-idle', what: 'openai', afterMs: 300_000 }],

@@ -75,6 +75,10 @@ const PROBLEMS = {
     `The state folder ${p.directory} can't be trusted: ${p.reason}.`,
     'It must be a folder that this program made on this machine. Delete it, or choose another one with --base-dir <dir>.',
   ],
+  'sandbox-missing': (p: { reason: string; todo: string }) => [
+    `There is no sandbox: ${p.reason}`,
+    `${p.todo} Or run without one: --sandbox off`,
+  ],
   'run-unreadable': (p: { run: string; file: string }) => [
     `The record of the run ${shorten(p.run)} can't be read: ${p.file} is missing or damaged.`,
     'agentos resume without a name takes the last run that can be read; agentos status lists them.',
@@ -155,11 +159,19 @@ const PROBLEMS = {
     `${p.asked} was asked for the review, but ${p.answered} answered.`,
     'A review by another model is refused. Ask for that model by name with --reviewer, or try later.',
   ],
-  'command-failed': (p: { command: string; exitCode: number | null; signal: string | null; detail: string }) => {
+  'command-failed': (p: {
+    command: string;
+    exitCode: number | null;
+    signal: string | null;
+    detail: string;
+    sandboxed?: boolean;
+  }) => {
     const end = p.exitCode === null ? `was killed by ${p.signal ?? 'a signal'}` : `ended with exit code ${p.exitCode}`;
     return [
       `The command "${shorten(p.command)}" ${end}${p.detail ? `: ${p.detail}` : '.'}`,
-      'Run it by hand: it gets the prompt on stdin and prints the reply.',
+      p.sandboxed
+        ? 'It ran in the sandbox: without network and without your files. If it needs them, use --sandbox off.'
+        : 'Run it by hand: it gets the prompt on stdin and prints the reply.',
     ];
   },
   // bounds

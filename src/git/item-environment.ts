@@ -1,10 +1,10 @@
-import { access, writeFile } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../core/errors.ts';
 import { type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { maskedForms } from '../core/mask.ts';
 import { CACHE_FOLDERS } from '../core/paths.ts';
-import { makeFolder } from '../process/files.ts';
+import { makeFolder, writeFileAtomic } from '../process/files.ts';
 import type { Git } from './git.ts';
 
 export interface ItemEnvironmentOptions {
@@ -46,7 +46,8 @@ export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<
   const temporary = homeAt(home).TMPDIR;
   await makeFolder(temporary);
   await makeFolder(caches);
-  await writeFile(join(home, '.gitconfig'), await gitConfigFor(git), 'utf8');
+  // By renaming: what ran here before may have put a link to another file in its place.
+  await writeFileAtomic(join(home, '.gitconfig'), await gitConfigWith(git, GIT_SETTINGS));
   const secrets = maskedForms(keys.map((key) => key.secret.reveal()));
   return Object.fromEntries(Object.entries(all).filter(([, value]) => !secrets.some((one) => value.includes(one))));
 }
@@ -97,8 +98,11 @@ async function toolchainsIn(home: string): Promise<Record<string, string>> {
 /** Who commits, and what git needs to read the files right; nothing that names a program of the user's but Git LFS. */
 const GIT_SETTINGS = String.raw`^(user\.(name|email)|safe\.directory|init\.defaultbranch|core\.(autocrlf|eol)|filter\.lfs\..*)$`;
 
-async function gitConfigFor(git: Git): Promise<string> {
-  const listing = await git.run(['config', '--null', '--get-regexp', GIT_SETTINGS]).catch((error: unknown) => {
+/** The settings whose names match, as a configuration file; of all that git reads, or of one file. */
+export async function gitConfigWith(git: Git, pattern: string, file?: string): Promise<string> {
+  const where = file === undefined ? [] : ['--file', file];
+  const asked = ['config', ...where, '--null', '--get-regexp', pattern];
+  const listing = await git.run(asked).catch((error: unknown) => {
     // Exit code 1: none of them is set.
     if (codeOf(error) !== 'git-failed') throw error;
     return Buffer.alloc(0);
@@ -111,9 +115,14 @@ async function gitConfigFor(git: Git): Promise<string> {
     const first = name.indexOf('.');
     const last = name.lastIndexOf('.');
     const section = first === last ? name.slice(0, first) : `${name.slice(0, first)} "${name.slice(first + 1, last)}"`;
-    lines.push(`[${section}]\n\t${name.slice(last + 1)} = ${quoted(value)}\n`);
+    lines.push(`[${section}]\n\t${name.slice(last + 1)} = ${quoted(withoutPassword(value))}\n`);
   }
   return lines.join('');
+}
+
+/** A URL may hold one. */
+function withoutPassword(value: string): string {
+  return value.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@]*@/i, '$1');
 }
 
 function quoted(value: string): string {

@@ -45,9 +45,9 @@ test('a package that Python takes from elsewhere is named, with the place', asyn
   const system = await project({ 'calc/__init__.py': '' });
   const { signal } = new AbortController();
   const env = { PATH: process.env['PATH'] ?? '', PYENV_ROOT: process.env['PYENV_ROOT'] ?? '' };
-  const found = await importedFromElsewhere(folder, { ...env, PYTHONPATH: join(folder, 'src') }, signal);
+  const found = await importedFromElsewhere(folder, { env: { ...env, PYTHONPATH: join(folder, 'src') }, signal });
   expect(found).toEqual([]);
-  const elsewhere = await importedFromElsewhere(folder, { ...env, PYTHONPATH: system }, signal);
+  const elsewhere = await importedFromElsewhere(folder, { env: { ...env, PYTHONPATH: system }, signal });
   expect(elsewhere).toEqual([
     { name: 'calc', origin: join(await realpath(system), 'calc', '__init__.py') },
     { name: 'json', origin: expect.stringMatching(/json\/__init__\.py$/) },

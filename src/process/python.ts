@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { delimiter, join, relative } from 'node:path';
 import { isInside } from '../core/paths.ts';
-import { runProgram } from './program.ts';
+import { type ProgramOptions, runProgram } from './program.ts';
 import type { SetupFolder } from './setup.ts';
 
 /** What running needs, and what developing and testing need; not what some platform or extra needs. */
@@ -115,13 +115,12 @@ for name in sys.argv[1:]:
 /** Packages of the worktree that Python takes from elsewhere, such as the system's copy, and from where. */
 export async function importedFromElsewhere(
   worktree: string,
-  env: Readonly<Record<string, string>>,
-  signal: AbortSignal,
+  how: Pick<ProgramOptions, 'env' | 'signal' | 'sandbox'>,
 ): Promise<{ name: string; origin: string }[]> {
   const packages = await packagesIn(join(worktree, 'src'));
   if (packages.length === 0) return [];
   const command = ['python3', '-c', ORIGINS, ...packages];
-  const { stdout, exitCode } = await runProgram({ command, cwd: worktree, env, signal, timeoutMs: 30_000 });
+  const { stdout, exitCode } = await runProgram({ ...how, command, cwd: worktree, timeoutMs: 30_000 });
   if (exitCode !== 0) return [];
   return stdout.split('\n').flatMap((line) => {
     const [name = '', ...rest] = line.split(' ');

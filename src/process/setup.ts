@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { AgentosError } from '../core/errors.ts';
 import { parseJson } from '../core/json.ts';
 import { reasonIn } from '../core/reason.ts';
-import { findProgram, runProgram } from './program.ts';
+import { findProgram, type ProgramOptions, runProgram } from './program.ts';
 import { pythonSetup, REQUIREMENTS, tableOf } from './python.ts';
 
 /**
@@ -46,6 +46,7 @@ export interface SetupOptions {
   command: string;
   directory: string;
   env: Readonly<Record<string, string>>;
+  sandbox?: ProgramOptions['sandbox'];
   timeoutMs: number;
   signal: AbortSignal;
   onLine?: (line: string, stream: 'stdout' | 'stderr') => void;
@@ -54,8 +55,9 @@ export interface SetupOptions {
 }
 
 /** Runs it to its end. A failure stays one until a person does something; running out of time may pass. */
-export async function runSetup({ command, directory, env, timeoutMs, signal, ...watch }: SetupOptions): Promise<void> {
-  const end = await runProgram({ command, cwd: directory, env, timeoutMs, signal, maySleep: true, ...watch });
+export async function runSetup({ directory, ...program }: SetupOptions): Promise<void> {
+  const { command, timeoutMs } = program;
+  const end = await runProgram({ ...program, cwd: directory, maySleep: true });
   if (end.exitCode === 0 && !end.timedOut) return;
   const said = reasonIn(end.tail);
   const detail = end.timedOut

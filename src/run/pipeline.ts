@@ -11,6 +11,7 @@ import type { PipelineName, WorkflowName } from '../core/paths.ts';
 import type { PlannedItem, Replaced, Solved } from '../core/plan.ts';
 import { type DesignFacts, designFacts } from '../documents/lld/document.ts';
 import { requireModels } from '../models/require-models.ts';
+import type { SandboxTool } from '../process/sandbox/sandbox.ts';
 import type { ItemInput } from '../worker/adapters.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
 import type { Project } from './project.ts';
@@ -174,6 +175,8 @@ export interface StageOptions {
   project: Project;
   pipeline: Pipeline;
   runId: string;
+  /** What programs of items run in; null: they run without one. */
+  sandbox: SandboxTool | null;
   /** For a stage with these roles. */
   accessOf: (id: ItemId, cast: Cast) => ItemAccess | null;
 }
@@ -182,7 +185,7 @@ export interface StageOptions {
 export function coordinatedItem(
   item: Item,
   { exclusive, after }: Pick<PlannedItem, 'exclusive' | 'after'>,
-  { project, pipeline, runId, accessOf }: StageOptions,
+  { project, pipeline, runId, sandbox, accessOf }: StageOptions,
 ): CoordinatedItem {
   const { workflow, id } = item;
   const following = stageAfter(pipeline, workflow);
@@ -194,7 +197,7 @@ export function coordinatedItem(
     input: () => {
       const setting = stage.settingOf?.(id);
       const cast = { config: project.config, roles: stage.roles, ...setting };
-      return itemInput(project, id, runId, accessOf(id, cast), setting);
+      return itemInput(project, id, { runId, sandbox }, accessOf(id, cast), setting);
     },
     exclusive,
     after: after.map((other) => `${workflow}-${other}`),
@@ -230,7 +233,7 @@ function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' 
 function itemInput(
   { paths, config }: Project,
   id: ItemId,
-  runId: string,
+  run: Pick<StageOptions, 'runId' | 'sandbox'>,
   access: ItemAccess | null,
   setting: ItemSetting | undefined,
 ): ItemInput {
@@ -238,7 +241,7 @@ function itemInput(
   return {
     ...setting?.input,
     id,
-    runId,
+    ...run,
     repository: paths.repository,
     base: paths.base,
     config: rest,

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { DESIGN_SIZES } from '../core/config.ts';
+import { DESIGN_SIZES, SANDBOX_MODES } from '../core/config.ts';
 import type { LastRun } from '../core/errors.ts';
 import type { AgentosEvent } from '../core/events.ts';
 import { EXIT } from '../core/exit-code.ts';
@@ -167,6 +167,7 @@ const configFlags = z.looseObject({
   idleTimeoutMs: z.number().optional(),
   maxCostUsd: z.number().optional(),
   maxCostPerItemUsd: z.number().optional(),
+  sandbox: z.enum(SANDBOX_MODES).optional(),
 });
 
 const recordSchema = z.object({

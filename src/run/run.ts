@@ -34,6 +34,7 @@ import {
 import type { Project } from './project.ts';
 import { openRunGateway } from './run-gateway.ts';
 import { outcomeOf, runIdOf, runRecord, storeSummary } from './run-record.ts';
+import { openRunSandbox, startsPrograms } from './run-sandbox.ts';
 import { openTrace } from './run-tracing.ts';
 import { createDiskWatch, followInterrupts, type Interruption } from './stops.ts';
 import { sweep, sweepReading } from './sweep.ts';
@@ -74,6 +75,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const open = plan.items.filter(isOpen);
   const casts = castsOf(project, pipeline, open);
   const warnings = await requirements(project, casts);
+  const sandbox = await openRunSandbox(project, startsPrograms(pipeline, open, casts));
 
   await requireOwnFolder(paths);
   await prepareStateFolder(paths.base);
@@ -95,7 +97,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const { workflow, parallel, models, groups } = plan;
   const items = plan.items.map((item) => item.id);
   emitter.run({ type: 'run-started', runId, workflow, items, parallel, models, groups });
-  for (const text of [...plan.notes, ...warnings, ...trace.warnings]) emitter.warn(text);
+  for (const text of [...plan.notes, ...warnings, ...sandbox.warnings, ...trace.warnings]) emitter.warn(text);
   for (const text of replacementLines(open)) emitter.run({ type: 'warning', text });
   trace.onProblem((text) => emitter.warn(text));
 
@@ -176,6 +178,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     project,
     pipeline,
     runId,
+    sandbox: sandbox.tool,
     accessOf: (id, cast) => gateway?.access(id, cast) ?? null,
   };
   try {

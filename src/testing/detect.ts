@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import type { TestSettings } from '../core/config.ts';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
+import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
 import { withScriptsExpanded } from './npm-scripts.ts';
 import type { RunnerName, TestSuite } from './port.ts';
 import {
@@ -28,6 +29,8 @@ export interface DetectOptions {
   paths?: readonly string[];
   /** All that the tests see of the environment. */
   env: Readonly<Record<string, string>>;
+  /** Absent: they run without one. */
+  sandbox?: OpenSandbox | undefined;
   /** A folder of ours outside of the worktree, for reports and caches; made when needed. */
   scratch: string;
   onLine: (line: string, stream: 'stdout' | 'stderr') => void;

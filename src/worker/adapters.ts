@@ -15,6 +15,7 @@ import { type BaseCommit, headCommit, openCommit } from '../git/repository.ts';
 import type { CallLimits } from '../models/call-bounds.ts';
 import { createProvider } from '../models/create.ts';
 import type { Provider } from '../models/port.ts';
+import type { OpenSandbox, SandboxTool } from '../process/sandbox/sandbox.ts';
 import { userId } from '../process/state-folder.ts';
 import type { AskedContext, RepositoryContext } from '../prompts/context/context.ts';
 import { loadPrompts } from '../prompts/prompts.ts';
@@ -24,6 +25,7 @@ import { type AskedRole, createItem, type ItemContext, type ItemParts } from '..
 import type { Replay } from '../workflow/replay.ts';
 import { buildContext } from './context-process.ts';
 import { createItemPrograms } from './item-programs.ts';
+import type { ItemSandboxOptions } from './item-sandbox.ts';
 import type { Task, TaskContext, TaskResult } from './protocol.ts';
 
 /**
@@ -38,6 +40,8 @@ export interface ItemInput {
   repository: string;
   base: string;
   config: Omit<Config, 'keys' | 'endpoints' | 'keyVariables'>;
+  /** What programs of the item run in; null: they run without one. */
+  sandbox: SandboxTool | null;
   token: string | null;
   endpoints: Partial<Record<VendorName, string>>;
   fingerprints: Fingerprint[];
@@ -57,6 +61,8 @@ interface Adapters {
   mask: (text: string) => string;
   /** The item's token for the gateway. */
   token: Secret;
+  /** Undefined: programs of the item run without one. */
+  sandbox: OpenSandbox | undefined;
   /** Of one call. */
   limits: CallLimits;
   transcripts: OpenTranscript;
@@ -86,7 +92,16 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
   const git = createGit(paths.repository, env);
   const folder = paths.run(input.runId).transcripts(workflow, parseItemId(input.id));
   const transcripts = createTranscripts(folder, (text) => mask(hidden(text, input.token)));
-  const programs = createItemPrograms({ context, workflow, input, paths, git, env, token, limits, mask, transcripts });
+  const sandbox = openSandbox(input.sandbox, {
+    paths,
+    home: paths.home(workflow, parseItemId(input.id)),
+    git,
+    config,
+    endpoints: Object.values(input.endpoints),
+    onNotice: (text) => context.emit({ type: 'notice', text }),
+  });
+  const parts = { context, workflow, input, paths, git, env, sandbox, token, limits, mask, transcripts };
+  const programs = createItemPrograms(parts);
   const providers = new Map<AskedRole, Provider>();
   const provider = (role: AskedRole): Provider => {
     const known = providers.get(role);
@@ -96,6 +111,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
       token,
       endpointOf: (vendor) => input.endpoints[vendor],
       env,
+      sandbox,
       onLine: (line) => context.emit({ type: 'output-line', stream: 'stderr', line }),
       onGroup: context.group,
       offline: offlineProvider,
@@ -111,6 +127,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
     git,
     env,
     mask,
+    sandbox,
     token,
     limits,
     transcripts,
@@ -154,6 +171,16 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
       });
     },
     close: () => programs.close(),
+  };
+}
+
+/** Loaded when a program is first started in one. */
+function openSandbox(tool: SandboxTool | null, options: Omit<ItemSandboxOptions, 'tool'>): OpenSandbox | undefined {
+  if (tool === null) return undefined;
+  let opened: Promise<OpenSandbox> | null = null;
+  return async (wish) => {
+    opened ??= import('./item-sandbox.ts').then(({ createItemSandbox }) => createItemSandbox({ ...options, tool }));
+    return (await opened)(wish);
   };
 }
 

@@ -20,7 +20,7 @@ import { itemTask } from './adapters.ts';
 import { ownLogins } from './item-programs.ts';
 
 export const implementTask = itemTask('implement', async (adapters, context) => {
-  const { input, paths, git, env, mask, token, limits, transcripts, costOf } = adapters;
+  const { input, paths, git, env, sandbox, mask, token, limits, transcripts, costOf } = adapters;
   const { config } = input;
   const id = parseItemId(input.id);
   const lldText = await readFile(paths.lld(id), 'utf8');
@@ -45,6 +45,7 @@ export const implementTask = itemTask('implement', async (adapters, context) => 
     token,
     endpointOf: (vendor) => input.endpoints[vendor],
     env: itemEnv,
+    sandbox,
     home,
     caches: paths.caches,
     maxRounds: config.implement.maxAgentRounds,
@@ -62,6 +63,7 @@ export const implementTask = itemTask('implement', async (adapters, context) => 
     git,
     env,
     itemEnv,
+    sandbox,
     onGroup: context.group,
     contextFor: (commit, asked) => adapters.repositoryContext(commit, asked),
     openSuite: async (settings) => {
@@ -71,6 +73,7 @@ export const implementTask = itemTask('implement', async (adapters, context) => 
         settings,
         paths: designFacts(lldText).files,
         env: itemEnv,
+        sandbox,
         scratch: join(home, 'test-reports'),
         onLine: boundedLines((line) =>
           context.emit({ type: 'output-line', stream: 'stdout', line: mask(line), of: 'tests' }),

@@ -10,8 +10,10 @@ import { openWorktree } from '../git/worktree/open.ts';
 import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { importedFromElsewhere, pythonEnvironment } from '../process/python.ts';
+import type { Sandbox, SandboxWish } from '../process/sandbox/sandbox.ts';
 import { detectSetup, isSetupFile, runSetup } from '../process/setup.ts';
 import { traced } from '../telemetry/tracer.ts';
+import type { Begun } from './implement-base.ts';
 import type { ImplementContext, ImplementParts } from './implement-item.ts';
 import type { ItemContext } from './item.ts';
 
@@ -19,7 +21,7 @@ import type { ItemContext } from './item.ts';
 export async function prepareWorktree(
   item: ItemContext,
   parts: ImplementParts,
-  start: string,
+  { base: start, on = [] }: Pick<Begun, 'base' | 'on'>,
 ): Promise<Pick<ImplementContext, 'worktree' | 'setUp'>> {
   const { paths, id, title, emit } = item;
   const { git, env } = parts;
@@ -42,7 +44,9 @@ export async function prepareWorktree(
   };
   // All that runs in the worktree has this object: the writer, the set-up and the tests.
   Object.assign(parts.itemEnv, await pythonEnvironment(parts.itemEnv, places));
-  const hasRun = await createSetUp(item, parts, opened.worktree, start).first(opened.isNew);
+  // Branches that it begins at may hold what other agents wrote.
+  const isUntouched = opened.isAtStart && on.length === 0;
+  const hasRun = await createSetUp(item, parts, opened.worktree, start, isUntouched).first(opened.isNew);
   const fresh = opened.isAtStart && !hasRun ? await opened.worktree.treeOf(start) : null;
   const worktree = cachedWorktree(opened.worktree, fresh);
   return { worktree, setUp: createSetUp(item, parts, worktree, start) };
@@ -105,7 +109,13 @@ interface Installed {
   problem: string | null;
 }
 
-function createSetUp(item: ItemContext, parts: ImplementParts, worktree: Worktree, base: string): SetUp {
+function createSetUp(
+  item: ItemContext,
+  parts: ImplementParts,
+  worktree: Worktree,
+  base: string,
+  isUntouched = false,
+): SetUp {
   const { paths, id, emit } = item;
   const { setup, copy } = parts.config.implement;
   const { directory } = worktree;
@@ -126,7 +136,7 @@ function createSetUp(item: ItemContext, parts: ImplementParts, worktree: Worktre
     setup === false ? null : (setup ?? (await detectSetup(directory, parts.itemEnv['PATH'], locks)));
   const run = async (command: string): Promise<void> => {
     emit({ type: 'notice', text: `set-up: ${command}` });
-    await runCommand(command, directory, item, parts);
+    await runCommand(command, directory, item, parts, isUntouched);
   };
   const runAsStep = async (command: string): Promise<void> => {
     const startedAt = performance.now();
@@ -147,7 +157,8 @@ function createSetUp(item: ItemContext, parts: ImplementParts, worktree: Worktre
       if (missing.length > 0)
         emit({ type: 'notice', text: `implement.copy names what is not there: ${missing.join(', ')}` });
       if (command !== null) await runAsStep(command);
-      for (const { name, origin } of await importedFromElsewhere(directory, parts.itemEnv, item.signal))
+      const how = { env: parts.itemEnv, signal: item.signal, sandbox: await openIn(directory, parts) };
+      for (const { name, origin } of await importedFromElsewhere(directory, how))
         emit({
           type: 'notice',
           text: `Python imports ${name} from ${origin}, not from the worktree: that copy would be tested. Name a command that installs this one as implement.setup in agentos.yaml.`,
@@ -195,13 +206,24 @@ async function runCommand(
   command: string,
   directory: string,
   { signal, emit, mask, onProgress }: ItemContext,
-  { itemEnv: env, onGroup, config }: ImplementParts,
+  parts: ImplementParts,
+  isUntouched: boolean,
 ): Promise<void> {
+  const { itemEnv: env, onGroup, config } = parts;
+  const sandbox = await openIn(directory, parts, { network: 'registries', isUntouched });
   const onLine = boundedLines((line) =>
     emit({ type: 'output-line', stream: 'stdout', line: mask(line), of: 'set-up' }),
   );
   const timeoutMs = config.implement.setupTimeoutMs;
   await traced('set-up', {}, () =>
-    runSetup({ command, directory, env, timeoutMs, signal, onLine, onProgress, onGroup }),
+    runSetup({ command, directory, env, sandbox, timeoutMs, signal, onLine, onProgress, onGroup }),
   );
+}
+
+async function openIn(
+  worktree: string,
+  { sandbox, itemEnv: env }: ImplementParts,
+  more: Pick<SandboxWish, 'network' | 'isUntouched'> = {},
+): Promise<Sandbox | undefined> {
+  return sandbox?.({ worktree, may: 'write', env, ...more });
 }

@@ -87,8 +87,9 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
 }
 
 async function openImplementation(item: ItemContext, parts: ImplementParts): Promise<ImplementContext> {
-  const { base, on = [], forecast = '' } = await beginImplementation(item, parts);
-  const { worktree, setUp } = await prepareWorktree(item, parts, base);
+  const begun = await beginImplementation(item, parts);
+  const { base, on = [], forecast = '' } = begun;
+  const { worktree, setUp } = await prepareWorktree(item, parts, begun);
   const { directory } = worktree;
   const suite = await parts.openSuite(await testsFor(folderFiles(directory), parts, directory));
   const baseTree = await worktree.treeOf(base);

@@ -79,6 +79,10 @@ export function createTestRuns(context: TestRunsContext): TestRuns {
       const run = (): Promise<TestRun> => runOnce(step, () => suite.run({ signal }));
       const { value } = await durable({ name: step, inputs: inputsOf({ tree: baseTree }) }, async () => {
         await worktree.restore(baseTree);
+        if (suite.fetchesFirst) {
+          await suite.run({ signal, fetches: true });
+          await worktree.restore(baseTree);
+        }
         const first = await run();
         const found = first.outcome === 'timed-out' ? await run() : first;
         if (!isRead(found)) throw cannotRun(found);

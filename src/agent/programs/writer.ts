@@ -23,7 +23,7 @@ import { AGENTS } from './agents.ts';
 import { readConventions } from './conventions.ts';
 import { holdDialogue } from './dialogue.ts';
 import { createAccountReader, newRefusal, usedBetween, watchGateway } from './gateway-account.ts';
-import { takeLogin, withOwnHome } from './own-login.ts';
+import { placesOfLogin, takeLogin, withOwnHome } from './own-login.ts';
 
 export type AgentWriterOptions = Omit<WriterDependencies, 'maxRounds' | 'costOf' | 'offline'>;
 
@@ -97,6 +97,15 @@ async function callAgent(
     call.alive();
     request.onProgress();
   };
+  const ownEnv = login === null ? { ...env, HOME: home } : withOwnHome(env);
+  const sandbox = await options.sandbox?.({
+    worktree: request.worktree,
+    may: request.may,
+    env: ownEnv,
+    command: spec.command ?? undefined,
+    network: login === null ? 'gateway' : 'host',
+    own: login === null ? [] : placesOfLogin(spec.command ?? agent.program),
+  });
   const mask = (text: string): string => options.mask(token === '' ? text : text.replaceAll(token, MASK));
   const run = (
     { args, env: added }: AgentStart,
@@ -107,7 +116,8 @@ async function callAgent(
     runTaggedProgram({
       command: [file, ...args],
       cwd: request.worktree,
-      env: { ...(login === null ? { ...env, HOME: home } : withOwnHome(env)), ...added },
+      env: { ...ownEnv, ...added },
+      sandbox,
       input,
       onLine,
       onProgress: alive,
