@@ -78,7 +78,7 @@ async function statesBeside(base: string): Promise<string[]> {
 
 async function reachOf(
   { network, env }: SandboxWish,
-  { git, config, endpoints, onNotice }: ItemSandboxOptions,
+  { tool, git, config, endpoints, onNotice }: ItemSandboxOptions,
 ): Promise<Reach> {
   if (network === 'gateway') return reachGateway(endpoints);
   if (network !== 'registries') return { ports: new Map(), env: {} };
@@ -90,6 +90,7 @@ async function reachOf(
   );
   return reachRegistries({
     env,
+    hasOwnNetwork: tool.kind === 'bubblewrap',
     hosts: config.sandbox.hosts,
     repository: Object.fromEntries(names.map((name, index) => [name, texts[index] ?? ''])),
     onRefused: (host) =>

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { approve, callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
 import { implementerWriting } from '../support/languages/repository.ts';
 import { ISSUE, lldFor, review } from '../support/models.ts';
-import { agentos, type Ended } from '../support/program.ts';
+import { agentos, type Ended, WITHOUT_SANDBOX } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { scriptedModels } from '../support/scripted-models.ts';
 
@@ -41,7 +41,7 @@ async function bench(files: Record<string, string | null>): Promise<Bench> {
   await approve(repository, '42', lldFor('42'));
   const state = join(repository.home, '..', 'calls.jsonl');
   const reviewer = await reviewerSaying(repository, 'APPROVED');
-  const flags = ['--implementer', implementer({ state }), '--reviewer', reviewer];
+  const flags = ['--implementer', implementer({ state }), '--reviewer', reviewer, ...WITHOUT_SANDBOX];
   return {
     repository,
     implement: (...args) =>

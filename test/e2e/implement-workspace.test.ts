@@ -7,7 +7,15 @@ import { implementerWriting, languageRepository } from '../support/languages/rep
 import { nodeTypes, vitest } from '../support/languages/typescript.ts';
 import { lldFor } from '../support/models.ts';
 import { eventually, processesWith } from '../support/processes.ts';
-import { agentos, type Ended, PROJECT, type ProgramOptions, type Started, startAgentos } from '../support/program.ts';
+import {
+  agentos,
+  type Ended,
+  PROJECT,
+  type ProgramOptions,
+  type Started,
+  startAgentos,
+  WITHOUT_SANDBOX,
+} from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
 import { treeOf } from '../support/tree.ts';
 
@@ -260,10 +268,11 @@ test('a second run on the item is refused; after kill -9 while the code is writt
     state,
     hold,
   });
-  const first = await start(repository, { implementer: plan });
+  const run = { implementer: plan, args: [...WITHOUT_SANDBOX] };
+  const first = await start(repository, run);
   await first.printed('still at it');
 
-  const second = await implement(repository, { implementer: plan });
+  const second = await implement(repository, run);
   expect(second.code).toBe(1);
   expect(second.stdout).toContain(`implement 42 is being worked on by another run (process ${first.child.pid}, since `);
   expect(await itemIn(join(repository.root, '.agentos'))).toMatchObject({ error: { code: 'item-locked' } });
@@ -279,7 +288,7 @@ test('a second run on the item is refused; after kill -9 while the code is writt
   await rm(repository.work, { recursive: true });
   // What the writer is shown was stored: a setting that would change it now does not pay for the tests again.
   await appendFile(join(repository.root, 'agentos.yaml'), 'context: { exclude: [package.json] }\n');
-  const again = await implement(repository, { implementer: plan });
+  const again = await implement(repository, run);
   expect(again.stdout).toContain('again without the code');
   expect(again.code).toBe(0);
   expect((await callsOf(state)).map(({ phase }) => phase)).toEqual(['tests', 'code', 'code']);

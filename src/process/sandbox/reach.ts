@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import type { AddressInfo, Server } from 'node:net';
 import { proxyFor } from '../../core/proxy.ts';
 import { type Ports, samePort } from './ports.ts';
 import { type AllowedHost, allowedHosts, LOOPBACK_HOST, MACHINE_FILES } from './registries.ts';
@@ -24,13 +26,15 @@ export interface RegistryOptions {
   /** The texts of `REGISTRY_FILES` as a person committed them. */
   repository: Readonly<Record<string, string>>;
   onRefused: (host: string) => void;
+  /** Of the sandbox; without one the proxy listens on the loopback of the machine. */
+  hasOwnNetwork: boolean;
 }
 
 /** Where the proxy is found, unless a registry is. */
 const PROXY_PORT = 3128;
 
 /** The registries: those on this machine at the ports that they have, all others through a proxy that knows them. */
-export async function reachRegistries({ env, hosts, repository, onRefused }: RegistryOptions): Promise<Reach> {
+export async function reachRegistries({ env, hosts, repository, ...options }: RegistryOptions): Promise<Reach> {
   const machine = await Promise.all(
     Object.keys(MACHINE_FILES).map(async (path) => [path, await readFile(path, 'utf8').catch(() => '')]),
   );
@@ -42,14 +46,21 @@ export async function reachRegistries({ env, hosts, repository, onRefused }: Reg
   const proxy = createRegistryProxy({
     allowed: others,
     proxyFor: (host, isSecure) => proxyFor(env, host, isSecure),
-    onRefused,
+    onRefused: options.onRefused,
   });
+  if (!options.hasOwnNetwork) return listening(proxy);
   const port = freePort(PROXY_PORT, local);
   const ports: Ports = new Map([
     ...local.map((each) => [each, samePort(each)] as const),
     [port, (socket) => proxy.emit('connection', socket)],
   ]);
-  return { ports, env: proxyEnvironment(`http://127.0.0.1:${port}`, port) };
+  return { ports, env: proxyEnvironment(port) };
+}
+
+async function listening(proxy: Server): Promise<Reach> {
+  proxy.listen(0, '127.0.0.1').unref();
+  await once(proxy, 'listening');
+  return { ports: new Map(), env: proxyEnvironment((proxy.address() as AddressInfo).port) };
 }
 
 function freePort(wanted: number, taken: readonly number[]): number {
@@ -59,7 +70,8 @@ function freePort(wanted: number, taken: readonly number[]): number {
 const DIRECT = 'localhost,127.0.0.1,::1';
 
 /** As the package managers read it: in both spellings, npm and yarn by their own names, and Java by its arguments. */
-function proxyEnvironment(url: string, port: number): Record<string, string> {
+function proxyEnvironment(port: number): Record<string, string> {
+  const url = `http://127.0.0.1:${port}`;
   const java = ['http', 'https'].flatMap((kind) => [`-D${kind}.proxyHost=127.0.0.1`, `-D${kind}.proxyPort=${port}`]);
   return {
     ...Object.fromEntries(

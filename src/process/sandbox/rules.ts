@@ -96,11 +96,14 @@ export function createRules(from: Iterable<Rule> = []): Rules {
       const depth = ({ path }: Rule): number => path.split('/').length;
       return [...all, ...all.flatMap((rule) => inOtherPlaces(rule, all))]
         .sort((one, other) => depth(one) - depth(other))
-        .filter(
-          (rule) => rule.access !== (ruleOver(dirname(rule.path))?.access ?? 'read') || rule.source !== rule.path,
-        );
+        .filter((rule) => isOther(rule, ruleOver(dirname(rule.path))));
     },
   };
+}
+
+/** A rule that says the same as the one over it changes nothing; but for an empty folder, which has to be made. */
+function isOther({ path, access, source }: Rule, over: Rule | undefined): boolean {
+  return access !== (over?.access ?? 'read') || access === 'private' || source !== path;
 }
 
 function isAway(rule: Rule | undefined): boolean {

@@ -25,8 +25,8 @@ export function seatbeltProfile(rules: readonly Rule[], network: 'own' | 'host')
     ...files,
     // A path is looked up part by part, also through what is hidden.
     ...above.map((path) => `(allow file-read-metadata (literal ${quoted(path)}))`),
-    // What other programs would do in its name: keychain, clipboard, applications, launch services.
-    `(deny mach-lookup ${SERVICES.map((name) => `(global-name ${quoted(name)})`).join(' ')})`,
+    // What other programs would do in its name. An agent that uses its own login may have it in the keychain.
+    denied([...SERVICES, ...(network === 'host' ? [] : KEYCHAIN)]),
     '(deny appleevent-send)',
     '(deny lsopen)',
     ...(network === 'host' ? [] : LOOPBACK),
@@ -36,9 +36,8 @@ export function seatbeltProfile(rules: readonly Rule[], network: 'own' | 'host')
 
 const DEVICES = ['/dev/null', '/dev/zero', '/dev/tty', '/dev/dtracehelper', '/dev/stdout', '/dev/stderr'];
 
+const KEYCHAIN = ['com.apple.SecurityServer', 'com.apple.securityd.xpc'];
 const SERVICES = [
-  'com.apple.SecurityServer',
-  'com.apple.securityd.xpc',
   'com.apple.pasteboard.1',
   'com.apple.coreservices.launchservicesd',
   'com.apple.coreservices.appleevents',
@@ -50,6 +49,10 @@ const LOOPBACK = [
   '(allow network-inbound (local ip "localhost:*"))',
   '(allow network-outbound (remote ip "localhost:*"))',
 ];
+
+function denied(services: readonly string[]): string {
+  return `(deny mach-lookup ${services.map((name) => `(global-name ${quoted(name)})`).join(' ')})`;
+}
 
 function foldersAbove(path: string): string[] {
   const above: string[] = [];

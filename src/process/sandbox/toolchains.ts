@@ -81,19 +81,19 @@ const KEY_PLACES =
 
 /**
  * Shows what a command names by an absolute path: a folder; or a file with what is beside it and what Node would load from
- * there. Hidden stays, although it is named: a place that is protected as a whole, such as the home or the checkout; what is
- * known to hold credentials; and what is below one of `never`.
+ * there. What is protected stays hidden, although it is named or in a folder that is: homes, the checkout and the like as a whole;
+ * what is known to hold credentials; and what is below one of `never`.
  */
 export function showNamed(rules: Rules, command: string, never: readonly string[]): void {
   const [home = ''] = homesOf(process.env);
   const isSecret = (path: string): boolean => KEY_PLACES.test(path) || never.some((place) => isInside(place, path));
   for (const match of command.matchAll(WORD)) {
     const word = match[1] ?? match[2] ?? (match[3] ?? '').replaceAll(/\\(.)/g, '$1');
-    const path = word
+    const named = word
       .replace(/^(?:-{0,2}[\w.-]+=)?(?:file:\/\/)?/, '')
-      .replace(/^(?:~|\$HOME|\$\{HOME\})(?=\/)/, home)
-      .replace(/(?<=.)\/+$/, '');
-    if (!isAbsolute(path) || isSecret(path) || !rules.isHidden(path) || rules.isProtected(path)) continue;
+      .replace(/^(?:~|\$HOME|\$\{HOME\})(?=\/)/, home);
+    const path = resolve('/', named);
+    if (!isAbsolute(named) || isSecret(path) || !rules.isHidden(path) || rules.isPlace(path)) continue;
     const found = statSync(path, { throwIfNoEntry: false });
     const isFile = found?.isDirectory() === false;
     for (let above = dirname(path); isFile && above !== '/'; above = dirname(above)) {
