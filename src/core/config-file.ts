@@ -222,6 +222,7 @@ export const configFileSchema = z.strictObject({
         .optional()
         .describe('auto: where the platform has one (default); on: never without; off: never'),
       hosts: hosts.optional().describe('what the set-up may reach beside the usual package registries'),
+      modelHosts: hosts.optional().describe('what command: and acp: models may reach (default: nothing)'),
     })
     .optional()
     .describe('Agents, commands, set-up and tests run in a sandbox.'),

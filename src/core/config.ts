@@ -65,8 +65,8 @@ export interface Config {
   tests: TestSettings;
   implement: ImplementSettings;
   passEnvironment: string[];
-  /** `hosts`: what the set-up may reach beside the usual registries. */
-  sandbox: { mode: SandboxMode; hosts: string[] };
+  /** `hosts`: what the set-up may reach beside the usual registries; `modelHosts`: what models that are commands may. */
+  sandbox: { mode: SandboxMode; hosts: string[]; modelHosts: string[] };
   /** Agents that use their own login instead of a key. */
   ownLogins: AgentName[];
 }
@@ -161,7 +161,11 @@ export function resolveConfig(
     tests: testSettings(file.tests ?? {}),
     implement: implementSettings(file.implement ?? {}),
     passEnvironment: file.passEnvironment ?? [],
-    sandbox: { mode: flags.sandbox ?? file.sandbox?.mode ?? 'auto', hosts: file.sandbox?.hosts ?? [] },
+    sandbox: {
+      mode: flags.sandbox ?? file.sandbox?.mode ?? 'auto',
+      hosts: file.sandbox?.hosts ?? [],
+      modelHosts: file.sandbox?.modelHosts ?? [],
+    },
     ownLogins: Object.entries(file.agents ?? {}).flatMap(([name, settings]) =>
       settings?.login === 'agent' ? [name as AgentName] : [],
     ),

@@ -170,7 +170,7 @@ const PROBLEMS = {
     return [
       `The command "${shorten(p.command)}" ${end}${p.detail ? `: ${p.detail}` : '.'}`,
       p.sandboxed
-        ? 'It ran in the sandbox: without network and without your files. If it needs them, use --sandbox off.'
+        ? 'It ran in the sandbox: without your files, and without network but for sandbox.modelHosts. If it needs more: --sandbox off'
         : 'Run it by hand: it gets the prompt on stdin and prints the reply.',
     ];
   },

@@ -4,7 +4,7 @@ import { codeOf } from '../core/errors.ts';
 import { type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { maskedForms } from '../core/mask.ts';
 import { CACHE_FOLDERS } from '../core/paths.ts';
-import { makeFolder, writeFileAtomic } from '../process/files.ts';
+import { makeFolder, makeOwnFolder, writeFileAtomic } from '../process/files.ts';
 import type { Git } from './git.ts';
 
 export interface ItemEnvironmentOptions {
@@ -43,8 +43,7 @@ export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<
     GIT_TERMINAL_PROMPT: '0',
     ...passed,
   };
-  const temporary = homeAt(home).TMPDIR;
-  await makeFolder(temporary);
+  await makeOwnFolder(home, 'tmp');
   await makeFolder(caches);
   // By renaming: what ran here before may have put a link to another file in its place.
   await writeFileAtomic(join(home, '.gitconfig'), await gitConfigWith(git, GIT_SETTINGS));

@@ -32,7 +32,7 @@ export function createCommandProvider({ command, text: spec }: CommandSpec, opti
         withinBounds({ what: spec, limits: options, signal }, async (call) => {
           const tooLarge = new AbortController();
           let outputChars = 0;
-          const sandbox = await options.sandbox?.({ worktree: cwd, may: 'read', env, command });
+          const sandbox = await options.sandbox?.({ worktree: cwd, may: 'read', env, command, network: ['models'] });
           const end = await runTaggedProgram({
             command,
             cwd,

@@ -41,6 +41,7 @@ export function claimsOfSettings(file: ConfigFile): Claim[] {
   add('shows agents and tests the variables', 'passEnvironment', passEnvironment);
   if (sandbox?.mode === 'off') add('turns off', 'sandbox.mode', 'the sandbox');
   add('lets the set-up reach', 'sandbox.hosts', sandbox?.hosts);
+  add('lets commands reach', 'sandbox.modelHosts', sandbox?.modelHosts);
   add('runs', 'tests.command', tests?.command);
   add('runs', 'implement.setup', implement?.setup);
   add('copies from your checkout', 'implement.copy', implement?.copy);

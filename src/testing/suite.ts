@@ -127,7 +127,7 @@ async function runOnce(
     worktree: options.directory,
     may: 'write',
     env: options.env,
-    ...(wish.fetches ? { network: 'registries', isUntouched: true } : {}),
+    ...(wish.fetches ? { network: ['registries'] } : {}),
   });
   const asking = (env: Readonly<Record<string, string>>) => createAsk(options, { env, sandbox }, wish.signal);
   const prepared = await runner.instrument(selected, place, measures, asking(options.env));

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { createWriter } from '../agent/create.ts';
 import type { Writer } from '../agent/port.ts';
 import { parseItemId } from '../core/ids.ts';
@@ -10,7 +9,7 @@ import { bodyHash, readFrontMatter } from '../documents/header.ts';
 import { designFacts } from '../documents/lld/document.ts';
 import { itemEnvironment } from '../git/item-environment.ts';
 import { requireIdentity } from '../git/repository.ts';
-import { removeFolder } from '../process/files.ts';
+import { makeOwnFolder, removeFolder } from '../process/files.ts';
 import { prepareWorkFolder } from '../process/state-folder.ts';
 import { tracedTests, tracedWriter } from '../telemetry/traced.ts';
 import { detectTests } from '../testing/detect.ts';
@@ -74,7 +73,7 @@ export const implementTask = itemTask('implement', async (adapters, context) => 
         paths: designFacts(lldText).files,
         env: itemEnv,
         sandbox,
-        scratch: join(home, 'test-reports'),
+        scratch: await makeOwnFolder(home, 'test-reports'),
         onLine: boundedLines((line) =>
           context.emit({ type: 'output-line', stream: 'stdout', line: mask(line), of: 'tests' }),
         ),

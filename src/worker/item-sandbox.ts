@@ -5,12 +5,18 @@ import { isInside, type Paths } from '../core/paths.ts';
 import type { Git } from '../git/git.ts';
 import { readAt } from '../git/repository.ts';
 import { createShownGit, type ShownGit } from '../git/worktree/shown-git.ts';
-import { cachesFor } from '../process/sandbox/caches.ts';
+import { type Caches, cachesFor } from '../process/sandbox/caches.ts';
 import { hideSystem } from '../process/sandbox/hidden.ts';
-import { type Reach, reachGateway, reachRegistries } from '../process/sandbox/reach.ts';
-import { REGISTRY_FILES } from '../process/sandbox/registries.ts';
-import { createRules, type Rules } from '../process/sandbox/rules.ts';
-import { createSandbox, type OpenSandbox, type SandboxTool, type SandboxWish } from '../process/sandbox/sandbox.ts';
+import { machineSettings, type Reach, reachGateway, reachHosts } from '../process/sandbox/reach.ts';
+import { type AllowedHost, allowedHosts, configuredHost, REGISTRY_FILES } from '../process/sandbox/registries.ts';
+import { createRules, type Rule, type Rules } from '../process/sandbox/rules.ts';
+import {
+  createSandbox,
+  ENTRY,
+  type OpenSandbox,
+  type SandboxTool,
+  type SandboxWish,
+} from '../process/sandbox/sandbox.ts';
 import { showNamed, showToolchains } from '../process/sandbox/toolchains.ts';
 
 export interface ItemSandboxOptions {
@@ -30,33 +36,46 @@ export interface ItemSandboxOptions {
  * programs, the checkout, the state folder and other items; and they have their own worktree and home.
  */
 export function createItemSandbox(options: ItemSandboxOptions): OpenSandbox {
-  const { tool, paths, home, git, config } = options;
+  const { tool, paths, home, git } = options;
   let common: Promise<Rules> | null = null;
-  const shown = new Map<string, Promise<() => Promise<ShownGit>>>();
+  const looks = new Map<string, Promise<() => Promise<ShownGit>>>();
+  /** Looking at a hundred places takes longer than all the rest. */
+  const known = new Map<string, readonly Rule[]>();
   return async (wish) => {
-    const { worktree } = wish;
     common ??= commonRules(paths);
-    const looking = shown.get(worktree) ?? createShownGit(git, worktree);
-    shown.set(worktree, looking);
-    const [ofAll, look] = await Promise.all([common, looking]);
-    const rules = ofAll.copy();
-    const { commonDir, parts, config: gitConfig, otherCheckouts } = await look();
-    rules.hide(...otherCheckouts, commonDir);
-    rules.show('read', ...parts);
-    rules.replace(join(commonDir, 'config'), gitConfig);
-    rules.show(wish.may, worktree);
-    rules.show('write', home, ...(wish.own ?? []));
+    const looking = looks.get(wish.worktree) ?? createShownGit(git, wish.worktree);
+    looks.set(wish.worktree, looking);
+    const shown = await (await looking)();
     const caches = await cachesFor(wish, { shared: paths.caches, home });
-    rules.show(caches.isShared ? 'write' : 'read', paths.caches);
-    // Of the state folder, where that is the same one.
-    rules.hide(paths.designs, paths.contextIndex);
-    showToolchains(rules, wish.env, config.passEnvironment);
-    if (wish.command !== undefined) showNamed(rules, wish.command, [paths.base, paths.work]);
+    const asked = JSON.stringify([shown, caches.isShared, { ...wish, network: undefined }]);
+    const rules = known.get(asked) ?? rulesFor(await common, wish, shown, caches, options).settled();
+    known.set(asked, rules);
     const env = { ...caches.env, ...(process.getuid?.() === 0 ? ROOT : {}) };
-    if (wish.network === 'host') return createSandbox({ tool, rules, network: { is: 'host' }, env });
+    if (wish.network?.includes('host')) return createSandbox({ tool, rules, network: { is: 'host' }, env });
     const { ports, env: reaching } = await reachOf(wish, options);
     return createSandbox({ tool, rules, network: { is: 'own', ports }, env: { ...env, ...reaching } });
   };
+}
+
+function rulesFor(
+  common: Rules,
+  { worktree, may, env, own = [], command }: SandboxWish,
+  { commonDir, parts, config: gitConfig, otherCheckouts }: ShownGit,
+  { isShared }: Caches,
+  { paths, home, config }: ItemSandboxOptions,
+): Rules {
+  const rules = common.copy();
+  rules.hide(...otherCheckouts, commonDir);
+  rules.show('read', ...parts, process.execPath, ENTRY);
+  rules.replace(join(commonDir, 'config'), gitConfig);
+  rules.show(may, worktree);
+  rules.show('write', home, ...own);
+  rules.show(isShared ? 'write' : 'read', paths.caches);
+  // Of the state folder, where that is the same one.
+  rules.hide(paths.designs, paths.contextIndex);
+  showToolchains(rules, env, config.passEnvironment);
+  if (command !== undefined) showNamed(rules, command, [paths.base, paths.work]);
+  return rules;
 }
 
 /** Archives name owners that are not there in the sandbox. */
@@ -76,24 +95,31 @@ async function statesBeside(base: string): Promise<string[]> {
   return others.map((name) => join(dirname(base), name));
 }
 
-async function reachOf(
-  { network, env }: SandboxWish,
-  { tool, git, config, endpoints, onNotice }: ItemSandboxOptions,
-): Promise<Reach> {
-  if (network === 'gateway') return reachGateway(endpoints);
-  if (network !== 'registries') return { ports: new Map(), env: {} };
+async function reachOf({ network = [], env }: SandboxWish, options: ItemSandboxOptions): Promise<Reach> {
+  const { tool, config, endpoints, onNotice } = options;
+  const how = { env, hasOwnNetwork: tool.kind === 'bubblewrap' };
+  const ways = network.map(async (way): Promise<Reach> => {
+    if (way === 'gateway') return reachGateway(endpoints);
+    const setting = way === 'registries' ? 'hosts' : 'modelHosts';
+    const allowed =
+      way === 'registries' ? await registriesFor(env, options) : config.sandbox.modelHosts.map(configuredHost);
+    const who = way === 'registries' ? 'the set-up' : 'the command';
+    const onRefused = (host: string): void =>
+      onNotice(`${who} may not reach ${host}; if it has to, add it to sandbox.${setting} in agentos.yaml`);
+    return reachHosts({ ...how, allowed, onRefused });
+  });
+  const reached = await Promise.all(ways);
+  return {
+    ports: new Map(reached.flatMap(({ ports }) => [...ports])),
+    env: Object.assign({}, ...reached.map((reach) => reach.env)),
+  };
+}
+
+async function registriesFor(env: SandboxWish['env'], { git, config }: ItemSandboxOptions): Promise<AllowedHost[]> {
   // As a person committed them: in the worktree an agent could have named other hosts.
   const names = Object.keys(REGISTRY_FILES);
-  const texts = await readAt(
-    git,
-    names.map((path) => ({ ref: 'HEAD', path })),
-  );
-  return reachRegistries({
-    env,
-    hasOwnNetwork: tool.kind === 'bubblewrap',
-    hosts: config.sandbox.hosts,
-    repository: Object.fromEntries(names.map((name, index) => [name, texts[index] ?? ''])),
-    onRefused: (host) =>
-      onNotice(`the set-up may not reach ${host}; if it has to, add it to sandbox.hosts in agentos.yaml`),
-  });
+  const wanted = names.map((path) => ({ ref: 'HEAD', path }));
+  const [machine, texts] = await Promise.all([machineSettings(), readAt(git, wanted)]);
+  const repository = Object.fromEntries(names.map((name, index) => [name, texts[index] ?? '']));
+  return allowedHosts({ env, hosts: config.sandbox.hosts, machine, repository });
 }

@@ -210,7 +210,7 @@ async function runCommand(
   isUntouched: boolean,
 ): Promise<void> {
   const { itemEnv: env, onGroup, config } = parts;
-  const sandbox = await openIn(directory, parts, { network: 'registries', isUntouched });
+  const sandbox = await openIn(directory, parts, { network: ['registries'], isUntouched });
   const onLine = boundedLines((line) =>
     emit({ type: 'output-line', stream: 'stdout', line: mask(line), of: 'set-up' }),
   );

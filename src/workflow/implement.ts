@@ -2,13 +2,12 @@ import { join, relative, sep } from 'node:path';
 import { commitMessage } from '../documents/implementation/commit-message.ts';
 import { readLld } from '../documents/lld/document.ts';
 import { openCommit } from '../git/repository.ts';
-import { writeFileAtomic } from '../process/files.ts';
 import { setupWithBuild } from '../process/setup.ts';
 import { againTask, codeTask, testsTask, type WritingAgain, type WritingTask } from '../prompts/writing-tasks.ts';
 import { folderFiles } from '../testing/project.ts';
 import { mayHoldTests } from '../testing/test-files.ts';
 import { type Baseline, baselineOf, loadWarning, NO_BASELINE, whyNoBaseline } from '../verification/baseline.ts';
-import { createAlreadyDoneQuestion } from './already-done.ts';
+import { createAlreadyDoneQuestion, keepReview } from './already-done.ts';
 import { reviewCode } from './code-review.ts';
 import { createDecider } from './decide.ts';
 import { createGates } from './gates.ts';
@@ -66,7 +65,7 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
   const review = await reviewCode(context, codeTree, {
     gates,
     decide: (point) => decider.ask(point),
-    onReview: (text, round) => writeFileAtomic(join(reviews, `review-${round}.md`), mask(text)),
+    onReview: (text, round) => keepReview(reviews, `review-${round}.md`, mask(text)),
     revise: ({ start, name, ...asked }) =>
       write({
         phase: 'code',

@@ -241,6 +241,7 @@ describe.skipIf(missing !== null)('in bubblewrap', () => {
     started.child.kill('SIGKILL');
     await started.ended;
     await eventually('nothing is left', () => processesWith(mark).length === 0);
+    expect(processesWith(mark)).toEqual([]);
   });
 
   test('a program that is stopped has time to end by itself', async () => {
@@ -278,6 +279,33 @@ describe.skipIf(missing !== null)('in bubblewrap', () => {
     expect(ended.code, ended.stdout + ended.stderr).toBe(0);
     expect(ended.stdout).toContain('the vendor itself: ECONNREFUSED');
     expect((await summaryOf(repository)).items[0]?.costUsd).toBeGreaterThan(0);
+  });
+
+  test('an agent with its own login has its settings and the network, and nothing else of the home', async () => {
+    const repository = await testRepository({ 42: ISSUE });
+    const { home } = repository;
+    const bin = join(home, '..', 'bin');
+    for (const folder of [bin, join(home, '.claude'), join(home, '.ssh')]) await mkdir(folder);
+    const port = await listening(createServer(), { port: 0, host: '127.0.0.1' });
+    const files = {
+      [join(home, '.claude', 'login')]: 'a login',
+      [join(home, '.ssh', 'id')]: SECRET,
+      [join(bin, 'lld.md')]: lldFor('42'),
+      [join(bin, 'review.md')]: review({ verdict: 'APPROVED' }),
+      [join(bin, 'port')]: String(port),
+      [join(bin, 'claude')]: OWN_LOGIN,
+    };
+    for (const [path, text] of Object.entries(files)) await writeFile(path, text);
+    await chmod(join(bin, 'claude'), 0o755);
+    await repository.write('agentos.yaml', 'agents: { claude-code: { login: agent } }\n');
+    const models = ['--drafter', 'claude-code', '--reviewer', `command:cat '${bin}/review.md'`];
+    const ended = await agentos(['lld', '42', '--trust', '--sandbox', 'on', ...models], {
+      cwd: repository.root,
+      env: { HOME: home, PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}` },
+    });
+    expect(ended.code, ended.stdout + ended.stderr).toBe(0);
+    expect(ended.stdout).toContain('[LLD-42] login: a login, network: yes, keys: ENOENT, checkout: ENOENT');
+    expect(await readFile(join(home, '.claude', 'used'), 'utf8')).toBe('x');
   });
 
   test('npm installs from a registry on loopback and from one behind the proxy', async () => {
@@ -333,6 +361,27 @@ const body = { model: 'claude-sonnet-4-5', max_tokens: 4096, messages: [{ role: 
   const { content } = await answer.json();
   say({ type: 'result', subtype: 'success', is_error: false, result: content[0].text });
 })();
+`;
+
+const OWN_LOGIN = `#!/usr/bin/env node
+const fs = require('node:fs');
+const { join } = require('node:path');
+const attempt = (work) => { try { return String(work()); } catch (error) { return error.code; } };
+const home = process.env.HOME;
+const say = (event) => process.stdout.write(JSON.stringify(event) + '\\n');
+fs.writeFileSync(join(home, '.claude', 'used'), 'x');
+const login = attempt(() => fs.readFileSync(join(home, '.claude', 'login')));
+const keys = attempt(() => fs.readFileSync(join(home, '.ssh', 'id')));
+const checkout = attempt(() => fs.readFileSync(join(home, '..', 'repo sitory', 'src', 'main.js')));
+const socket = require('node:net').connect(Number(fs.readFileSync(join(__dirname, 'port'))), '127.0.0.1');
+const end = (network) => {
+  socket.destroy();
+  const name = 'login: ' + login + ', network: ' + network + ', keys: ' + keys + ', checkout: ' + checkout;
+  say({ type: 'assistant', message: { content: [{ type: 'tool_use', name, input: {} }] } });
+  const result = fs.readFileSync(join(__dirname, 'lld.md'), 'utf8');
+  say({ type: 'result', subtype: 'success', is_error: false, result });
+};
+socket.on('connect', () => end('yes')).on('error', (error) => end(error.code));
 `;
 
 async function packed(): Promise<Buffer> {

@@ -21,7 +21,8 @@ export function createCommandWriter({ command, text: spec }: CommandSpec, option
     writesByItself: true,
     write: ({ worktree, system, task, item, phase, signal, onProgress, onLine }) =>
       withinBounds({ what: spec, limits: options, signal }, async (call) => {
-        const sandbox = await options.sandbox?.({ worktree, may: 'write', env: options.env, command });
+        const wish = { worktree, may: 'write', env: options.env, command, network: ['models'] } as const;
+        const sandbox = await options.sandbox?.(wish);
         const end = await runTaggedProgram({
           command,
           cwd: worktree,

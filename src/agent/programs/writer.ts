@@ -12,7 +12,7 @@ import { withinBounds } from '../../models/call-bounds.ts';
 import { detailOf } from '../../models/detail.ts';
 import { fieldsOf } from '../../models/json-fields.ts';
 import { type Provider, promptText } from '../../models/port.ts';
-import { makeFolder, removeFolder } from '../../process/files.ts';
+import { makeFolder, makeOwnFolder, removeFolder } from '../../process/files.ts';
 import { findProgram, type ProgramEnd } from '../../process/program.ts';
 import { runTaggedProgram } from '../../process/remains.ts';
 import type { WriterDependencies } from '../create.ts';
@@ -103,7 +103,7 @@ async function callAgent(
     may: request.may,
     env: ownEnv,
     command: spec.command ?? undefined,
-    network: login === null ? 'gateway' : 'host',
+    network: login !== null ? ['host'] : spec.command === null ? ['gateway'] : ['gateway', 'models'],
     own: login === null ? [] : placesOfLogin(spec.command ?? agent.program),
   });
   const mask = (text: string): string => options.mask(token === '' ? text : text.replaceAll(token, MASK));
@@ -128,8 +128,8 @@ async function callAgent(
       longestLine: MAX_EVENT_CHARS,
     });
 
-  if (agent.folder !== null) await removeFolder(join(home, agent.folder));
   await makeFolder(home);
+  if (agent.folder !== null) await removeFolder(await makeOwnFolder(home, agent.folder));
   const start = await agent.prepare({
     may: request.may,
     command: spec.command,

@@ -69,7 +69,8 @@ export async function demoCommand({ dir }: { dir: string }): Promise<number> {
     'A tour of agentos on a sample repository: no key, no network. The replies of the models are recorded;',
   );
   terminal.line('the checks, the review loop, the gates, the checkpoints, the files and the branches are real.');
-  const project = await openProject({ cwd: directory, env, flags: { offline: true } });
+  // What is run is our own recording.
+  const project = await openProject({ cwd: directory, env, flags: { offline: true, sandbox: 'off' } });
 
   /** Null: as recorded; else the exit code to end with. */
   const act = async (pipeline: Pipeline, recorded: Record<string, RecordedEnd>): Promise<number | null> => {

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CACHE_FOLDERS } from '../../core/paths.ts';
-import { makeFolder } from '../files.ts';
+import { makeOwnFolder } from '../files.ts';
+import { runProgram } from '../program.ts';
 import { homesOf } from './hidden.ts';
 import type { SandboxWish } from './sandbox.ts';
 
@@ -25,16 +26,16 @@ export interface Caches {
  * set-up after an agent's change, an item has all caches to itself, in its home.
  */
 export async function cachesFor(
-  { env, network, isUntouched = false }: Pick<SandboxWish, 'env' | 'network' | 'isUntouched'>,
+  { worktree, env, network, isUntouched }: Pick<SandboxWish, 'worktree' | 'env' | 'network' | 'isUntouched'>,
   { shared, home }: { shared: string; home: string },
 ): Promise<Caches> {
   // A program with the user's own environment has its caches in the home that it sees.
   if (env['HOME'] !== home) return { isShared: false, env: {} };
   const own = join(home, 'caches');
   const mark = join(own, 'all');
-  const isFetching = network === 'registries';
-  if (isFetching && !isUntouched) await makeFolder(mark);
-  const isShared = isFetching && isUntouched;
+  const isFetching = network?.includes('registries') === true;
+  if (isFetching && isUntouched === false) await makeOwnFolder(home, 'caches/all');
+  const isShared = isFetching && isUntouched === true;
   const isOwn = !isShared && existsSync(mark);
   const isInShared = (name: string, folder: string): boolean =>
     !NEVER_SHARED.has(name) && (isShared || (!isOwn && READ_LATER.has(name) && existsSync(join(shared, folder))));
@@ -44,16 +45,27 @@ export async function cachesFor(
     const spellings = Object.keys(env).filter((each) => each.toLowerCase() === name.toLowerCase());
     return [name, ...spellings].map((each) => [each, place]);
   });
-  return { isShared, env: { ...Object.fromEntries(names), MAVEN_OPTS: mavenOptions(env, home) } };
+  const maven = `-Dmaven.repo.local=${await mavenRepository(worktree, home)}`;
+  const options = [env['MAVEN_OPTS'], maven].filter((option) => option !== undefined);
+  return { isShared, env: { ...Object.fromEntries(names), MAVEN_OPTS: options.join(' ') } };
 }
 
-/** Maven takes the home from the system, not from HOME; the user's own repository is there to be read. */
-function mavenOptions(env: Readonly<Record<string, string>>, home: string): string {
-  const tails = homesOf(process.env).map((user) => join(user, '.m2', 'repository'));
-  const tail = tails.find((folder) => existsSync(folder));
-  return [
-    ...(env['MAVEN_OPTS'] === undefined ? [] : [env['MAVEN_OPTS']]),
-    `-Dmaven.repo.local=${join(home, '.m2', 'repository')}`,
-    ...(tail === undefined ? [] : [`-Dmaven.repo.local.tail=${tail}`]),
-  ].join(' ');
+const LINK_MS = 60_000;
+
+/**
+ * Maven takes the home from the system, not from HOME, and wants to write beside what it reads. So the item has a repository of
+ * links to the files of the user's own, which are shown: what is there is not fetched again, and what is new is the item's.
+ */
+async function mavenRepository(worktree: string, home: string): Promise<string> {
+  const own = join(home, '.m2', 'repository');
+  const users = homesOf(process.env).map((user) => join(user, '.m2', 'repository'));
+  const user = users.find((folder) => existsSync(folder));
+  if (user !== undefined && existsSync(join(worktree, 'pom.xml')) && !existsSync(own)) {
+    await makeOwnFolder(home, '.m2');
+    const { signal } = new AbortController();
+    const env = { PATH: process.env['PATH'] ?? '' };
+    // Where it can't be done, Maven fetches what it needs.
+    await runProgram({ command: ['cp', '-rs', user, own], cwd: home, env, signal, timeoutMs: LINK_MS });
+  }
+  return own;
 }

@@ -1,7 +1,6 @@
 import { firstLine } from '../../core/lines.ts';
 import { isInside } from '../../core/paths.ts';
 import { findProgram, runProgram } from '../program.ts';
-import { createRules } from './rules.ts';
 import { createSandbox, type SandboxTool } from './sandbox.ts';
 
 /** What this machine has, or why it has none and what to do about that. */
@@ -28,7 +27,7 @@ export async function findSandbox(
     return { tool: null, reason: 'bubblewrap (bwrap) is not installed', todo };
   }
   const tool: SandboxTool = { kind: 'bubblewrap', program };
-  const sandbox = createSandbox({ tool, rules: createRules(), network: { is: 'own', ports: new Map() }, env: {} });
+  const sandbox = createSandbox({ tool, rules: [], network: { is: 'own', ports: new Map() }, env: {} });
   const { signal } = new AbortController();
   const trial = { cwd: '/', env: { PATH: path }, signal, timeoutMs: TRIAL_MS, sandbox };
   const ended = await runProgram({ command: ['true'], ...trial });

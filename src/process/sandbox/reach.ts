@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { AddressInfo, Server } from 'node:net';
 import { proxyFor } from '../../core/proxy.ts';
 import { type Ports, samePort } from './ports.ts';
-import { type AllowedHost, allowedHosts, LOOPBACK_HOST, MACHINE_FILES } from './registries.ts';
+import { type AllowedHost, LOOPBACK_HOST, MACHINE_FILES } from './registries.ts';
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -19,42 +19,43 @@ export function reachGateway(endpoints: readonly string[]): Reach {
   return { ports: new Map(ports.map((port) => [port, samePort(port)])), env: {} };
 }
 
-export interface RegistryOptions {
+export interface HostOptions {
+  allowed: readonly AllowedHost[];
+  /** Of the program: where the user has a proxy, it is named there. */
   env: Environment;
-  /** From the configuration. */
-  hosts: readonly string[];
-  /** The texts of `REGISTRY_FILES` as a person committed them. */
-  repository: Readonly<Record<string, string>>;
   onRefused: (host: string) => void;
   /** Of the sandbox; without one the proxy listens on the loopback of the machine. */
   hasOwnNetwork: boolean;
 }
 
-/** Where the proxy is found, unless a registry is. */
+/** Where the proxy is found, unless something else is. */
 const PROXY_PORT = 3128;
 
-/** The registries: those on this machine at the ports that they have, all others through a proxy that knows them. */
-export async function reachRegistries({ env, hosts, repository, ...options }: RegistryOptions): Promise<Reach> {
-  const machine = await Promise.all(
-    Object.keys(MACHINE_FILES).map(async (path) => [path, await readFile(path, 'utf8').catch(() => '')]),
-  );
-  const allowed = allowedHosts({ env, hosts, machine: Object.fromEntries(machine), repository });
+/** Those on this machine at the ports that they have, all others through a proxy that knows them. */
+export async function reachHosts({ allowed, env, onRefused, hasOwnNetwork }: HostOptions): Promise<Reach> {
   const isLocal = ({ host, isTrusted }: AllowedHost): boolean => isTrusted && LOOPBACK_HOST.test(host);
   const local = allowed.filter(isLocal).flatMap(({ port }) => (port === null || port < 1024 ? [] : [port]));
   const others = allowed.filter((host) => !isLocal(host));
+  const direct = hasOwnNetwork ? local.map((port) => [port, samePort(port)] as const) : [];
+  if (others.length === 0) return { ports: new Map(direct), env: {} };
   const { createRegistryProxy } = await import('./registry-proxy.ts');
   const proxy = createRegistryProxy({
     allowed: others,
     proxyFor: (host, isSecure) => proxyFor(env, host, isSecure),
-    onRefused: options.onRefused,
+    onRefused,
   });
-  if (!options.hasOwnNetwork) return listening(proxy);
+  if (!hasOwnNetwork) return listening(proxy);
   const port = freePort(PROXY_PORT, local);
-  const ports: Ports = new Map([
-    ...local.map((each) => [each, samePort(each)] as const),
-    [port, (socket) => proxy.emit('connection', socket)],
-  ]);
+  const ports: Ports = new Map([...direct, [port, (socket) => proxy.emit('connection', socket)]]);
   return { ports, env: proxyEnvironment(port) };
+}
+
+/** The texts of settings of the whole machine, for `allowedHosts`. */
+export async function machineSettings(): Promise<Record<string, string>> {
+  const texts = await Promise.all(
+    Object.keys(MACHINE_FILES).map(async (path) => [path, await readFile(path, 'utf8').catch(() => '')]),
+  );
+  return Object.fromEntries(texts);
 }
 
 async function listening(proxy: Server): Promise<Reach> {

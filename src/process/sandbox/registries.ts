@@ -71,14 +71,17 @@ export function allowedHosts({ env, hosts, machine, repository }: RegistrySource
     );
   const trusted = [
     ...USUAL.map((host): AllowedHost => ({ host, port: null, isTrusted: true })),
-    ...hosts.map((text): AllowedHost => {
-      const [host = '', port] = text.toLowerCase().split(':');
-      return { host, port: port === undefined ? null : Number(port), isTrusted: true };
-    }),
+    ...hosts.map(configuredHost),
     ...hostsOf([...byEnvironment, ...inFiles(machine, MACHINE_FILES)], true),
   ];
   const named = hostsOf(inFiles(repository, REGISTRY_FILES), false).filter(({ host }) => !LOOPBACK_HOST.test(host));
   return [...trusted, ...named];
+}
+
+/** `host` or `host:port`, as the configuration has it. */
+export function configuredHost(text: string): AllowedHost {
+  const [host = '', port] = text.toLowerCase().split(':');
+  return { host, port: port === undefined ? null : Number(port), isTrusted: true };
 }
 
 function urlsIn(text: string): string[] {

@@ -118,7 +118,9 @@ async function forward(
 ): Promise<void> {
   const url = URL.parse(asked.url ?? '');
   if (url?.protocol !== 'http:') throw new Error('This proxy takes whole addresses of http: and CONNECT.\n');
-  const { 'proxy-connection': _, 'proxy-authorization': __, ...headers } = asked.headers;
+  const { 'proxy-connection': _, 'proxy-authorization': __, ...given } = asked.headers;
+  // The host that was checked, not another one behind the same address.
+  const headers = { ...given, host: url.host };
   const host = url.hostname.replaceAll(/^\[|\]$/g, '');
   const port = Number(url.port) || 80;
   const address = await addressOf(host, port, false);

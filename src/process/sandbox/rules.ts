@@ -121,7 +121,7 @@ function inOtherPlaces(rule: Rule, all: readonly Rule[]): Rule[] {
 /** Null where there is nothing. */
 function realOf(path: string): string | null {
   try {
-    return realpathSync(path);
+    return realpathSync.native(path);
   } catch {
     return null;
   }

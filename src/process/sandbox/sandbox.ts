@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream';
 import { packageRoot } from '../package-root.ts';
 import { bubblewrapArguments } from './bubblewrap.ts';
 import { answerOn, ENTER, type Ports } from './ports.ts';
-import type { Rules } from './rules.ts';
+import type { Rule } from './rules.ts';
 import { seatbeltProfile } from './seatbelt.ts';
 import { systemCallFilter } from './seccomp.ts';
 
@@ -37,11 +37,17 @@ export interface SandboxWish {
   env: Readonly<Record<string, string>>;
   /** As a person wrote it: what it names by a path is shown. */
   command?: string | undefined;
-  /** Beside its own loopback; absent: nothing. */
-  network?: 'gateway' | 'registries' | 'host' | undefined;
+  /**
+   * Beside its own loopback. gateway; registries; models: hosts that the configuration names for models that are commands; host: the
+   * machine's own network. Absent: nothing.
+   */
+  network?: readonly ('gateway' | 'registries' | 'models' | 'host')[] | undefined;
   /** Places in the user's home that it may read and change. */
   own?: readonly string[] | undefined;
-  /** Nothing that an agent wrote is in the worktree: what is fetched may be used by other items. */
+  /**
+   * Of a set-up. True: nothing that an agent wrote is in the worktree, so that what is fetched may be used by other items; false: what is
+   * fetched is for this item alone.
+   */
   isUntouched?: boolean | undefined;
 }
 
@@ -56,7 +62,8 @@ export interface SandboxTool {
 
 export interface SandboxOptions {
   tool: SandboxTool;
-  rules: Rules;
+  /** With `ENTRY` and our own Node shown where there are ports. */
+  rules: readonly Rule[];
   /** own: a loopback of its own, on which we answer for some ports, and nothing else; host: that of the machine. */
   network: { is: 'own'; ports: Ports } | { is: 'host' };
   /** Over the program's own. */
@@ -67,9 +74,12 @@ export interface SandboxOptions {
 const START = 'exec "$@"';
 const FILTER_FD = 3;
 
+/** `entry.ts`, as it is built. */
+export const ENTRY = join(packageRoot(), 'dist', 'sandbox-entry.cjs');
+
 export function createSandbox({ tool, rules, network, env: added }: SandboxOptions): Sandbox {
   if (tool.kind === 'seatbelt') {
-    const profile = seatbeltProfile(rules.settled(), network.is);
+    const profile = seatbeltProfile(rules, network.is);
     return {
       endsAll: false,
       enter: ({ command, cwd, env }) => ({
@@ -83,10 +93,6 @@ export function createSandbox({ tool, rules, network, env: added }: SandboxOptio
   }
   const ports: Ports = network.is === 'own' ? network.ports : new Map();
   const filter = systemCallFilter(process.arch);
-  const entry = join(packageRoot(), 'dist', 'sandbox-entry.cjs');
-  const shown = rules.copy();
-  if (ports.size > 0) shown.show('read', process.execPath, entry);
-  const settled = shown.settled();
   return {
     endsAll: true,
     enter({ command, cwd, env }) {
@@ -94,11 +100,11 @@ export function createSandbox({ tool, rules, network, env: added }: SandboxOptio
       const start =
         ports.size === 0
           ? ['sh', '-c', START, 'sh']
-          : ['sh', '-c', ENTER, 'sh', process.execPath, entry, [...ports.keys()].join(',')];
+          : ['sh', '-c', ENTER, 'sh', process.execPath, ENTRY, [...ports.keys()].join(',')];
       return {
         command: [
           tool.program,
-          ...bubblewrapArguments({ rules: settled, cwd, network: network.is, filterFd }),
+          ...bubblewrapArguments({ rules, cwd, network: network.is, filterFd }),
           ...start,
           ...command,
         ],

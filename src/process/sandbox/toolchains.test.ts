@@ -99,6 +99,12 @@ test.each([
     ['data set/x', 'data set/y'],
     ['beside'],
   ],
+  [
+    'a file whose name the shell completes',
+    (at: string) => `cat "${at}/data set/$(date).md"`,
+    ['data set/y'],
+    ['beside'],
+  ],
   ['a file in the home, and no more of it', () => 'sh ~/model.sh', ['home/model.sh'], ['home/other']],
   ['a file right in a hidden folder', (at: string) => `cat '${at}/beside'`, ['beside'], ['data set/x']],
   ['the home itself stays hidden', (at: string) => `ls '${at}/home' '${at}'`, [], ['home/model.sh', 'beside']],

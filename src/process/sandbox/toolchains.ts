@@ -95,7 +95,8 @@ export function showNamed(rules: Rules, command: string, never: readonly string[
     const path = resolve('/', named);
     if (!isAbsolute(named) || isSecret(path) || !rules.isHidden(path) || rules.isPlace(path)) continue;
     const found = statSync(path, { throwIfNoEntry: false });
-    const isFile = found?.isDirectory() === false;
+    // What is not there may be the beginning of a name that the shell completes.
+    const isFile = found?.isDirectory() !== true;
     for (let above = dirname(path); isFile && above !== '/'; above = dirname(above)) {
       // The folder of the file is shown even where something in it is protected, which stays hidden.
       if (above === dirname(path) && !rules.isPlace(above)) rules.show('read', above);
