@@ -1,10 +1,9 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toErrorRecord } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
 import { boundedLines } from '../core/lines.ts';
 import { wordingOf } from '../core/wording.ts';
-import { branchNameOf } from '../git/branches.ts';
 import { copyIgnored } from '../git/copy-ignored.ts';
 import { openWorktree } from '../git/worktree/open.ts';
 import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
@@ -13,23 +12,27 @@ import { importedFromElsewhere, pythonEnvironment } from '../process/python.ts';
 import type { Sandbox, SandboxWish } from '../process/sandbox/sandbox.ts';
 import { detectSetup, isSetupFile, runSetup } from '../process/setup.ts';
 import { traced } from '../telemetry/tracer.ts';
-import type { Begun } from './implement-base.ts';
 import type { ImplementContext, ImplementParts } from './implement-item.ts';
 import type { ItemContext } from './item.ts';
 
-/** Creates the worktree of an item, or takes over what an earlier attempt left, and sets it up. */
+type WorktreeParts = Pick<ImplementParts, 'config' | 'git' | 'env' | 'itemEnv' | 'sandbox' | 'onGroup'>;
+
+/**
+ * Creates the worktree of an item, or takes over what an earlier attempt left, and sets it up. `isPersons`: no branch of ours, which an
+ * agent wrote, is in what it begins at.
+ */
 export async function prepareWorktree(
   item: ItemContext,
-  parts: ImplementParts,
-  { base: start, on = [] }: Pick<Begun, 'base' | 'on'>,
+  parts: WorktreeParts,
+  { start, branch, isPersons }: { start: string; branch: string; isPersons: boolean },
 ): Promise<Pick<ImplementContext, 'worktree' | 'setUp'>> {
-  const { paths, id, title, emit } = item;
+  const { workflow, paths, id, emit } = item;
   const { git, env } = parts;
-  await mkdir(paths.home('implement', id), { recursive: true });
+  await mkdir(paths.home(workflow, id), { recursive: true });
   const opened = await openWorktree({
     repository: git,
-    directory: paths.worktree('implement', id),
-    branch: branchNameOf(id, title),
+    directory: paths.worktree(workflow, id),
+    branch,
     start,
     lockFile: paths.gitQueue,
     env,
@@ -38,14 +41,13 @@ export async function prepareWorktree(
   emit({ type: 'notice', text: `worktree: ${opened.worktree.directory}` });
   const places = {
     worktree: opened.worktree.directory,
-    home: paths.home('implement', id),
+    home: paths.home(workflow, id),
     repository: paths.repository,
     ownVenv: parts.config.implement.setup === null,
   };
   // All that runs in the worktree has this object: the writer, the set-up and the tests.
   Object.assign(parts.itemEnv, await pythonEnvironment(parts.itemEnv, places));
-  // Branches that it begins at may hold what other agents wrote.
-  const isUntouched = opened.isAtStart && on.length === 0;
+  const isUntouched = opened.isAtStart && isPersons;
   const hasRun = await createSetUp(item, parts, opened.worktree, start, isUntouched).first(opened.isNew);
   const fresh = opened.isAtStart && !hasRun ? await opened.worktree.treeOf(start) : null;
   const worktree = cachedWorktree(opened.worktree, fresh);
@@ -111,15 +113,15 @@ interface Installed {
 
 function createSetUp(
   item: ItemContext,
-  parts: ImplementParts,
+  parts: WorktreeParts,
   worktree: Worktree,
   base: string,
   isUntouched = false,
 ): SetUp {
-  const { paths, id, emit } = item;
+  const { workflow, paths, id, emit } = item;
   const { setup, copy } = parts.config.implement;
   const { directory } = worktree;
-  const marker = join(paths.home('implement', id), 'set-up.json');
+  const marker = join(paths.home(workflow, id), 'set-up.json');
   const markerFor = (changed: string | null): string => `${JSON.stringify({ start: base, setup, copy, changed })}\n`;
   const isInstalled = async (changed: string | null): Promise<boolean> =>
     (await readFile(marker, 'utf8').catch(() => null)) === markerFor(changed);
@@ -136,6 +138,8 @@ function createSetUp(
     setup === false ? null : (setup ?? (await detectSetup(directory, parts.itemEnv['PATH'], locks)));
   const run = async (command: string): Promise<void> => {
     emit({ type: 'notice', text: `set-up: ${command}` });
+    // One that fails in the middle leaves nothing that could be relied on.
+    await rm(marker, { force: true });
     await runCommand(command, directory, item, parts, isUntouched);
   };
   const runAsStep = async (command: string): Promise<void> => {
@@ -206,7 +210,7 @@ async function runCommand(
   command: string,
   directory: string,
   { signal, emit, mask, onProgress }: ItemContext,
-  parts: ImplementParts,
+  parts: WorktreeParts,
   isUntouched: boolean,
 ): Promise<void> {
   const { itemEnv: env, onGroup, config } = parts;
@@ -222,7 +226,7 @@ async function runCommand(
 
 async function openIn(
   worktree: string,
-  { sandbox, itemEnv: env }: ImplementParts,
+  { sandbox, itemEnv: env }: WorktreeParts,
   more: Pick<SandboxWish, 'network' | 'isUntouched'> = {},
 ): Promise<Sandbox | undefined> {
   return sandbox?.({ worktree, may: 'write', env, ...more });

@@ -1,6 +1,7 @@
 import { join, relative, sep } from 'node:path';
 import { commitMessage } from '../documents/implementation/commit-message.ts';
-import { readLld } from '../documents/lld/document.ts';
+import { designFacts, readLld } from '../documents/lld/document.ts';
+import { branchNameOf } from '../git/branches.ts';
 import { openCommit } from '../git/repository.ts';
 import { setupWithBuild } from '../process/setup.ts';
 import { againTask, codeTask, testsTask, type WritingAgain, type WritingTask } from '../prompts/writing-tasks.ts';
@@ -86,11 +87,13 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
 }
 
 async function openImplementation(item: ItemContext, parts: ImplementParts): Promise<ImplementContext> {
-  const begun = await beginImplementation(item, parts);
-  const { base, on = [], forecast = '' } = begun;
-  const { worktree, setUp } = await prepareWorktree(item, parts, begun);
+  const { base, on = [], forecast = '' } = await beginImplementation(item, parts);
+  const branch = branchNameOf(item.id, item.title);
+  const { worktree, setUp } = await prepareWorktree(item, parts, { start: base, branch, isPersons: on.length === 0 });
   const { directory } = worktree;
-  const suite = await parts.openSuite(await testsFor(folderFiles(directory), parts, directory));
+  const suite = await parts.openSuite(
+    await testsFor(folderFiles(directory), parts.config, designFacts(parts.lldText).files, directory),
+  );
   const baseTree = await worktree.treeOf(base);
   const portable = await createPortableText(item.paths.repository, directory);
   const lld = readLld(parts.lldText);
