@@ -29,8 +29,9 @@ export function bubblewrapArguments({ rules, cwd, network, filterFd }: Bubblewra
   // A hidden place is closed when all that is shown in it is there.
   const closed: string[] = [];
   const mounts = rules.flatMap(({ path, access, source, isFolder }) => {
-    if (access === 'write') return ['--bind', source, path];
-    if (access === 'read') return ['--ro-bind', source, path];
+    // What was there when the rules were made may be gone: another run removes what is empty.
+    if (access === 'write') return ['--bind-try', source, path];
+    if (access === 'read') return ['--ro-bind-try', source, path];
     // On a file system without devices it can be opened by nobody.
     if (!isFolder) return ['--ro-bind', '/dev/null', path];
     if (access === 'hidden') closed.push('--remount-ro', path);
