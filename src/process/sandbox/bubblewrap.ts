@@ -28,11 +28,12 @@ export interface BubblewrapOptions {
 export function bubblewrapArguments({ rules, cwd, network, filterFd }: BubblewrapOptions): string[] {
   // A hidden place is closed when all that is shown in it is there.
   const closed: string[] = [];
+  // What was there when the rules were made may be gone: a socket, or an empty folder that another run removed.
   const mounts = rules.flatMap(({ path, access, source, isFolder }) => {
-    // What was there when the rules were made may be gone: another run removes what is empty.
     if (access === 'write') return ['--bind-try', source, path];
     if (access === 'read') return ['--ro-bind-try', source, path];
-    // On a file system without devices it can be opened by nobody.
+    if (!existsSync(path)) return [];
+    // Mounted without devices, it can't be opened.
     if (!isFolder) return ['--ro-bind', '/dev/null', path];
     if (access === 'hidden') closed.push('--remount-ro', path);
     return ['--tmpfs', path];

@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 
 /*
- * The first program in a sandbox whose network is its own, where somebody outside answers on some of its ports. It listens on
- * these, hands the listening sockets to the process outside, and ends; then the program itself is started. The sockets stay in
- * this network, whoever accepts their connections.
+ * The first program in a sandbox that has a network of its own and needs something outside of it. It listens on a few ports, hands
+ * the listening sockets to the process outside, and ends; then the program itself is started. A socket stays in the network that
+ * it was made in: connections from inside are accepted by the process outside.
  */
 
 const ports = (process.argv[2] ?? '').split(',').map(Number);

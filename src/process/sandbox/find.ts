@@ -20,7 +20,7 @@ export async function findSandbox(
     if (program !== null) return { tool: { kind: 'seatbelt', program }, name: 'sandbox-exec' };
   }
   if (process.platform !== 'linux')
-    return { tool: null, reason: `there is none for ${process.platform}`, todo: 'Use Linux or macOS.' };
+    return { tool: null, reason: `${process.platform} is not supported`, todo: 'Use Linux or macOS.' };
   const program = await findProgram('bwrap', path);
   if (program === null) {
     const todo = 'Install it: apt-get install bubblewrap, dnf install bubblewrap, apk add bubblewrap.';

@@ -4,14 +4,14 @@ import type { Rules } from './rules.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where people live. What is not there is left out. */
+/** Where people's files are. What does not exist is left out. */
 const HOMES = ['/root', '/home', '/Users', '/mnt/c/Users'];
 
 /** Where other programs of this machine listen, and what they keep for a while: desktop, containers, secrets of a pod. */
 const RUNTIME = ['/run', '/var/run', '/private/var/run'];
 const TEMPORARY = ['/tmp', '/var/tmp', '/private/tmp', '/private/var/tmp', '/private/var/folders'];
 
-/** What the system keeps for root alone: root could read it without its capabilities, too. */
+/** What the system keeps for root: root can read it without capabilities, too. */
 const KEYS = [
   '/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d /etc/krb5.keytab /etc/ssl/private',
   '/etc/letsencrypt /etc/pki/tls/private /etc/wireguard /etc/openvpn /etc/NetworkManager /etc/docker /etc/containers',

@@ -16,7 +16,7 @@ export function joinStreams(one: Duplex, other: Duplex): void {
   pipeline(other, one, () => undefined);
 }
 
-/** The open file by which `entry.ts` talks to us. */
+/** By these `entry.ts` finds the open file over which it talks to us. */
 const CHANNEL_VARIABLES = 'NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE';
 
 /**
