@@ -51,9 +51,10 @@ export function createItemSandbox(options: ItemSandboxOptions): OpenSandbox {
     const rules = known.get(asked) ?? rulesFor(await common, wish, shown, caches, options).settled();
     known.set(asked, rules);
     const env = { ...caches.env, ...(process.getuid?.() === 0 ? ROOT : {}) };
-    if (wish.network?.includes('host')) return createSandbox({ tool, rules, network: { is: 'host' }, env });
+    const made = { tool, rules, empty: shown.empty };
+    if (wish.network?.includes('host')) return createSandbox({ ...made, network: { is: 'host' }, env });
     const { ports, env: reaching } = await reachOf(wish, options);
-    return createSandbox({ tool, rules, network: { is: 'own', ports }, env: { ...env, ...reaching } });
+    return createSandbox({ ...made, network: { is: 'own', ports }, env: { ...env, ...reaching } });
   };
 }
 

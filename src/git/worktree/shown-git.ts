@@ -15,6 +15,8 @@ export interface ShownGit {
   parts: string[];
   /** Its configuration without credentials, commands and the like: a file outside of the worktree, to be shown instead. */
   config: string;
+  /** A folder in which nothing is, beside it. */
+  empty: string;
   /** Of this repository, but for the worktree: their files are no business of its programs. */
   otherCheckouts: string[];
 }
@@ -29,7 +31,8 @@ const SETTINGS = String.raw`^(core\.(repositoryformatversion|filemode|bare|ignor
 export async function createShownGit(repository: Git, worktree: string): Promise<() => Promise<ShownGit>> {
   const { commonDir, directory, stateFolder } = await placeOf(repository, worktree);
   const config = join(stateFolder, 'git-config');
-  await makeFolder(stateFolder);
+  const empty = join(stateFolder, 'empty');
+  await makeFolder(empty);
   await writeFile(config, await gitConfigWith(repository, SETTINGS, join(commonDir, 'config')));
   const main = commonDir.endsWith('/.git') ? [dirname(commonDir)] : [];
   const shared = [...PARTS.map((name) => join(commonDir, name)), ...alternatesOf(join(commonDir, 'objects'))];
@@ -37,7 +40,7 @@ export async function createShownGit(repository: Git, worktree: string): Promise
     const all = await registrations(commonDir);
     const own = all.filter((entry) => entry.directory === directory).map(({ gitDir }) => gitDir);
     const others = all.map((entry) => entry.directory).filter((other) => other !== directory);
-    return { commonDir, parts: [...shared, ...own], config, otherCheckouts: [...main, ...others] };
+    return { commonDir, parts: [...shared, ...own], config, empty, otherCheckouts: [...main, ...others] };
   };
 }
 

@@ -11,13 +11,17 @@ const give = (port: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const server = createServer();
     server.on('error', reject);
-    server.listen(port, '127.0.0.1', () => {
+    // There is no address but loopback; to name it would load what looks up names.
+    server.listen(port, () => {
       process.send?.({ port }, server, {}, (error: Error | null) => (error === null ? resolve() : reject(error)));
     });
   });
 
-process.on('message', () => process.exit(0));
-Promise.all(ports.map(give)).catch((error: unknown) => {
-  process.stderr.write(`the sandbox can't listen: ${error instanceof Error ? error.message : String(error)}\n`);
-  process.exit(1);
-});
+// A connection that comes before the process outside is ready waits for it.
+Promise.all(ports.map(give)).then(
+  () => process.exit(0),
+  (error: unknown) => {
+    process.stderr.write(`the sandbox can't listen: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  },
+);

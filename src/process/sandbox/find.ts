@@ -27,7 +27,7 @@ export async function findSandbox(
     return { tool: null, reason: 'bubblewrap (bwrap) is not installed', todo };
   }
   const tool: SandboxTool = { kind: 'bubblewrap', program };
-  const sandbox = createSandbox({ tool, rules: [], network: { is: 'own', ports: new Map() }, env: {} });
+  const sandbox = createSandbox({ tool, rules: [], empty: '/', network: { is: 'own', ports: new Map() }, env: {} });
   const { signal } = new AbortController();
   const trial = { cwd: '/', env: { PATH: path }, signal, timeoutMs: TRIAL_MS, sandbox };
   const ended = await runProgram({ command: ['true'], ...trial });

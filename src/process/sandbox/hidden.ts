@@ -11,7 +11,7 @@ const HOMES = ['/root', '/home', '/Users', '/mnt/c/Users'];
 const RUNTIME = ['/run', '/var/run', '/private/var/run'];
 const TEMPORARY = ['/tmp', '/var/tmp', '/private/tmp', '/private/var/tmp', '/private/var/folders'];
 
-/** What the system keeps for root: root can read it without capabilities, too. */
+/** What the system keeps for root, who can read it without capabilities, too. */
 const KEYS = [
   '/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d /etc/krb5.keytab /etc/ssl/private',
   '/etc/letsencrypt /etc/pki/tls/private /etc/wireguard /etc/openvpn /etc/NetworkManager /etc/docker /etc/containers',
@@ -47,7 +47,7 @@ function userHome(): string {
 
 /** What programs of an item have no business with on any machine, whichever repository they work for. */
 export function hideSystem(rules: Rules, env: Environment): void {
-  rules.hide(...HOMES, ...RUNTIME, ...KEYS);
+  rules.hide(...HOMES, ...RUNTIME, ...(process.getuid?.() === 0 ? KEYS : []));
   rules.empty(...TEMPORARY, tmpdir(), ...homesOf(env));
   rules.hide(...KEY_VARIABLES.flatMap((name) => (env[name] ?? '').split(':')));
   rules.hide(...listeningSockets().filter((path) => !rules.isHidden(path)));

@@ -23,7 +23,7 @@ const CHANNEL_VARIABLES = 'NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE';
  * Starts `entry.ts`, and the program when that has done its part. The program gets neither the channel nor a variable of it;
  * what would make Node load something before the entry is not for the entry.
  */
-export const ENTER = `env -u NODE_OPTIONS "$1" "$2" "$3" </dev/null || exit 125; fd=$NODE_CHANNEL_FD; unset ${CHANNEL_VARIABLES}; shift 3; eval "exec $fd<&-"; exec "$@"`;
+export const ENTER = `NODE_OPTIONS= "$1" "$2" "$3" </dev/null || exit 125; fd=$NODE_CHANNEL_FD; unset ${CHANNEL_VARIABLES}; shift 3; eval "exec $fd<&-"; exec "$@"`;
 
 /** Answers on these ports for a program that is started with `ENTER`, until that has ended. */
 export function answerOn(child: ChildProcess, ports: Ports): void {
@@ -43,6 +43,6 @@ export function answerOn(child: ChildProcess, ports: Ports): void {
     server.on('connection', answer);
     if (servers.size < ports.size) return;
     // From here on nothing is left between the sandbox and this process but the sockets.
-    child.send('entered', () => child.connected && child.disconnect());
+    if (child.connected) child.disconnect();
   });
 }

@@ -64,6 +64,8 @@ export interface SandboxOptions {
   tool: SandboxTool;
   /** With `ENTRY` and our own Node shown where there are ports. */
   rules: readonly Rule[];
+  /** A folder in which nothing is. */
+  empty: string;
   /** own: a loopback of its own, on which we answer for some ports, and nothing else; host: that of the machine. */
   network: { is: 'own'; ports: Ports } | { is: 'host' };
   /** Over the program's own. */
@@ -77,7 +79,7 @@ const FILTER_FD = 3;
 /** `entry.ts`, as it is built. */
 export const ENTRY = join(packageRoot(), 'dist', 'sandbox-entry.cjs');
 
-export function createSandbox({ tool, rules, network, env: added }: SandboxOptions): Sandbox {
+export function createSandbox({ tool, rules, empty, network, env: added }: SandboxOptions): Sandbox {
   if (tool.kind === 'seatbelt') {
     const profile = seatbeltProfile(rules, network.is);
     return {
@@ -104,7 +106,7 @@ export function createSandbox({ tool, rules, network, env: added }: SandboxOptio
       return {
         command: [
           tool.program,
-          ...bubblewrapArguments({ rules, cwd, network: network.is, filterFd }),
+          ...bubblewrapArguments({ rules, empty, cwd, network: network.is, filterFd }),
           ...start,
           ...command,
         ],
