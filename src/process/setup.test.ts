@@ -48,6 +48,13 @@ test.each<[string, Record<string, string>, string | null]>([
     pip("-e '.[tests]'"),
   ],
   [
+    'a dependency group for tests',
+    {
+      'pyproject.toml': `${BUILT}[dependency-groups]\ndev = ["z"]\ntests = [\n  # "no"\n  'a; os_name == "nt"',\n  "b[c]>1",\n  { include-group = "more" },\n]\nmore = ["d"]\n`,
+    },
+    pip(`-e . 'a; os_name == "nt"' 'b[c]>1' 'd'`),
+  ],
+  [
     'requirements',
     { 'requirements.txt': 'a==1\n', 'requirements-dev.txt': 'b\n', 'requirements-gpu.txt': 'c\n' },
     `${VENV} && ${PIP} -r requirements-dev.txt -r requirements.txt`,

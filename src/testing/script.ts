@@ -106,9 +106,10 @@ export function programNamed(...programs: readonly string[]): HeadAt {
 }
 
 /** Of package managers: options that say in which package or folder something happens, with a value. */
-const ELSEWHERE = /^(--filter|-F|-C|--dir|--cwd|--prefix|-w|--workspace|--project|-p|--directory|--manifest-path)$/;
+export const ELSEWHERE =
+  /^(--filter|-F|-C|--dir|--cwd|--prefix|-w|--workspace|--project|-p|--directory|--manifest-path)$/;
 /** The same in one word, or for every package. */
-const ELSEWHERE_ALONE =
+export const ELSEWHERE_ALONE =
   /^(--(filter|dir|cwd|prefix|workspace|directory)=|-r$|--recursive$|--workspaces$|--ws$|workspaces?$)/;
 
 /**
