@@ -99,6 +99,9 @@ async function tryRepository(
     const tried = await implement(root, place, item, hand);
     return { ...tried, says: `${found.name}, ${tried.says}` };
   } finally {
+    // What is kept of an item that failed is outside of the repository.
+    for (const what of [['--discard', '42', '--yes'], ['--caches']])
+      await run(PROGRAM, ['clean', ...what], { cwd: root, env }).catch(() => null);
     await rm(place, { recursive: true, force: true, maxRetries: 3 });
   }
 }

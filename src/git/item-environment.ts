@@ -35,6 +35,7 @@ export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<
     ...Object.fromEntries(Object.entries(CACHE_FOLDERS).map(([name, folder]) => [name, join(caches, folder)])),
     ...(await toolchainsIn(env['HOME'] ?? '')),
     ...kept,
+    MAVEN_OPTS: mavenOptions(kept['MAVEN_OPTS'] ?? '', caches),
     ...homeAt(home),
     // What the set-up installed for Python goes first; npm and its kin do that by themselves.
     PATH: [join(worktree, '.venv', 'bin'), kept['PATH'] ?? ''].join(':'),
@@ -64,6 +65,11 @@ function homeAt(home: string) {
     TMP: temporary,
     TEMP: temporary,
   };
+}
+
+/** Java takes the user's home from the system, whatever HOME says: Maven has to be told where to keep what it fetches. */
+function mavenOptions(given: string, caches: string): string {
+  return /-Dmaven\.repo\.local=/.test(given) ? given : `${given} -Dmaven.repo.local=${join(caches, 'maven')}`.trim();
 }
 
 /** Where installed toolchains are looked for when nothing else is said; with another home they would not be found. */
@@ -139,7 +145,8 @@ const NAMES: ReadonlySet<string> = new Set(
     'DEVELOPER_DIR NODE_OPTIONS NVM_DIR NVM_BIN VOLTA_HOME FNM_DIR FNM_MULTISHELL_PATH PNPM_HOME BUN_INSTALL',
     'BUN_INSTALL_CACHE_DIR COREPACK_HOME YARN_CACHE_FOLDER YARN_GLOBAL_FOLDER PLAYWRIGHT_BROWSERS_PATH',
     'PUPPETEER_EXECUTABLE_PATH CHROME_BIN POETRY_CACHE_DIR PYENV_ROOT PYENV_VERSION RBENV_ROOT GEM_HOME',
-    'GEM_PATH JAVA_HOME SDKMAN_DIR GRADLE_USER_HOME ANDROID_HOME DOTNET_ROOT RUSTFLAGS RUST_BACKTRACE',
+    'GEM_PATH JAVA_HOME MAVEN_HOME MAVEN_OPTS MAVEN_ARGS SDKMAN_DIR GRADLE_USER_HOME ANDROID_HOME DOTNET_ROOT',
+    'NUGET_PACKAGES COMPOSER_CACHE_DIR COREPACK_NPM_REGISTRY RUSTFLAGS RUST_BACKTRACE',
     // Go's own, by name: there is no prefix that only it uses
     'GOROOT GOPATH GOMODCACHE GOCACHE GOFLAGS GOPROXY GOPRIVATE GONOPROXY GONOSUMDB GOSUMDB GOINSECURE',
     'GOTOOLCHAIN GOWORK CGO_ENABLED',

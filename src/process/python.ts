@@ -97,8 +97,8 @@ const PYTHON_FILES = ['pyproject.toml', 'setup.py', 'setup.cfg', 'uv.lock', 'poe
 
 /**
  * What programs in a Python worktree see besides: the item's own virtual environment, which is outside of the tree, unless the
- * user's own set-up makes one; and in a project with `src/` that nothing installs, that folder. What the user's PYTHONPATH has of
- * the checkout means the worktree.
+ * user's own set-up makes one; and in a project that nothing installs, the folders of its packages, so that a copy that the
+ * system has is never what is tested. What the user's PYTHONPATH has of the checkout means the worktree.
  */
 export async function pythonEnvironment(
   env: Readonly<Record<string, string>>,
@@ -111,8 +111,9 @@ export async function pythonEnvironment(
   const given = (env['PYTHONPATH'] ?? '').split(delimiter).filter(Boolean);
   const moved = given.map((path) => (isInside(repository, path) ? join(worktree, relative(repository, path)) : path));
   const toml = await readFile(join(worktree, 'pyproject.toml'), 'utf8').catch(() => '');
-  const isFound = hasBuildSystem(names, toml) || (await packagesIn(join(worktree, 'src'))).length === 0;
-  const own = isFound ? [] : [join(worktree, 'src')];
+  const places = hasBuildSystem(names, toml) ? [] : [join(worktree, 'src'), worktree];
+  const own: string[] = [];
+  for (const place of places) if ((await packagesIn(place)).length > 0) own.push(place);
   const path = [...own, ...moved].join(delimiter);
   const environment = {
     VIRTUAL_ENV: venv,

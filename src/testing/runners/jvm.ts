@@ -92,12 +92,12 @@ const NOT_FOUND =
 
 function isJvmMissing({ file, message }: LoadFailure, changes: Changes): boolean | null {
   if (!/\.(java|kt|groovy|scala)$/.test(file ?? '')) return null;
-  // The lines that continue an error name the symbol and where it was looked for.
+  // The lines that continue an error name the symbol and where it was looked for; in a package, any name could be.
   const errors: string[] = [];
   for (const line of message.split('\n')) {
     const found = ERROR.exec(line);
     if (found !== null) errors.push(line.slice(found[0].length));
-    else if (errors.length > 0) errors[errors.length - 1] += `\n${line}`;
+    else if (errors.length > 0 && !/^\W*location: +package /.test(line)) errors[errors.length - 1] += `\n${line}`;
   }
   return isEachNamed(errors, NOT_FOUND, changes);
 }

@@ -119,7 +119,7 @@ class AgentosFormatter
   end
 
   def message(notification)
-    text = notification.message.to_s
+    text = notification.message.to_s.gsub(/^(\\w*(?:Error|Exception)):\\n\\s+/, '\\1: ')
     file = text[/An error occurred while loading (\\S+?\\.rb)/, 1]
     write(file: file, broken: text) if text.include?('An error occurred')
   end
