@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { goChangedFile, goNewPackage } from '../support/languages/go.ts';
 import { commonJs, withoutPackageJson } from '../support/languages/javascript.ts';
 import { pytestFlat, pytestInSrc } from '../support/languages/python.ts';
@@ -38,7 +38,7 @@ for (const sample of SAMPLES) {
   const note = missing === null ? '' : ` (skipped: ${missing} does not work here)`;
   test.skipIf(missing !== null)(
     `${sample.name}: tests that fail for another reason than the missing code are refused; the right ones lead to a branch${note}`,
-    () => goTheWholeWay(sample, { GOCACHE: goCache }),
+    async () => expect(await goTheWholeWay(sample, { GOCACHE: goCache })).toBe(0),
     120_000,
   );
 }

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { JAVASCRIPT_RUNNERS } from '../support/languages/javascript-runners.ts';
 import { OTHER_RUNNERS } from '../support/languages/other-runners.ts';
 import { missingFor } from '../support/languages/repository.ts';
@@ -25,7 +25,7 @@ for (const sample of [...JAVASCRIPT_RUNNERS, ...OTHER_RUNNERS]) {
   const why = isAsked ? (missing === null ? null : `${missing} does not work here`) : HINT;
   test.skipIf(why !== null)(
     `${sample.name}: from red to a branch${why === null ? '' : ` (skipped: ${why})`}`,
-    () => goTheWholeWay(sample, { ...given(), npm_config_cache: cache }),
+    async () => expect(await goTheWholeWay(sample, { ...given(), npm_config_cache: cache })).toBe(0),
     600_000,
   );
 }
