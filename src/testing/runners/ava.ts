@@ -29,8 +29,7 @@ export const ava: Runner = {
   async read(place, output, script) {
     const tap = parseTap(output.stdout, () => null);
     const reading = tap === null ? null : withFiles(withoutCrashes(tap), await testFiles(place, script), place);
-    const found = withPrintedErrors(reading, output, place.pathInWorktree);
-    return found === null ? null : { ...found, coverage: null };
+    return withPrintedErrors(reading, output, place.pathInWorktree);
   },
 };
 

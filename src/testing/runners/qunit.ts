@@ -41,7 +41,6 @@ export const qunit: Runner = {
               .filter((test) => isGlobal(test) && !/^message: No tests were run/m.test(test.message ?? ''))
               .map(failureOf),
           };
-    const found = withPrintedErrors(reading, { ...output, stdout: '' }, pathInWorktree);
-    return found === null ? null : { ...found, coverage: null };
+    return withPrintedErrors(reading, { ...output, stdout: '' }, pathInWorktree);
   },
 };

@@ -71,13 +71,13 @@ const ERROR = /^.*(?:cannot load such file -- |uninitialized constant |\((?:Load
 
 async function readRuby({ folder, pathInWorktree }: RunPlace, output: RunOutput): Promise<Report | null> {
   const reading = await linesIn(folder, pathInWorktree);
-  if (reading !== null) return { ...reading, coverage: null };
+  if (reading !== null) return reading;
   const text = `${output.stderr}\n${output.stdout}`;
   const found = ERROR.exec(text);
   if (found === null || output.exitCode === 0) return null;
   const file = /(?:^|[\s'"])(\S+?(?:_test|_spec|\/test_\w+)\.rb)\b/.exec(text.slice(found.index))?.[1] ?? '';
   const failure = { file: pathInWorktree(file), message: loadMessage(text.slice(found.index)) };
-  return { cases: [], loadFailures: [failure], coverage: null };
+  return { cases: [], loadFailures: [failure] };
 }
 
 function isRubyMissing({ file, message }: LoadFailure, changes: Changes): boolean | null {
