@@ -42,6 +42,7 @@ export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<
     // Git looks for a repository in the worktree and nowhere above, wherever in there it is asked.
     GIT_CEILING_DIRECTORIES: [dirname(worktree), git.directory].join(':'),
     GIT_TERMINAL_PROMPT: '0',
+    ...withoutHooks(home),
     ...passed,
   };
   const temporary = homeAt(home).TMPDIR;
@@ -64,6 +65,20 @@ function homeAt(home: string) {
     TMPDIR: temporary,
     TMP: temporary,
     TEMP: temporary,
+  };
+}
+
+/**
+ * An install often sets up git hooks (lefthook, husky, simple-git-hooks), which from a worktree would be those of the
+ * user's repository: they go to a folder of the item's own, or are left out.
+ */
+function withoutHooks(home: string) {
+  return {
+    GIT_CONFIG_COUNT: '1',
+    GIT_CONFIG_KEY_0: 'core.hooksPath',
+    GIT_CONFIG_VALUE_0: join(home, 'git-hooks'),
+    HUSKY: '0',
+    SKIP_INSTALL_SIMPLE_GIT_HOOKS: '1',
   };
 }
 

@@ -6,6 +6,7 @@ import { boundedLines } from '../core/lines.ts';
 import { wordingOf } from '../core/wording.ts';
 import { branchNameOf } from '../git/branches.ts';
 import { copyIgnored } from '../git/copy-ignored.ts';
+import type { Git } from '../git/git.ts';
 import { openWorktree } from '../git/worktree/open.ts';
 import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
 import { writeFileAtomic } from '../process/files.ts';
@@ -126,7 +127,10 @@ function createSetUp(item: ItemContext, parts: ImplementParts, worktree: Worktre
     setup === false ? null : (setup ?? (await detectSetup(directory, parts.itemEnv['PATH'], locks)));
   const run = async (command: string): Promise<void> => {
     emit({ type: 'notice', text: `set-up: ${command}` });
+    const before = await hooksPath(parts.git);
     await runCommand(command, directory, item, parts);
+    // Some set-ups lead the user's repository to hooks of the worktree.
+    if ((await hooksPath(parts.git)) !== before) await setHooksPath(parts.git, before);
   };
   const runAsStep = async (command: string): Promise<void> => {
     const startedAt = performance.now();
@@ -189,6 +193,17 @@ function createSetUp(item: ItemContext, parts: ImplementParts, worktree: Worktre
       return value;
     },
   };
+}
+
+/** As the user's repository itself says; null: it doesn't. */
+async function hooksPath(git: Git): Promise<string | null> {
+  return git.text(['config', '--local', '--get', 'core.hooksPath']).catch(() => null);
+}
+
+async function setHooksPath(git: Git, path: string | null): Promise<void> {
+  const change =
+    path === null ? ['--unset-all', 'core.hooksPath'] : ['--replace-all', 'core.hooksPath', path.trimEnd()];
+  await git.run(['config', '--local', ...change]);
 }
 
 async function runCommand(

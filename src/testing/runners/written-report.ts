@@ -42,11 +42,13 @@ export const tap: Runner = {
     return { changes };
   },
 
-  async read(place, output, { calls }, ask) {
+  async read(place, output, script, ask) {
     const texts = place.report === null ? [output.stdout] : await place.report();
-    const read = texts.map((text) => parseTap(text, (name) => fileNamed(name, place))).filter((one) => one !== null);
+    const isTape = /\btape\b/.test(script.text);
+    const readings = texts.map((text) => parseTap(text, (name) => fileNamed(name, place), isTape));
+    const read = readings.filter((one) => one !== null);
     const reading = read.length === 0 ? null : together(read);
-    if (!calls.some(({ runner }) => runner === 'tap')) return await gathered(reading, place, output, ask);
+    if (!script.calls.some(({ runner }) => runner === 'tap')) return await gathered(reading, place, output, ask);
     return withPrintedErrors(reading, output, place.pathInWorktree);
   },
 };
@@ -61,7 +63,7 @@ function fileNamed(name: string, place: RunPlace): string | null {
  * report doesn't show.
  */
 async function gathered(reading: Reading | null, place: RunPlace, output: RunOutput, ask: Ask): Promise<Report | null> {
-  if (reading === null) return null;
+  if (reading === null) return withPrintedErrors(null, output, place.pathInWorktree);
   const { cases, loadFailures } = reading;
   const isFailure = loadFailures.length > 0 || cases.some((test) => test.outcome === 'failed');
   if (!isFailure && cases.length > 0 && output.exitCode !== 0) {

@@ -8,6 +8,8 @@ interface Style {
   /** Of a test that is there already. */
   known: string;
   tests: (module: string) => string;
+  /** That is configured instead of the script. */
+  command?: string;
   /** Further files of the project. */
   more?: Record<string, string>;
 }
@@ -126,7 +128,7 @@ function sampleOf(packages: Readonly<Record<string, string>>, style: Style, note
     wrong: { [style.file]: style.tests(bring('../src/ad.js')) },
     tests: { [style.file]: style.tests(bring('../src/add.js')) },
     code: { 'src/add.js': isModule ? `export ${CODE}` : `${CODE}\nmodule.exports = { add };\n` },
-    command: 'npm test',
+    command: style.command ?? 'npm test',
     refusal: new RegExp(
       `${folder}/add\\.\\w+\\.js can't be loaded, for another reason than the missing code: .*ad\\.js`,
     ),
@@ -136,6 +138,17 @@ function sampleOf(packages: Readonly<Record<string, string>>, style: Style, note
 
 export const JAVASCRIPT_RUNNERS: readonly LanguageSample[] = [
   ...RUNNERS.map(([packages, style]) => sampleOf(packages, style)),
+  sampleOf(
+    { tape: '5' },
+    {
+      ...plain,
+      script: 'tape test/*.js',
+      ...withT("const test = require('tape');\n", 'test', 'equal', '\n  t.end();'),
+      command: "npx tape 'test/*.js'",
+      more: { 'agentos.yaml': "tests: { command: npx tape 'test/*.js', runner: tap }\n" },
+    },
+    ' by the recipe of the guide',
+  ),
   sampleOf(
     { vitest: '4' },
     {
