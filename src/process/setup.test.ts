@@ -93,6 +93,18 @@ test.each<[string, Record<string, string>, string | null]>([
   expect(await detectSetup(folder, '/nowhere')).toBe(command);
 });
 
+test('Ruby and PHP are set up where their tools are', async () => {
+  const folder = await testFolder();
+  await writeFile(join(folder, 'Gemfile'), '');
+  await writeFile(join(folder, 'composer.json'), '{"require-dev":{"phpunit/phpunit":"^11"}}');
+  expect(await detectSetup(folder, '/nowhere')).toBe(null);
+  for (const tool of ['bundle', 'composer']) await writeFile(join(folder, tool), '', { mode: 0o755 });
+  const ruby = '{ bundle check || bundle install; }';
+  expect(await detectSetup(folder, folder)).toBe(`${ruby} && composer install --no-interaction --no-progress`);
+  await writeFile(join(folder, 'composer.json'), '{"require":{"php":">=8"}}');
+  expect(await detectSetup(folder, folder)).toBe(`${ruby} && composer dump-autoload --no-interaction`);
+});
+
 test.each<[Record<string, string>, string]>([
   [{ 'package.json': '{}', 'package-lock.json': '{}' }, `npm install ${NPM}`],
   [{ 'package.json': DEPENDS }, `npm install --no-package-lock ${NPM}`],

@@ -83,8 +83,9 @@ function usualCommand(clone: string, folder: string, runner: RunnerName | null):
       const tests =
         existsSync(join(clone, 'tests')) && !existsSync(join(clone, 'tests/__init__.py')) ? ' -s tests' : '';
       const start = runner === 'pytest' ? 'pytest' : `unittest discover${tests}`;
+      const pip = `${python} -m pip install -q`;
       const install =
-        has('setup.py') || has('pyproject.toml') ? ` && ${python} -m pip install -q --no-build-isolation -e .` : '';
+        has('setup.py') || has('pyproject.toml') ? ` && { ${pip} -e . || ${pip} --no-build-isolation -e .; }` : '';
       return `python3 -m venv --system-site-packages .by-hand${install} && ${python} -m ${start}`;
     }
     case 'go':

@@ -105,7 +105,8 @@ function inRust({ source, read, paths }: Examples): TrivialItem | null {
   if (!paths.includes(library)) return null;
   const manifest = read(`${folder}Cargo.toml`);
   const name = (/^\s*name\s*=\s*"([^"]+)"/m.exec(manifest)?.[1] ?? '').replaceAll('-', '_');
-  const cases = `use ${name}::add_forty_two;
+  const extern = /^\s*edition\s*[=.]/m.test(manifest) ? '' : `extern crate ${name};\n\n`;
+  const cases = `${extern}use ${name}::add_forty_two;
 
 #[test]
 fn test_010_adds_the_number() {

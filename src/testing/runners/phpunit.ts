@@ -16,9 +16,7 @@ export const phpunit: Runner = {
       ? 'named'
       : null,
   usualCommand: async (directory) =>
-    existsSync(join(directory, 'vendor/bin/phpunit')) || existsSync(join(directory, 'composer.json'))
-      ? 'vendor/bin/phpunit'
-      : 'phpunit',
+    existsSync(join(directory, 'vendor/bin/phpunit')) ? 'vendor/bin/phpunit' : 'phpunit',
   headAt: programNamed('phpunit', 'phpunit.phar', 'simple-phpunit'),
 
   select(call, files) {
