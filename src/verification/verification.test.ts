@@ -5,7 +5,7 @@ import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { FileCoverage, LoadFailure, TestCase, TestRun } from '../testing/port.ts';
 import { baselineOf, loadWarning, newTests, whyNoBaseline } from './baseline.ts';
 import { coverageGate } from './coverage.ts';
-import { greenGate, reverseGate } from './green.ts';
+import { greenGate, reverseGate, unsteadyTests, withOutcomesOf } from './green.ts';
 import { redGate } from './red.ts';
 import { scenarioGate } from './scenario-tests.ts';
 import { hashOfRun, testKey } from './test-key.ts';
@@ -243,6 +243,22 @@ test.each([
   const { problems } = greenOf(run([...old, ...GOOD]), GOOD);
   expect(problems).toHaveLength(1);
   expect(problems[0]).toContain(said);
+});
+
+test('green: a few old tests that fail alone are run again, and what is said of them is the second run', () => {
+  const failing = run([{ ...OLD, outcome: 'failed' }, ...GOOD]);
+  const facts = { run: failing, tests: GOOD, baseline: BASELINE, scenarios: SCENARIOS, deleted: new Set<string>() };
+  const keys = unsteadyTests(facts);
+  expect(keys).toEqual([testKey(OLD)]);
+  const steady = withOutcomesOf(failing, run([OLD, ...GOOD]), keys);
+  expect(greenGate({ ...facts, run: steady, ranAgain: keys })).toMatchObject({
+    problems: [],
+    details: expect.arrayContaining(['"the answer" (test/main.test.js) failed in one run and passed in the next']),
+  });
+  const still = greenGate({ ...facts, run: withOutcomesOf(failing, failing, keys), ranAgain: keys });
+  expect(still.problems).toEqual([expect.stringContaining('passed before and fails now')]);
+  expect(unsteadyTests({ ...facts, tests: [testCase('010', 'failed')] })).toEqual([]);
+  expect(unsteadyTests({ ...facts, run: run([OLD, ...GOOD]) })).toEqual([]);
 });
 
 test('green: the tests of a file that the LLD deletes may go', () => {

@@ -53,7 +53,7 @@ function styleOf(runner: RunnerName, neighbour: string): Style | null {
     case 'bun':
       return [{ 'bun:test': '{ describe, expect, it }' }, EXPECTED];
     case 'jasmine':
-      return [{}, EXPECTED];
+      return [{}, EXPECTED.replace('toThrow(', 'toThrowError(')];
     case 'mocha':
       return [
         { ...(imports('mocha') ? { mocha: '{ describe, it }' } : {}), [assertIn(neighbour)]: 'assert' },
