@@ -211,7 +211,7 @@ async function reverseOf(
   const asked = tests.filter((test) => !isForGuards(test, lld.scenarios, guards.ids));
   if (asked.length === 0) return evidenceOf('reverse', null, { skipped: 'every scenario is a guard' });
   const files = frozen.filter(({ kind }) => kind !== 'deleted').map(({ path }) => path);
-  return reverseGate(await runs.after({ step, tree: testsTree, ...selection(files) }), asked);
+  return reverseGate(await runs.after({ step, tree: testsTree, lacksCode: true, ...selection(files) }), asked);
 }
 
 async function hashesOf(
