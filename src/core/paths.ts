@@ -200,4 +200,6 @@ export const CACHE_FOLDERS: Readonly<Record<string, string>> = {
   GOCACHE: 'go-build',
   CARGO_HOME: 'cargo',
   GRADLE_USER_HOME: 'gradle',
+  NUGET_PACKAGES: 'nuget',
+  COMPOSER_CACHE_DIR: 'composer',
 };

@@ -67,6 +67,8 @@ export interface TestRunOptions {
   /** Only these test files, where the runner can choose; otherwise it runs all. */
   files?: readonly string[];
   coverage?: boolean;
+  /** Code is missing on purpose: where a script's linter stops at that, the tests run all the same. */
+  lacksCode?: boolean;
   signal: AbortSignal;
 }
 
