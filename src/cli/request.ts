@@ -29,6 +29,8 @@ interface BatchFlags extends PlaceFlags {
   until?: Until;
   trust?: boolean;
   again?: boolean;
+  /** False: `--no-notify`. */
+  notify?: string | false;
   [setting: string]: unknown;
 }
 
@@ -49,6 +51,8 @@ export interface BatchRequest {
   until?: Until;
   /** Items that are done are done over. */
   again: boolean;
+  /** The command to run when a person should know; false: nothing is to be heard of it. */
+  notify?: string | false;
   /** Of `eval`. */
   evaluation?: EvalRequest;
 }
@@ -83,6 +87,7 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
     config: { ...config, offline: flags.offline },
     again: flags.again ?? false,
     ...(flags.until === undefined ? {} : { until: flags.until }),
+    ...(flags.notify === undefined ? {} : { notify: flags.notify }),
   };
   return { ...request, retryFlags: retryFlagsOf(request) };
 }
@@ -124,7 +129,11 @@ export function retryFlagsOf({
   until,
   trust,
   again,
-}: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'trust' | 'again'>): string[] {
+  notify,
+}: Pick<
+  BatchRequest,
+  'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'trust' | 'again' | 'notify'
+>): string[] {
   const written = (flags: typeof BOUND_FLAGS): Record<string, string | number | undefined> =>
     Object.fromEntries(
       flags.map(({ name, setting, write }) => {
@@ -141,8 +150,14 @@ export function retryFlagsOf({
     ...placeValues(place),
     // The whole way is what is meant without it.
     '--until': until === 'implement' ? undefined : until,
+    '--notify': notify || undefined,
   };
-  const switches = { '--offline': config.offline, '--again': again, '--trust': trust };
+  const switches = {
+    '--offline': config.offline,
+    '--again': again,
+    '--trust': trust,
+    '--no-notify': notify === false,
+  };
   const given = Object.entries(switches).flatMap(([name, isGiven]) => (isGiven ? [name] : []));
   return [...flagWords(values), ...given];
 }

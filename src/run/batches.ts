@@ -136,7 +136,8 @@ async function readBacklog(
 async function backlogItem(id: ItemId, source: IssueSource, is: ItemStates): Promise<CollectedItem> {
   try {
     const item = await source.read(id);
-    const plain = { id, title: item.title, error: null, chars: item.raw.length };
+    const { title, labels } = item;
+    const plain = { id, title, error: null, chars: item.raw.length, labels };
     if (await is.done(item)) return { ...plain, state: 'done' };
     const closed = await is.closed(item);
     if (closed !== null) return { ...plain, ...closed };

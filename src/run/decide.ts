@@ -26,7 +26,7 @@ export interface Word {
   change: string | null;
 }
 
-interface Decided {
+export interface Decided {
   workflow: WorkflowName;
   decision: Decision;
   /** The file that tells of it, relative to the repository. */
@@ -73,6 +73,13 @@ export async function decide(project: Project, id: ItemId, word: Word): Promise<
   } finally {
     lock.release();
   }
+}
+
+/** Throws what `decide` would refuse for an item that waits; records nothing. */
+export async function requireDecidable({ paths }: Project, id: ItemId, word: Word): Promise<void> {
+  const waiting = waitingItem(paths, id);
+  if (waiting === null) throw await notWaiting(paths, id);
+  await refuseUnfit(paths, waiting, word);
 }
 
 function settle(paths: Paths, { workflow, id, step }: WaitingItem, decision: Decision): boolean {

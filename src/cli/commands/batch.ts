@@ -8,6 +8,7 @@ import type { Plan } from '../../core/plan.ts';
 import type { Summary } from '../../core/summary.ts';
 import { createGit } from '../../git/git.ts';
 import { checkoutOf } from '../../git/repository.ts';
+import { wantsLiveRegion } from '../../output/live-region.ts';
 import { printPlan } from '../../output/plan.ts';
 import { createRunOutput } from '../../output/run-output.ts';
 import type { Guide } from '../../output/summary.ts';
@@ -83,6 +84,11 @@ export async function runBatchCommand(
         resumes,
         retryFlags: request.retryFlags,
         interrupt,
+        notify: {
+          command: request.notify || null,
+          desktop: request.notify !== false && !request.json && wantsLiveRegion(process.stdout, process.env, false),
+        },
+        warnLate: (text) => output.terminal.line(`[COORDINATOR] ${text}`),
         subscribers: [noteStart, output.subscriber, ...(request.json ? [printJson] : [])],
         prefixer: output.prefixer,
         version,
