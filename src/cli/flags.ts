@@ -99,6 +99,44 @@ export function addEvalFlags(command: Command): Command {
   return addRunFlags(command, COMPARED);
 }
 
+/** Settings that a landing has a use for: who settles conflicts, and what that may take. */
+const OF_LANDING: ReadonlySet<keyof ConfigFlags> = new Set([
+  'implementer',
+  'timeoutMs',
+  'idleTimeoutMs',
+  'maxRetries',
+  'maxRounds',
+  'maxCostUsd',
+  'maxCostPerItemUsd',
+] as const);
+
+export function addLandFlags(command: Command): Command {
+  command
+    .option('--ids <id...>', 'exactly these items (the same as naming them as arguments)')
+    .option('--all', 'every finished branch that is not merged')
+    .option(
+      '--resolve',
+      'the implementer settles conflicts, within the gates of both items; without it they are reported',
+    )
+    .option('--fetch', 'fetch the default branch of origin first, and begin there if it is newer')
+    .option('--dry-run', 'show the order and the base; merge nothing, write nothing')
+    .option('--trust', 'trust the repository’s configuration for this run (agentos trust remembers it)')
+    .option('--json', 'stdout is JSON only: a line per event, the summary last; lines for people go to stderr');
+  const flags = [...BOUND_FLAGS, ...ROLE_FLAGS].filter(({ setting }) => OF_LANDING.has(setting));
+  addConfigFlags(command, flags, new Set());
+  command.option('--quiet', 'results only').option('--verbose', 'every step and file');
+  return addPlaceFlags(command);
+}
+
+/** Those of a batch over all that is pending, and when to look again. */
+export function addWatchFlags(command: Command): Command {
+  command
+    .option('--once', 'look once, run what is pending, and end; for cron')
+    .option('--interval <duration>', 'how often to look for changes, e.g. 30s', duration, 60_000)
+    .option('--max-cost-per-day <usd>', 'start nothing that all runs of a day could not pay within this', money);
+  return addResumeFlags(command);
+}
+
 const REPEATED = '; repeat it to compare';
 
 function severalOf<T>(parse: (text: string) => T): (text: string, before?: T[]) => T[] {

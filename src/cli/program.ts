@@ -1,7 +1,15 @@
 import { Argument, Command, Option } from 'commander';
 import { AgentosError } from '../core/errors.ts';
 import type { PipelineName } from '../core/paths.ts';
-import { addBatchFlags, addEvalFlags, addPlaceFlags, addResumeFlags, port } from './flags.ts';
+import {
+  addBatchFlags,
+  addEvalFlags,
+  addLandFlags,
+  addPlaceFlags,
+  addResumeFlags,
+  addWatchFlags,
+  port,
+} from './flags.ts';
 import { suggestion } from './problem.ts';
 import { version } from './version.ts';
 
@@ -76,6 +84,24 @@ export function createProgram(): Command {
     .argument('[ids...]', 'exactly these issues')
     .addOption(new Option('--until <stage>', 'how far').choices(['lld', 'implement']).default('implement'));
   addBatchFlags(run).action(batch('run'));
+
+  const watch = command('watch', 'keeps going: looks for pending issues, runs them, and waits for changes', [
+    'agentos watch --parallel 3 --max-cost-per-day 20',
+    'agentos watch --until lld --interval 5m',
+    'agentos watch --once               one look, for cron; ends with the exit code of a batch',
+  ]).addOption(new Option('--until <stage>', 'how far').choices(['lld', 'implement']).default('implement'));
+  addWatchFlags(watch).action(runs(async () => (await import('./commands/watch.ts')).watchCommand));
+
+  const land = command(
+    'land',
+    'several finished branches become one, tested together; says what is in and what is out',
+    [
+      'agentos land --all                 every finished branch that is not merged, as agentos/land-<date>',
+      'agentos land --all --dry-run       the order, and what they are merged onto',
+      'agentos land 42 57 --resolve       a conflict goes to the implementer',
+    ],
+  ).argument('[ids...]', 'exactly these items');
+  addLandFlags(land).action(runs(async () => (await import('./commands/land.ts')).landCommand));
 
   const resume = command(
     'resume',

@@ -10,6 +10,7 @@ import { isInside } from '../core/paths.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
 import type { Until } from '../run/batches.ts';
 import type { EvalRequest } from '../run/eval-batch.ts';
+import type { LandRequest } from '../run/land-batch.ts';
 import { openProject, type Project } from '../run/project.ts';
 import { BOUND_FLAGS, ROLE_FLAGS } from './flags.ts';
 
@@ -55,6 +56,8 @@ export interface BatchRequest {
   notify?: string | false;
   /** Of `eval`. */
   evaluation?: EvalRequest;
+  /** Of `land`. */
+  landing?: LandRequest;
 }
 
 export function parseBatchFlags(command: string, positional: readonly string[], rawFlags: unknown): BatchRequest {

@@ -1,6 +1,7 @@
 import type { CaseResult } from './evaluation.ts';
 import type { AgentosEvent, WaitReason } from './events.ts';
 import type { ItemEnd, ItemStatus } from './item.ts';
+import type { LandedBranch } from './landing.ts';
 import { addUsage, NO_USAGE, type Usage } from './money.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
 import { foldIntoTimeline, newTimeline, type Timeline } from './timeline.ts';
@@ -40,6 +41,14 @@ export interface ItemState {
   costUsd: number | null;
   /** Of an evaluation. */
   judged: CaseResult | null;
+  /** Of a landing: its branches as far as something is known of them, by the ids of their items. */
+  parts: Map<string, PartState>;
+}
+
+export interface PartState {
+  landed: LandedBranch | null;
+  usage: Usage;
+  costUsd: number | null;
 }
 
 export interface KeyState {
@@ -109,6 +118,7 @@ function newItem(id: string, title: string, workflow: WorkflowName | null): Item
     usage: NO_USAGE,
     costUsd: 0,
     judged: null,
+    parts: new Map(),
   };
 }
 
@@ -209,16 +219,30 @@ function foldItemEvent(state: RunState, event: EventOfItem): void {
       item.usage = addUsage(item.usage, event.usage);
       item.costUsd = plus(item.costUsd, paidUsd);
       state.costUsd = plus(state.costUsd, paidUsd);
+      if (event.part === undefined) return;
+      const part = partOf(item, event.part);
+      Object.assign(part, { usage: addUsage(part.usage, event.usage), costUsd: plus(part.costUsd, paidUsd) });
       return;
     }
     case 'case-judged':
       item.judged = event.result;
       return;
+    case 'branch-landed': {
+      const { id, status, reason, error, outputs } = event;
+      partOf(item, id).landed = { id, status, reason, error, outputs };
+      return;
+    }
     case 'item-finished':
       end(state, item, event);
       return;
     default:
   }
+}
+
+function partOf({ parts }: ItemState, id: string): PartState {
+  const part = parts.get(id) ?? { landed: null, usage: NO_USAGE, costUsd: 0 };
+  parts.set(id, part);
+  return part;
 }
 
 const RUNNING = { wait: null, waitsFor: null } as const;

@@ -98,6 +98,13 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'git-identity-missing': [{ code: 'git-identity-missing', detail: text }],
   'worktree-unusable': [{ code: 'worktree-unusable', path: text, reason: text }],
   'dependency-conflict': [{ code: 'dependency-conflict', on: '1', files: [text] }],
+  'watch-running': [{ code: 'watch-running', pid: 1, since: '2026-01-01T00:00:00.000Z' }],
+  'branch-missing': [{ code: 'branch-missing', id: '1' }],
+  'branch-breaks': [{ code: 'branch-breaks', id: '1', others: ['2'], problems: [text] }],
+  'landing-incomplete': [
+    { code: 'landing-incomplete', out: ['1', '2'], branch: text },
+    { code: 'landing-incomplete', out: ['1'], branch: null },
+  ],
   'setup-failed': [{ code: 'setup-failed', command: text, exitCode: null, detail: text }],
   'tests-undetected': [
     { code: 'tests-undetected', directory: text, script: text, runner: null },

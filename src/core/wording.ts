@@ -247,6 +247,10 @@ const PROBLEMS = {
     `${p.workflow} ${p.id} is being worked on by another run (process ${p.pid}, since ${localTime(p.since)}).`,
     'Wait for it to end. See: agentos status',
   ],
+  'watch-running': (p: { pid: number; since: string }) => [
+    `agentos watch runs in this repository already (process ${p.pid}, since ${localTime(p.since)}).`,
+    'Let it work, or stop it first.',
+  ],
   // workspace
   'git-failed': (p: { command: string; exitCode: number | null; detail: string }) => [
     `${shorten(p.command)} failed: ${p.detail}`,

@@ -13,6 +13,8 @@ export interface GitRunOptions {
   env?: Readonly<Record<string, string>>;
   /** Default: a minute. */
   timeoutMs?: number;
+  /** An exit code other than 0 that is an answer too, not a failure. */
+  orEndsWith?: number;
   /** Enough is enough: git is ended when it has printed this much, and that is the answer. */
   atMostBytes?: number;
 }
@@ -80,7 +82,7 @@ export function createGit(directory: string, env: Record<string, string>, bindin
       });
       child.on('close', (code, signal) => {
         timer.stop();
-        if (code === 0 || size >= atMostBytes) resolve(Buffer.concat(out));
+        if (code === 0 || code === options.orEndsWith || size >= atMostBytes) resolve(Buffer.concat(out));
         else reject(failed(code, errors.trim().split('\n')[0] || `ended by ${signal ?? 'an unknown cause'}`));
       });
     });

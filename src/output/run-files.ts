@@ -26,6 +26,7 @@ const AUDITED: ReadonlySet<AgentosEvent['type']> = new Set<AgentosEvent['type']>
   'ledger-updated',
   'set-aside',
   'case-judged',
+  'branch-landed',
   'file-written',
   'tests-ran',
   'gate-checked',

@@ -125,9 +125,15 @@ function nextLines(items: readonly ItemSummary[], guide: Guide): string[] {
       done('lld').map(({ id }) => id),
     ),
     ...branchSteps(
-      done('implement').flatMap(({ outputs }) => outputs[0] ?? []),
+      [...new Set([...done('implement'), ...done('land')].flatMap(({ outputs }) => outputs[0] ?? []))],
       guide,
     ),
+    ...(done('implement').length > 1
+      ? agentos(
+          'land',
+          done('implement').map(({ id }) => id),
+        ).map((command) => `or as one branch, tested together: ${command}`)
+      : []),
   ];
   return steps.map((step, index) => `${index === 0 ? 'Next: ' : INDENT}${step}`);
 }

@@ -20,6 +20,7 @@ export const STATE_ENTRIES: ReadonlySet<string> = new Set([
   'batches',
   'compile-cache',
   'keys.json',
+  'watch.json',
 ]);
 
 /** Folders of which each entry is one item's or one run's. */

@@ -16,6 +16,7 @@ import { type Closed, closedItems } from '../workflow/closed.ts';
 import { issuesOf } from '../workflow/issue-file.ts';
 import { type EvalRequest, evalBatch } from './eval-batch.ts';
 import { implementAgain, implementBatch } from './implement-batch.ts';
+import { type LandRequest, landBatch } from './land-batch.ts';
 import { type Batch, type CollectedItem, type Pipeline, pipelineOf, readSome } from './pipeline.ts';
 
 /** How far `run` goes. */
@@ -27,17 +28,21 @@ export interface PipelineFlags {
   /** Items that are done are done over. */
   again?: boolean | undefined;
   evaluation?: EvalRequest | undefined;
+  landing?: LandRequest | undefined;
 }
 
 /** The pipeline of a command, by the name that its runs are recorded under. */
 export function pipelineNamed(
   name: PipelineName,
-  { until = 'implement', again = false, evaluation }: PipelineFlags = {},
+  { until = 'implement', again = false, evaluation, landing }: PipelineFlags = {},
 ): Pipeline {
   switch (name) {
     case 'eval':
       if (evaluation === undefined) throw new TypeError('an evaluation without candidates');
       return pipelineOf(evalBatch(evaluation));
+    case 'land':
+      if (landing === undefined) throw new TypeError('a landing without a request');
+      return pipelineOf(landBatch(landing));
     case 'lld':
       return pipelineOf(lldBatch);
     case 'implement':

@@ -122,12 +122,13 @@ async function refuseUnfit(paths: Paths, { workflow, id, question }: WaitingItem
 }
 
 /** Of what the item is made from, as it is now. */
-async function inputHash(paths: Paths, workflow: WorkflowName, id: ItemId): Promise<string> {
+export async function inputHash(paths: Paths, workflow: WorkflowName, id: ItemId): Promise<string> {
   switch (workflow) {
     case 'issue':
       return (await createBriefSource(paths.briefs).read(id)).hash;
     case 'lld':
     case 'eval':
+    case 'land':
       return (await createDirectorySource(paths.issues).read(id)).hash;
     case 'implement':
       return bodyHash(readFrontMatter(await readFile(paths.lld(id), 'utf8').catch(() => '')).body);

@@ -53,7 +53,7 @@ export async function readSome<T>(ids: readonly ItemId[], read: (id: ItemId) => 
 export interface ItemSetting extends Partial<Pick<Batch, 'demand'>>, Pick<Batch, 'roles'> {
   /** One object for all items that share it. */
   config: Config;
-  input?: Pick<ItemInput, 'prompts' | 'replay'>;
+  input?: Pick<ItemInput, 'prompts' | 'replay' | 'landing'>;
 }
 
 /** What a workflow supplies; everything else about running a batch exists once. */

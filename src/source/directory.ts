@@ -7,6 +7,7 @@ import { nearest } from '../core/nearest.ts';
 import { isInside } from '../core/paths.ts';
 import { readHeader } from '../documents/header.ts';
 import { normaliseText, parseMarkdown, plainText } from '../documents/markdown.ts';
+import { namesIn } from '../process/files.ts';
 import type { Issue, IssueSource } from './port.ts';
 
 const LARGEST_BYTES = 1_000_000;
@@ -57,7 +58,16 @@ export function createDirectorySource(directory: string): IssueSource {
     return parseIssue(id, text);
   }
 
-  return { location: directory, ids, read };
+  return {
+    location: directory,
+    ids,
+    read,
+    async poll() {
+      const names = await namesIn(directory);
+      const found = await Promise.all(names.map((name) => stat(join(directory, name)).catch(() => null)));
+      return sha256(names.map((name, index) => `${name}\0${found[index]?.size}\0${found[index]?.mtimeMs}`).join('\n'));
+    },
+  };
 }
 
 function decode(bytes: Buffer): string | null {
@@ -104,6 +114,7 @@ export function createBriefSource(directory: string): IssueSource {
     location: source.location,
     ids: () => source.ids().catch(refuse),
     read: (id) => source.read(id).catch(refuse),
+    poll: (last) => source.poll(last),
   };
 }
 

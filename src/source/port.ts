@@ -32,4 +32,6 @@ export interface IssueSource {
   ids(): Promise<ItemId[]>;
   /** Fails with `issue-missing` or `issue-unreadable`. */
   read(id: ItemId): Promise<Issue>;
+  /** A mark that is another one whenever something may have changed since `last`. One cheap request. */
+  poll(last: string | null): Promise<string>;
 }

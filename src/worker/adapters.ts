@@ -5,6 +5,7 @@ import { systemClock } from '../core/clock.ts';
 import type { Config } from '../core/config.ts';
 import { parseItemId } from '../core/ids.ts';
 import { type VendorName, withoutSecrets } from '../core/keys.ts';
+import type { Landing } from '../core/landing.ts';
 import { createFingerprintMask, type Fingerprint, MASK } from '../core/mask.ts';
 import { parseModelSpec } from '../core/model-spec.ts';
 import { costUsd, priceOf, type Usage } from '../core/money.ts';
@@ -45,10 +46,12 @@ export interface ItemInput {
   prompts?: string;
   /** Of an evaluation: what is replayed. */
   replay?: Pick<Replay, 'past' | 'candidate'>;
+  /** Of a landing: the branches, and what they are combined on. */
+  landing?: Landing;
 }
 
 /** The adapters of one item, whatever its workflow. */
-interface Adapters {
+export interface Adapters {
   input: ItemInput;
   paths: Paths;
   git: Git;

@@ -98,6 +98,8 @@ async function loadBuiltIn(workflow: WorkflowName): Promise<Task> {
       return (await import('./document-tasks.ts')).issueTask;
     case 'eval':
       return (await import('./eval-task.ts')).evalTask;
+    case 'land':
+      return (await import('./land-task.ts')).landTask;
     case 'implement':
       return (await import('./implement-task.ts')).implementTask;
   }

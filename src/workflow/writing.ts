@@ -47,6 +47,27 @@ interface Written {
   models?: ModelUse[];
 }
 
+/** What a call needs of the item that it is for. */
+export type WriterContext = Pick<
+  ImplementContext,
+  | 'id'
+  | 'writer'
+  | 'worktree'
+  | 'setUp'
+  | 'maxRounds'
+  | 'prompts'
+  | 'journal'
+  | 'step'
+  | 'spending'
+  | 'checkout'
+  | 'clock'
+  | 'signal'
+  | 'emit'
+  | 'onProgress'
+  | 'mask'
+  | 'portable'
+>;
+
 /** Calls the writer, and records who wrote what. */
 export interface WriterCalls {
   /** Calls the writer until its work is accepted or `instead` ends it; returns the state of the worktree then. */
@@ -59,7 +80,7 @@ export interface WriterCalls {
  * The writer is called until the engine accepts what is in the worktree, at most `maxRounds` times in one run. A later run
  * of an item that failed like this gets as many calls again: what was written and found is kept.
  */
-export function createWriterCalls(context: ImplementContext, trials: Trials | null): WriterCalls {
+export function createWriterCalls(context: WriterContext, trials: Trials | null): WriterCalls {
   const { worktree, maxRounds, writer, mask, spending } = context;
   const authors = { tests: new Set<string>(), code: new Set<string>() };
   const call = async (step: string, phase: WritingPhase, tree: string, task: string): Promise<string> => {
@@ -125,7 +146,7 @@ interface WriterCall {
   trials: Trials | null;
 }
 
-async function callWriter(context: ImplementContext, call: WriterCall): Promise<Written> {
+async function callWriter(context: WriterContext, call: WriterCall): Promise<Written> {
   const { phase, step, tree, task, trials } = call;
   const { id, writer, worktree, journal, emit, onProgress, signal, clock, mask, checkout } = context;
   const system = context.prompts.fill('implementer');

@@ -10,14 +10,16 @@ import { createGit } from '../../git/git.ts';
 import { checkoutOf } from '../../git/repository.ts';
 import { wantsLiveRegion } from '../../output/live-region.ts';
 import { printPlan } from '../../output/plan.ts';
-import { createRunOutput } from '../../output/run-output.ts';
+import { createRunOutput, type RunOutput } from '../../output/run-output.ts';
 import type { Guide } from '../../output/summary.ts';
 import { printSummary } from '../../output/summary.ts';
 import { pipelineNamed } from '../../run/batches.ts';
+import { shownPlan } from '../../run/land-batch.ts';
 import type { Pipeline } from '../../run/pipeline.ts';
 import { planBatch } from '../../run/plan-batch.ts';
 import type { Project } from '../../run/project.ts';
 import { runPlan } from '../../run/run.ts';
+import type { Interruption } from '../../run/stops.ts';
 import { sweep } from '../../run/sweep.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { printProblem } from '../problem.ts';
@@ -42,19 +44,15 @@ export async function runBatchCommand(
   const { workers, asked } = request.parallel;
   await refuseSwappedOrder(pipeline, project, request);
   const plan = await planBatch({ project, pipeline, ids: request.ids, parallel: workers, isDryRun: request.dryRun });
-  const output = createRunOutput({
-    stream: request.json ? process.stderr : process.stdout,
-    env: process.env,
-    secrets: project.config.keys.map((key) => key.secret),
-    level: request.level,
-    live: !request.json && !request.dryRun,
-  });
-  const printJson = (value: unknown): void => {
-    process.stdout.write(`${project.mask(JSON.stringify(value))}\n`);
-  };
+  const output = outputFor(project, request);
+  const printJson = jsonPrinter(project);
   try {
     if (asked > workers) output.terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);
-    if (request.dryRun) return showPlan(plan, request.json ? printJson : (shown) => printPlan(output.terminal, shown));
+    if (request.dryRun)
+      return showPlan(
+        shownPlan(plan, pipeline),
+        request.json ? printJson : (shown) => printPlan(output.terminal, shown),
+      );
     if (plan.items.length === 0) {
       await sweep(project, plan);
       for (const note of plan.notes) output.terminal.line(note);
@@ -63,46 +61,9 @@ export async function runBatchCommand(
       return EXIT.ok;
     }
     const interrupt = watchInterrupts();
-    let isStarted = false;
-    const noteStart: Subscriber = (event) => {
-      isStarted ||= event.type === 'run-started';
-    };
     try {
-      const summary = await runPlan({
-        project,
-        pipeline,
-        plan,
-        haltAfter: request.haltAfter,
-        request: {
-          parallel: asked,
-          haltAfter: request.haltAfter,
-          config: request.config,
-          all: request.ids === 'all',
-          ...definedOnly({ until: request.until, evaluation: request.evaluation }),
-          ...(request.again ? { again: true } : {}),
-        },
-        resumes,
-        retryFlags: request.retryFlags,
-        interrupt,
-        notify: {
-          command: request.notify || null,
-          desktop: request.notify !== false && !request.json && wantsLiveRegion(process.stdout, process.env, false),
-        },
-        warnLate: (text) => output.terminal.line(`[COORDINATOR] ${text}`),
-        subscribers: [noteStart, output.subscriber, ...(request.json ? [printJson] : [])],
-        prefixer: output.prefixer,
-        version,
-      });
-      output.close();
-      printSummary(output.terminal, summary, await guideOf(project, request, summary));
-      if (request.json) printJson(summary);
-      return summary.exitCode;
-    } catch (error) {
-      // What goes wrong from then on is a failure of the run, not of the command line.
-      if (!isStarted) throw error;
-      output.close();
-      printProblem(toErrorRecord(error).problem);
-      return EXIT.failed;
+      const summary = await runPlanned({ project, pipeline, plan, request, resumes, interrupt, output, printJson });
+      return summary?.exitCode ?? EXIT.failed;
     } finally {
       interrupt.dispose();
     }
@@ -111,12 +72,91 @@ export async function runBatchCommand(
   }
 }
 
+export function outputFor(project: Project, { json, dryRun, level }: BatchRequest): RunOutput {
+  return createRunOutput({
+    stream: json ? process.stderr : process.stdout,
+    env: process.env,
+    secrets: project.config.keys.map((key) => key.secret),
+    level,
+    live: !json && !dryRun,
+  });
+}
+
+/** A value as one line on stdout. */
+export function jsonPrinter({ mask }: Project): (value: unknown) => void {
+  return (value) => {
+    process.stdout.write(`${mask(JSON.stringify(value))}\n`);
+  };
+}
+
+interface PlannedRun {
+  project: Project;
+  pipeline: Pipeline;
+  plan: Plan;
+  request: BatchRequest;
+  /** The run that this one resumes, if any. */
+  resumes: string | null;
+  interrupt: Interruption;
+  output: RunOutput;
+  printJson: (value: unknown) => void;
+  subscriber?: Subscriber;
+}
+
+/** Runs a plan and shows what comes of it; null: it failed as a whole, and that was shown. Closes its output. */
+export async function runPlanned(run: PlannedRun): Promise<Summary | null> {
+  const { project, pipeline, plan, request, resumes, interrupt, output, printJson, subscriber } = run;
+  let isStarted = false;
+  const noteStart: Subscriber = (event) => {
+    isStarted ||= event.type === 'run-started';
+  };
+  const more = [...(subscriber === undefined ? [] : [subscriber]), ...(request.json ? [printJson] : [])];
+  try {
+    const summary = await runPlan({
+      project,
+      pipeline,
+      plan,
+      haltAfter: request.haltAfter,
+      request: {
+        parallel: request.parallel.asked,
+        haltAfter: request.haltAfter,
+        config: request.config,
+        all: request.ids === 'all',
+        ...definedOnly({ until: request.until, evaluation: request.evaluation, landing: request.landing }),
+        ...(request.again ? { again: true } : {}),
+      },
+      resumes,
+      retryFlags: request.retryFlags,
+      interrupt,
+      notify: {
+        command: request.notify || null,
+        desktop: request.notify !== false && !request.json && wantsLiveRegion(process.stdout, process.env, false),
+      },
+      warnLate: (text) => output.terminal.line(`[COORDINATOR] ${text}`),
+      subscribers: [noteStart, output.subscriber, ...more],
+      prefixer: output.prefixer,
+      version,
+    });
+    output.close();
+    printSummary(output.terminal, summary, await guideOf(project, request, summary));
+    if (request.json) printJson(summary);
+    return summary;
+  } catch (error) {
+    // What goes wrong from then on is a failure of the run, not of the command line.
+    if (!isStarted) throw error;
+    output.close();
+    printProblem(toErrorRecord(error).problem);
+    return null;
+  }
+}
+
 async function guideOf(
   { paths, childEnv }: Project,
   { place, config }: BatchRequest,
   summary: Summary,
 ): Promise<Guide> {
-  const hasBranch = summary.items.some((item) => item.workflow === 'implement' && item.status === 'succeeded');
+  const hasBranch = summary.items.some(
+    ({ workflow, status }) => (workflow === 'implement' || workflow === 'land') && status === 'succeeded',
+  );
   return {
     place: placeFlagsOf(place),
     offline: config.offline ?? false,
@@ -131,7 +171,7 @@ function showPlan(plan: Plan, show: (plan: Plan) => void): number {
 }
 
 /** Of a run that was not started, because there is nothing to do. */
-export function emptySummary({ workflow, parallel }: Pick<Summary, 'workflow' | 'parallel'>): unknown {
+export function emptySummary({ workflow, parallel }: Pick<Summary, 'workflow' | 'parallel'>): object {
   const at = new Date().toISOString();
   return {
     runId: null,

@@ -44,7 +44,7 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
     throw new AgentosError({ code: 'usage', reason, hint: 'Compare others with: agentos eval' });
   }
   const gone =
-    workflow === 'implement' || evaluation !== undefined
+    workflow === 'implement' || workflow === 'land' || evaluation !== undefined
       ? []
       : left.filter((id) => !existsSync(sourceOf(paths, workflow, id)));
   for (const id of gone)
@@ -95,8 +95,8 @@ function requestOf(
   const isMixed = request.config.offline && (given.config.drafter ?? given.config.reviewer ?? given.config.implementer);
   const recorded = isMixed ? { ...request.config, offline: undefined, ...models } : request.config;
   const said = { ...recorded, ...(given.config.offline ? NO_ROLES : {}), ...overrides };
-  const { until, again, evaluation } = request;
-  const how = { parallel, haltAfter, again, ...definedOnly({ until, evaluation }) };
+  const { until, again, evaluation, landing } = request;
+  const how = { parallel, haltAfter, again, ...definedOnly({ until, evaluation, landing }) };
   return {
     ...given,
     ...how,

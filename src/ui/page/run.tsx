@@ -56,6 +56,7 @@ const NAMES: Record<string, string> = {
   implement: 'Implementations',
   run: 'Designs and implementations',
   eval: 'Evaluation',
+  land: 'Landing',
 };
 
 function Shown({ run }: { run: LiveRun }) {
