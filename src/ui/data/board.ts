@@ -32,7 +32,7 @@ export function placeOf(standing: Standing): Place {
     case 'lld':
   }
   const isDesigned = state === 'lld';
-  if (waitsFor === 'person') return { column: 'needs-you', note: why };
+  if (waitsFor === 'person') return { column: 'needs-you', note: why.replace(/^the reviewer asks: /, '') };
   if (isUnderWay && lastRun?.status === 'running')
     return { column: isDesigned ? 'implementing' : 'designing', note: lastRun.step ?? '' };
   const column = isDesigned ? 'to-implement' : 'to-design';

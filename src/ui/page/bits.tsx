@@ -64,9 +64,17 @@ export function CopyLine({ text, label }: { text: string; label: string }) {
   );
 }
 
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+interface EmptyProps {
+  title: string;
+  /** Of a page that shows nothing else. */
+  page?: string;
+  children?: ComponentChildren;
+}
+
+export function Empty({ title, page, children }: EmptyProps) {
   return (
     <div class="empty">
+      {page !== undefined && <h1>{page}</h1>}
       <p class="empty-title">{title}</p>
       {children}
     </div>

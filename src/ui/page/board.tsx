@@ -36,7 +36,7 @@ export function Board() {
 
 function NoIssues() {
   return (
-    <Empty title="There are no issues yet.">
+    <Empty page="Board" title="There are no issues yet.">
       <p>
         Write one as <code>issues/&lt;id&gt;.md</code>: a title as first heading, then what is wanted.
       </p>

@@ -7,7 +7,7 @@ import { held, notify, overview } from './store.ts';
 
 type Kind = DecideRequest['kind'];
 
-const asked = signal<{ kind: Kind; items: readonly InboxItem[] } | null>(null);
+const asked = signal<{ kind: Kind; items: readonly InboxItem[]; onSent: () => void } | null>(null);
 
 const WORDS: Record<Kind, { title: string; button: string; says: string }> = {
   approve: { title: 'Approve', button: 'Approve', says: 'It is good as it stands.' },
@@ -22,12 +22,12 @@ export function obstacleTo(kind: Kind, { obstacle, canRevise }: InboxItem): stri
 }
 
 /** Asks for the reason, and for the text of a revision. */
-export function askDecision(kind: Kind, items: readonly InboxItem[]): void {
+export function askDecision(kind: Kind, items: readonly InboxItem[], onSent = (): void => undefined): void {
   const fit = items.filter((item) => obstacleTo(kind, item) === null);
   const [first] = items;
   if (first === undefined) return;
   if (fit.length === 0) notify(obstacleTo(kind, first) ?? '', 'bad');
-  else asked.value = { kind, items: fit };
+  else asked.value = { kind, items: fit, onSent };
 }
 
 async function decideAll(kind: Kind, items: readonly InboxItem[], reason: string, change: string): Promise<void> {
@@ -48,7 +48,7 @@ export function DecideDialog() {
     if (now !== null && dialog.current?.open === false) dialog.current.showModal();
   }, [now]);
   if (now === null) return null;
-  const { kind, items } = now;
+  const { kind, items, onSent } = now;
   const { title, button, says } = WORDS[kind];
   const needsReason = kind === 'approve' && items.some(({ questions }) => questions.length > 0);
   const submit = (event: SubmitEvent): void => {
@@ -58,7 +58,7 @@ export function DecideDialog() {
       return typeof value === 'string' ? value : '';
     };
     asked.value = null;
-    void decideAll(kind, items, text('reason'), text('change'));
+    void decideAll(kind, items, text('reason'), text('change')).then(onSent);
   };
   const sendByKey = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey))

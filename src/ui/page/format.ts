@@ -46,3 +46,9 @@ export function ago(ms: number, nowMs: number): string {
 export function plural(many: number, one: string): string {
   return `${count(many)} ${one}${many === 1 ? '' : 's'}`;
 }
+
+/** `ANTHROPIC_API_KEYS#2` is `ANTHROPIC#2`: all of them are keys. */
+export function shortKey(id: string): string {
+  const name = id.replace(/_API_KEYS?/, '');
+  return name.length > 16 ? `${name.slice(0, 15)}…` : name;
+}

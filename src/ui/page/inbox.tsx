@@ -28,7 +28,7 @@ export function Inbox() {
 
 function NothingWaits() {
   return (
-    <Empty title="Nothing waits for you.">
+    <Empty page="Inbox" title="Nothing waits for you.">
       <p>
         Items come here when a reviewer asks a question, when rounds are used up, or when a change touches protected
         files. The <a href={link('board')}>board</a> shows where everything stands.
@@ -55,7 +55,7 @@ function Waiting({ all }: { all: readonly InboxItem[] }) {
   const targets = chosen.length > 0 ? chosen : current === undefined ? [] : [current];
   const decide = (kind: DecideRequest['kind']): void => {
     if (!canAct()) return;
-    askDecision(kind, targets);
+    askDecision(kind, targets, () => (selected.value = new Set()));
   };
   useKeys({
     j: () => move(1),

@@ -1,6 +1,6 @@
 import type { RunState } from '../../core/run-state.ts';
 import type { Answers } from '../api.ts';
-import { clock, count, short } from './format.ts';
+import { clock, count, short, shortKey } from './format.ts';
 
 type KnownKey = Answers['money']['keys'][number];
 
@@ -44,7 +44,7 @@ export function KeyTable({ keys, run }: { keys: readonly KnownKey[]; run: RunSta
             return (
               <tr key={`${key.vendor} ${key.id}`}>
                 <td>
-                  <b>{key.id}</b>
+                  <b title={key.id}>{shortKey(key.id)}</b>
                 </td>
                 <td>
                   <span class={`status tone-${TONES[state] ?? 'plain'}`}>

@@ -25,7 +25,7 @@ function Shown({ data }: { data: MoneyData }) {
   const unpriced = spending.reduce((total, row) => total + row.unpriced, 0);
   if (runs.length === 0)
     return (
-      <Empty title="Nothing was paid yet.">
+      <Empty page="Keys and money" title="Nothing was paid yet.">
         <p>What runs cost, by day, model, role and item, is shown here.</p>
       </Empty>
     );
@@ -72,7 +72,7 @@ function Shown({ data }: { data: MoneyData }) {
         <Card title="By item">
           <Shares
             rows={items
-              .slice(0, 20)
+              .slice(0, 12)
               .map(({ id, title, costUsd }) => ({ name: id, text: title, costUsd, href: link('item', id) }))}
           />
         </Card>

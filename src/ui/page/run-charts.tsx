@@ -9,6 +9,7 @@ import type { LiveRun } from './run-live.ts';
 import { theme } from './shell.tsx';
 
 const SLOTS = 72;
+const LEAST_ITEMS = 5;
 const ROUND_SECONDS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 86_400, 604_800];
 
 /** How many stages ended in each part of the run, and what was paid up to its end. */
@@ -43,44 +44,48 @@ export function RunCharts({ run, isRunning }: { run: LiveRun; isRunning: boolean
   const time = axis((seconds) => clock(seconds * 1_000, isShort), 24, { space: 90, incrs: ROUND_SECONDS });
   const hasCost = (state.costUsd ?? 0) > 0;
   const warnings = state.timeline?.warnings ?? [];
-  const hasNotes = detail.keys.length > 0 || warnings.length > 0;
+  const hasNotes = (detail.keys.length > 0 && state.keys.size > 0) || warnings.length > 0;
+  // Of a few items the timeline says more.
+  const hasChart = state.items.size >= LEAST_ITEMS;
   return (
-    <div class={hasNotes ? 'pair' : ''}>
-      <Card title="Throughput" aside={<span class="muted">stages that ended{hasCost && ', and what was paid'}</span>}>
-        <Chart
-          label={`${plural(state.done, 'item')} done, ${money(state.costUsd)} paid`}
-          height={180}
-          scales={{ y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] } }}
-          version={`${theme.value} ${hasCost}`}
-          data={hasCost ? data : [data[0], data[1] as number[]]}
-          series={[
-            {},
-            {
-              label: 'ended',
-              ...(bars === undefined ? {} : { paths: bars }),
-              fill: () => colour('active-mid'),
-              width: 0,
-              points: { show: false },
-            },
-            ...(hasCost
-              ? [{ label: 'paid', scale: 'usd', stroke: () => colour('good'), width: 2, points: { show: false } }]
-              : []),
-          ]}
-          axes={[
-            time,
-            axis((value) => (Number.isInteger(value) ? count(value) : ''), 40),
-            ...(hasCost
-              ? [
-                  axis((value) => `$${value < 10 ? value.toFixed(2) : Math.round(value)}`, 52, {
-                    scale: 'usd',
-                    side: 1,
-                    grid: { show: false },
-                  }),
-                ]
-              : []),
-          ]}
-        />
-      </Card>
+    <div class={hasNotes && hasChart ? 'pair' : ''}>
+      {hasChart && (
+        <Card title="Throughput" aside={<span class="muted">stages that ended{hasCost && ', and what was paid'}</span>}>
+          <Chart
+            label={`${plural(state.done, 'item')} done, ${money(state.costUsd)} paid`}
+            height={180}
+            scales={{ y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] } }}
+            version={`${theme.value} ${hasCost}`}
+            data={hasCost ? data : [data[0], data[1] as number[]]}
+            series={[
+              {},
+              {
+                label: 'ended',
+                ...(bars === undefined ? {} : { paths: bars }),
+                fill: () => colour('active-mid'),
+                width: 0,
+                points: { show: false },
+              },
+              ...(hasCost
+                ? [{ label: 'paid', scale: 'usd', stroke: () => colour('good'), width: 2, points: { show: false } }]
+                : []),
+            ]}
+            axes={[
+              time,
+              axis((value) => (Number.isInteger(value) ? count(value) : ''), 40),
+              ...(hasCost
+                ? [
+                    axis((value) => `$${value < 10 ? value.toFixed(2) : Math.round(value)}`, 52, {
+                      scale: 'usd',
+                      side: 1,
+                      grid: { show: false },
+                    }),
+                  ]
+                : []),
+            ]}
+          />
+        </Card>
+      )}
       {hasNotes && (
         <Card title="Keys and notes">
           {detail.keys.length > 0 && <KeyTable keys={detail.keys} run={state} />}

@@ -12,6 +12,7 @@ import { RunCharts } from './run-charts.tsx';
 import { RunItems } from './run-items.tsx';
 import { briefOf, type LiveRun, useRun } from './run-live.ts';
 import { act } from './source.ts';
+import { startDialog } from './start.tsx';
 import { canAct, follow, notify, overview } from './store.ts';
 import { Timeline } from './timeline.tsx';
 
@@ -28,10 +29,15 @@ export function Run() {
 function NoRun() {
   useEffect(() => follow({}), []);
   return (
-    <Empty title="There are no runs yet.">
+    <Empty page="Run" title="There are no runs yet.">
       <p>
-        Start one with <code>agentos lld --all</code>, or from here with <kbd>n</kbd>.
+        <code>agentos lld --all</code> starts one{canAct() ? ', and so does this page:' : '.'}
       </p>
+      {canAct() && (
+        <button type="button" class="button primary" onClick={() => startDialog.open()}>
+          Start a batch
+        </button>
+      )}
     </Empty>
   );
 }
@@ -67,6 +73,7 @@ function Shown({ run }: { run: LiveRun }) {
   const { models } = detail;
   return (
     <div class="run">
+      <RunPicker current={brief.runId} />
       <header class="page-head">
         <h1>
           {NAMES[brief.workflow]}{' '}
@@ -99,6 +106,27 @@ function Shown({ run }: { run: LiveRun }) {
       <Card title="Items" id="items">
         <RunItems run={run} isRunning={isRunning} />
       </Card>
+    </div>
+  );
+}
+
+/** Where there is no room for the list of runs. */
+function RunPicker({ current }: { current: string }) {
+  const runs = overview.value?.runs ?? [];
+  return (
+    <div class="run-picker">
+      <select aria-label="Run" value={current} onChange={(event) => go('run', event.currentTarget.value)}>
+        {runs.map(({ runId, workflow, startedAt, state }) => (
+          <option key={runId} value={runId}>
+            {workflow}, {clock(Date.parse(startedAt))}: {WORDS[state]}
+          </option>
+        ))}
+      </select>
+      {canAct() && (
+        <button type="button" class="button" onClick={() => startDialog.open()}>
+          Start
+        </button>
+      )}
     </div>
   );
 }

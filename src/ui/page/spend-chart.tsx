@@ -6,6 +6,7 @@ import { day, money } from './format.ts';
 import { theme } from './shell.tsx';
 
 const DAY_MS = 86_400_000;
+const HALF_DAY = 43_200;
 const LEAST_DAYS = 14;
 const MOST_DAYS = 90;
 /** Models in colours of their own; further ones share the last. */
@@ -29,7 +30,10 @@ export function SpendChart({ spending }: { spending: readonly Spending[] }) {
         height={200}
         version={`${theme.value} ${models.join(' ')}`}
         data={data}
-        scales={{ x: { time: true }, y: { range: (_, __, most) => [0, Math.max(0.01, most * 1.1)] } }}
+        scales={{
+          x: { time: true, range: (_, from, to) => [from - HALF_DAY, to + HALF_DAY] },
+          y: { range: (_, __, most) => [0, Math.max(0.01, most * 1.1)] },
+        }}
         series={[
           {},
           ...models.map((label, index) => ({

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { nowMs } from './clock.ts';
-import { clock, formatDuration, plural } from './format.ts';
+import { clock, formatDuration, plural, shortKey } from './format.ts';
 import { useKeys } from './keys.ts';
 import { type Bar, failuresOf, lanesOf, type TimeWindow, ticksOf, wholeOf } from './lanes.ts';
 import { go, link } from './router.ts';
@@ -193,12 +193,6 @@ export function Timeline({ run, isRunning }: { run: LiveRun; isRunning: boolean 
       </p>
     </>
   );
-}
-
-/** `ANTHROPIC_API_KEYS#2` is `ANTHROPIC#2`: all of them are keys. */
-function shortKey(id: string): string {
-  const name = id.replace(/_API_KEYS?/, '');
-  return name.length > 16 ? `${name.slice(0, 15)}…` : name;
 }
 
 function drawn(bar: Bar, index: number) {

@@ -6,37 +6,56 @@ import { act } from './source.ts';
 import { held, notify } from './store.ts';
 
 const WORDS = { approve: 'Approve', revise: 'Revise', drop: 'Drop' } as const;
+const UNDO_SECONDS = 10;
 
-async function undo({ key, id }: Held): Promise<void> {
-  const { undone } = await act('undo', { key }).catch(() => ({ undone: false }));
-  notify(
-    undone ? `The decision on ${id} is undone.` : `Too late: the decision on ${id} is recorded.`,
-    undone ? 'good' : 'bad',
+/** What was decided at once, with the same words, is undone at once. */
+function groupsOf(list: readonly Held[]): Held[][] {
+  const groups = new Map<string, Held[]>();
+  for (const decision of list) {
+    const key = JSON.stringify([decision.kind, decision.reason, decision.change]);
+    groups.set(key, [...(groups.get(key) ?? []), decision]);
+  }
+  return [...groups.values()];
+}
+
+async function undo(group: readonly Held[]): Promise<void> {
+  const answers = await Promise.all(
+    group.map(({ key }) =>
+      act('undo', { key }).then(
+        ({ undone }) => undone,
+        () => false,
+      ),
+    ),
   );
+  const late = group.filter((_, index) => answers[index] !== true).map(({ id }) => id);
+  const ids = group.map(({ id }) => id).join(', ');
+  if (late.length === 0) notify(`The decision on ${ids} is undone.`, 'good');
+  else notify(`Too late: the decision on ${late.join(', ')} is recorded.`, 'bad');
 }
 
 /** Decisions that are not recorded yet, each with the seconds that are left. */
 export function HeldDecisions() {
-  const list = held.value;
-  const last = list.at(-1);
+  const groups = groupsOf(held.value);
+  const last = groups.at(-1);
   useKeys({ u: () => last !== undefined && void undo(last) });
-  if (list.length === 0) return null;
+  if (groups.length === 0) return null;
   return (
     <div class="held">
-      {list.slice(-4).map((decision) => {
-        const seconds = Math.max(0, Math.ceil((decision.dueAtMs - nowMs.value) / 1_000));
+      {groups.map((group) => {
+        const [{ key, kind, by, dueAtMs } = { key: '', kind: 'drop' as const, by: '', dueAtMs: 0 }] = group;
+        const seconds = Math.min(UNDO_SECONDS, Math.max(0, Math.ceil((dueAtMs - nowMs.value) / 1_000)));
         return (
-          <p key={decision.key} class="toast">
+          <p key={key} class="toast">
             <span>
-              {WORDS[decision.kind]} <strong>{decision.id}</strong>, as {decision.by}: recorded in {seconds} s
+              {WORDS[kind]} <strong>{group.map(({ id }) => id).join(', ')}</strong>, as {by.replace(/ <.*>$/, '')}:
+              recorded in {seconds} s
             </span>
-            <button type="button" class="button small" onClick={() => void undo(decision)}>
-              Undo {decision === last && <Kbd>u</Kbd>}
+            <button type="button" class="button small" onClick={() => void undo(group)}>
+              Undo {group === last && <Kbd>u</Kbd>}
             </button>
           </p>
         );
       })}
-      {list.length > 4 && <p class="toast">and {list.length - 4} more</p>}
     </div>
   );
 }
