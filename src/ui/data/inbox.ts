@@ -16,14 +16,27 @@ import { markdownTree } from '../tree/markdown.ts';
 export interface Inbox {
   /** Over all runs: those that wait longest first, what was decided on last. */
   items: () => Promise<InboxItem[]>;
+  /** How many wait for a decision. It is asked for every second, and reads only the journals that changed. */
+  count: () => number;
 }
+
+/** What items cost is in the summaries of all runs, and changes when a run ends. */
+const HISTORIES_MS = 5_000;
 
 export function createInbox({ paths }: Project): Inbox {
   const seen: SeenJournals = new Map();
+  let known: { atMs: number; histories: ReturnType<typeof itemHistories> } | null = null;
+  const historiesNow = (): ReturnType<typeof itemHistories> => {
+    const nowMs = performance.now();
+    if (known === null || nowMs - known.atMs > HISTORIES_MS) known = { atMs: nowMs, histories: itemHistories(paths) };
+    return known.histories;
+  };
   return {
+    count: () =>
+      waitingItems(paths, seen).filter(({ workflow, decided }) => isStage(workflow) && decided.length === 0).length,
     async items() {
       const waiting = waitingItems(paths, seen).filter(({ isDropped }) => !isDropped);
-      const histories = waiting.length === 0 ? null : await itemHistories(paths);
+      const histories = waiting.length === 0 ? null : await historiesNow();
       return waiting
         .flatMap((item) => {
           const { costUsd = 0, runs = 0 } = histories?.get(item.id) ?? {};

@@ -38,7 +38,7 @@ interface PagesOptions {
 export function createPages({ project, version, readOnly, writtenAt }: PagesOptions): Pages {
   const { paths, childEnv } = project;
   const runs = createRuns(project);
-  const { items: waitingNow } = createInbox(project);
+  const { items: waitingNow, count } = createInbox(project);
   // A report is of one moment: what is put together from all runs is read once for all its items.
   const isReport = writtenAt !== null;
   const inbox = isReport ? once(waitingNow) : waitingNow;
@@ -51,15 +51,14 @@ export function createPages({ project, version, readOnly, writtenAt }: PagesOpti
 
   const overview = async (): Promise<Overview> => {
     person ??= personOf(createGit(paths.repository, childEnv));
-    const [waiting, briefs] = await Promise.all([inbox(), runs.briefs()]);
     return {
       repository: basename(paths.repository),
       version,
       readOnly,
       person: await person,
       writtenAt,
-      runs: briefs,
-      waiting: waiting.filter(({ decided }) => decided === null).length,
+      runs: await runs.briefs(),
+      waiting: count(),
     };
   };
 

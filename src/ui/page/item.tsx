@@ -129,7 +129,12 @@ function Story({ story }: { story: ItemStory }) {
       <div class="story">
         <ol class="chapters">
           {chapters.map((chapter, index) => (
-            <OneChapter key={chapter.key} chapter={chapter} isCurrent={index === at} />
+            <OneChapter
+              key={chapter.key}
+              chapter={chapter}
+              isCurrent={index === at}
+              transcript={story.transcripts.findLast(({ step }) => chapter.key === `implement-${step}`)?.path ?? null}
+            />
           ))}
         </ol>
         <aside class="beside" aria-label="Cost and records">
@@ -142,9 +147,17 @@ function Story({ story }: { story: ItemStory }) {
   );
 }
 
-function OneChapter({ chapter, isCurrent }: { chapter: Chapter; isCurrent: boolean }) {
+interface ChapterProps {
+  chapter: Chapter;
+  isCurrent: boolean;
+  /** What the agent did in this step; null: it is not recorded. */
+  transcript: string | null;
+}
+
+function OneChapter({ chapter, isCurrent, transcript }: ChapterProps) {
   const { key, title, tone, at, facts, gist, blocks, isOpen: opens } = chapter;
   const [isOpen, setOpen] = useState(opens);
+  const [isRead, setRead] = useState(false);
   const heading = (
     <>
       <span class="chapter-title">{title}</span>
@@ -168,6 +181,14 @@ function OneChapter({ chapter, isCurrent }: { chapter: Chapter; isCurrent: boole
         </p>
       )}
       {facts.length > 0 && <p class="facts">{facts.join(' · ')}</p>}
+      {transcript !== null && !isReport && (
+        <p class="facts">
+          <button type="button" class="link" onClick={() => setRead(true)}>
+            What the agent did
+          </button>
+          {isRead && <Transcript path={transcript} onClose={() => setRead(false)} />}
+        </p>
+      )}
       {isOpen && blocks.length > 0 && (
         <div class="chapter-body">
           <Blocks blocks={blocks} />

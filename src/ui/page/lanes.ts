@@ -45,6 +45,7 @@ export function lanesOf(state: RunState, { fromMs, toMs }: TimeWindow, width: nu
   const lanes: Bar[][] = state.places.map(() => []);
   const scale = width / Math.max(1, toMs - fromMs);
   const lastEnd = new Map<string, number>();
+  const lastWhole: (Bar | undefined)[] = [];
   const place = (
     lane: number,
     kind: Bar['kind'],
@@ -68,17 +69,22 @@ export function lanesOf(state: RunState, { fromMs, toMs }: TimeWindow, width: nu
       if (lane === undefined || end < fromMs || flight.fromMs > toMs) continue;
       const add = (kind: Bar['kind'], tone: string, from: number, to: number, title: string): void => {
         const bar = place(flight.place, kind, tone, from, to);
-        const last = lane.at(-1);
-        const isNext = last?.kind === 'whole' && kind === 'whole' && last.tone === tone;
+        if (bar === null) return;
+        const made = { ...bar, kind, tone, item: id, title };
+        const last = lastWhole[flight.place];
+        const isNext = kind === 'whole' && last?.tone === tone && bar.x - last.x - last.width < 1;
         // Flights of the same end that follow each other closely are one bar.
-        if (bar !== null && isNext && bar.x - last.x - last.width < 1) last.width = bar.x + bar.width - last.x;
-        else if (bar !== null) lane.push({ ...bar, kind, tone, item: id, title });
+        if (isNext) last.width = bar.x + bar.width - last.x;
+        else lane.push(made);
+        if (kind === 'whole' && !isNext) lastWhole[flight.place] = made;
       };
       const isNarrow = (end - flight.fromMs) * scale < DETAILED_WIDTH;
       const title = `${flight.workflow} ${id}: ${flight.status ?? 'running'}`;
       add(isNarrow ? 'whole' : 'flight', toneOf(flight), flight.fromMs, end, title);
       for (const span of spans) {
-        if (span.fromMs < flight.fromMs || span.fromMs > end || (isNarrow && span.kind === 'step')) continue;
+        if (span.fromMs < flight.fromMs || span.fromMs > end) continue;
+        const isHidden = span.kind === 'step' || ((span.toMs ?? nowMs) - span.fromMs) * scale < 1;
+        if (isNarrow && isHidden) continue;
         add(span.kind, toneOf(flight), span.fromMs, Math.min(end, span.toMs ?? nowMs), titleOf(id, span));
       }
       for (const call of isNarrow ? [] : calls) {
@@ -136,4 +142,34 @@ export function ticksOf({ fromMs, toMs }: TimeWindow, width: number): number[] {
   const ticks: number[] = [];
   for (let at = Math.ceil(fromMs / step) * step; at <= toMs; at += step) ticks.push(at);
   return ticks;
+}
+
+const MINUTE_MS = 60_000;
+/** In pixels; narrower columns could not be told apart. */
+const LEAST_COLUMN = 3;
+
+/** The requests of a key over time as columns, all in one shape: a run of days has thousands of minutes. */
+export function requestsPath(
+  requests: readonly [minute: number, count: number][],
+  { fromMs, toMs }: TimeWindow,
+  width: number,
+  height: number,
+): string {
+  const scale = width / Math.max(1, toMs - fromMs);
+  const minutes = Math.max(1, Math.ceil(LEAST_COLUMN / (MINUTE_MS * scale)));
+  const columns = new Map<number, number>();
+  for (const [minute, count] of requests) {
+    const column = Math.floor(minute / minutes) * minutes;
+    if ((column + minutes) * MINUTE_MS > fromMs && column * MINUTE_MS < toMs)
+      columns.set(column, (columns.get(column) ?? 0) + count);
+  }
+  const most = [...columns.values()].reduce((high, count) => Math.max(high, count), 1);
+  const at = (minute: number): number => Math.min(width, Math.max(0, (minute * MINUTE_MS - fromMs) * scale));
+  return [...columns]
+    .map(([column, count]) => {
+      const [x, end] = [at(column), at(column + minutes)];
+      const tall = (count / most) * (height - 8);
+      return `M${x.toFixed(1)} ${height - 4}v${(-tall).toFixed(1)}h${Math.max(0.5, end - x - 0.5).toFixed(1)}v${tall.toFixed(1)}z`;
+    })
+    .join('');
 }

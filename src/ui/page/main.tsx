@@ -1,7 +1,14 @@
 import { render } from 'preact';
 import './base.css';
+import './controls.css';
 import './layout.css';
-import './pages.css';
+import './parts.css';
+import './document.css';
+import './inbox.css';
+import './run.css';
+import './item.css';
+import './board.css';
+import './money.css';
 import { Empty } from './bits.tsx';
 import { Board } from './board.tsx';
 import { DecideDialog } from './decide.tsx';

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { nowMs } from './clock.ts';
 import { clock, formatDuration, plural, shortKey } from './format.ts';
 import { useKeys } from './keys.ts';
-import { type Bar, failuresOf, lanesOf, type TimeWindow, ticksOf, wholeOf } from './lanes.ts';
+import { type Bar, failuresOf, lanesOf, requestsPath, type TimeWindow, ticksOf, wholeOf } from './lanes.ts';
 import { go, link } from './router.ts';
 import type { LiveRun } from './run-live.ts';
 
@@ -133,7 +133,6 @@ export function Timeline({ run, isRunning }: { run: LiveRun; isRunning: boolean 
             </g>
           ))}
           {keys.map(([id, key], index) => {
-            const most = Math.max(1, ...key.requests.map(([, many]) => many));
             return (
               <g key={id} transform={`translate(0 ${keysTop + index * KEY_LANE})`}>
                 <text class="lane-name" x={0} y={KEY_LANE / 2 + 4}>
@@ -153,24 +152,16 @@ export function Timeline({ run, isRunning }: { run: LiveRun; isRunning: boolean 
                       <title>{`${id} rests (${why}) until ${clock(toMs, true)}`}</title>
                     </rect>
                   ))}
-                {key.requests
-                  .filter(([minute]) => minute * 60_000 >= shown.fromMs - 60_000 && minute * 60_000 <= shown.toMs)
-                  .map(([minute, many]) => {
-                    const x = Math.max(names, xOf(minute * 60_000));
-                    const tall = (many / most) * (KEY_LANE - 8);
-                    return (
-                      <rect
-                        key={minute}
-                        class="requests"
-                        x={x}
-                        y={KEY_LANE - 4 - tall}
-                        width={Math.max(1, Math.min(xOf(minute * 60_000 + 60_000), names + width) - x - 0.5)}
-                        height={tall}
-                      >
-                        <title>{`${id}: ${plural(many, 'request')} in the minute of ${clock(minute * 60_000)}`}</title>
-                      </rect>
-                    );
-                  })}
+                <path
+                  class="requests"
+                  d={requestsPath(key.requests, shown, width, KEY_LANE)}
+                  transform={`translate(${names} 0)`}
+                >
+                  <title>{`${id}: ${plural(
+                    key.requests.reduce((sum, [, many]) => sum + many, 0),
+                    'request',
+                  )}`}</title>
+                </path>
                 {key.deadAtMs !== null && (
                   <line class="dead" x1={xOf(key.deadAtMs)} x2={xOf(key.deadAtMs)} y1={0} y2={KEY_LANE} />
                 )}
