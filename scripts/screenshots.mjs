@@ -12,6 +12,7 @@ const program = join(root, 'bin', 'agentos');
 const folder = mkdtempSync(join(realpathSync(tmpdir()), 'screenshots-'));
 const env = { PATH: process.env.PATH, HOME: folder, LANG: 'C.UTF-8' };
 const LARGEST_BYTES = 200_000;
+const SIZE = { width: 1440, height: 860 };
 
 /** Each: the page, what it waits for, what is done there, and how it is looked at. */
 const PICTURES = [
@@ -35,6 +36,7 @@ const PICTURES = [
     until: '.question.chosen',
     scheme: 'dark',
     size: { width: 390, height: 780 },
+    isMobile: true,
   },
 ];
 
@@ -55,8 +57,8 @@ try {
   const { child, url } = await startUi(join(folder, 'steep'));
   const browser = await launchBrowser();
   try {
-    for (const { name, hash, until, act, scheme = 'light', size = { width: 1440, height: 860 } } of PICTURES) {
-      const page = await browser.newPage({ viewport: size, colorScheme: scheme, reducedMotion: 'reduce' });
+    for (const { name, hash, until, act, scheme = 'light', size = SIZE, isMobile = false } of PICTURES) {
+      const page = await browser.newPage({ viewport: size, isMobile, colorScheme: scheme, reducedMotion: 'reduce' });
       await page.goto(url);
       await page.waitForSelector('.shell');
       await page.goto(`${new URL(url).origin}/${hash}`);

@@ -135,8 +135,12 @@ describe('the server', () => {
     const open = await agentos(['ui', '--host', '0.0.0.0'], options());
     expect(open).toMatchObject({ code: 2, stdout: '' });
     expect(open.stderr).toContain('--token');
-    const short = await agentos(['ui', '--token', 'short'], options());
-    expect(short).toMatchObject({ code: 2 });
+    for (const wrong of [
+      ['ui', '--token', 'short'],
+      ['report', 'no-such-run'],
+      ['status', 'no-such-run', '--watch'],
+    ])
+      expect(await agentos(wrong, options())).toMatchObject({ code: 2, stdout: '' });
     const readOnly = await startDashboard(repository, { flags: ['--read-only'] });
     const headers = {
       cookie: await readOnly.signIn(),
@@ -278,6 +282,10 @@ describe.skipIf(chromiumPath === null)(`the pages${NO_CHROMIUM}`, () => {
     expect(await page.locator('main img, main script, main iframe').count()).toBe(0);
     const report = await agentos(['report', '--output', 'report.html'], options());
     expect(report).toMatchObject({ code: 0, stdout: 'report.html\n', stderr: '' });
+    const comment = await agentos(['report', runId, '--format', 'md'], options());
+    expect(comment.stdout).toMatch(/^## agentos lld: 1 succeeded, 2 discuss\n/);
+    expect(comment.stdout).toContain('### Needs a person');
+    expect(comment.stdout).not.toMatch(/(?<!\\)<(?:img|script)/);
     const file = await page.context().newPage();
     const asked: string[] = [];
     file.on('request', (request) => asked.push(request.url()));

@@ -8,11 +8,13 @@ export function callFacts(calls: readonly Call[], steps: RegExp): string[] {
   const models = [...new Set(own.map(({ model }) => model))].join(', ');
   const durationMs = own.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0);
   const isPriced = own.every(({ costUsd }) => costUsd !== null);
+  // A command, or an agent with its own login, says nothing of what it used.
+  const isMetered = own.some(({ inputTokens, outputTokens }) => inputTokens + outputTokens > 0);
   const usd = own.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0);
   return [
     models,
     formatDuration(durationMs),
     ...(own.length > 1 ? [`${own.length} calls`] : []),
-    ...(usd > 0 ? [`$${usd.toFixed(usd < 1 ? 4 : 2)}`] : isPriced ? [] : ['price unknown']),
+    ...(usd > 0 ? [`$${usd.toFixed(usd < 1 ? 4 : 2)}`] : isPriced ? [] : [isMetered ? 'price unknown' : 'not metered']),
   ];
 }

@@ -126,7 +126,7 @@ export function Diff({ files, title }: { files: readonly DiffFile[]; title: stri
             <span class="removed">−{count(file.removed)}</span>
           </summary>
           <div class="diff-room" tabIndex={0} role="region" aria-label={`Changes of ${file.path}`}>
-            <table>
+            <table class={file.change === 'added' || file.change === 'deleted' ? 'one-side' : ''}>
               <colgroup>
                 <col class="number" />
                 <col />
@@ -163,9 +163,9 @@ function line([oldLine, before, newLine, after]: DiffRow, index: number): Compon
   const isSame = typeof before === 'string' && typeof after === 'string';
   return (
     <tr key={index} class={isSame ? 'same' : 'other'}>
-      <td class="number">{oldLine}</td>
+      <td class={before === null ? 'number none' : 'number'}>{oldLine}</td>
       <td class={before === null ? 'none' : isSame ? '' : 'old'}>{before !== null && pieces(before)}</td>
-      <td class="number">{newLine}</td>
+      <td class={after === null ? 'number none' : 'number'}>{newLine}</td>
       <td class={after === null ? 'none' : isSame ? '' : 'new'}>{after !== null && pieces(after)}</td>
     </tr>
   );

@@ -97,7 +97,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <nav class="rail" aria-label="Pages">
         <p class="brand">
           <strong>{seen?.repository ?? 'agentos'}</strong>
-          <small>{isReport ? `report of ${clock(Date.parse(seen?.writtenAt ?? ''))}` : 'agentos'}</small>
+          <small>{isReport ? `report of ${clock(Date.parse(seen?.writtenAt ?? ''))}` : seen && 'agentos'}</small>
         </p>
         <div class="nav">
           {entry('inbox', 'Inbox', link('inbox'), seen?.waiting)}
