@@ -63,7 +63,10 @@ export function createProgram(): Command {
   const issue = command('issue', 'an idea brief becomes a reviewed issue', [
     'agentos issue dark-mode            briefs/dark-mode.md becomes the next free issues/<number>.md',
     'agentos issue --all --parallel 3',
-  ]).argument('[briefs...]', 'exactly these briefs');
+    'agentos issue dark-mode --create   the reviewed issue is created on GitHub instead',
+  ])
+    .argument('[briefs...]', 'exactly these briefs')
+    .option('--create', 'create the reviewed issue where issues come from, after a look for duplicates');
   addBatchFlags(issue).action(batch('issue'));
 
   const implement = command('implement', 'an approved LLD becomes a tested branch, test first', [
@@ -175,6 +178,14 @@ export function createProgram(): Command {
     .option('--output <file>', 'where to; - is stdout (default: report.html in the folder of the run; md: stdout)')
     .option('--open', 'open it in the browser');
   addPlaceFlags(report).action(runs(async () => (await import('./commands/report.ts')).reportCommand));
+
+  const explain = command('explain', 'why an item is or is not taken, what it waits for, and what comes next', [
+    'agentos explain 42',
+    'agentos explain 42 --json',
+  ]);
+  addPlaceFlags(explain.argument('<id>', 'the item').option('--json', 'print JSON')).action(
+    runs(async () => (await import('./commands/explain.ts')).explainCommand),
+  );
 
   const logs = command('logs', 'the log of one item', [
     'agentos logs 42',

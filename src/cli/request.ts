@@ -12,7 +12,7 @@ import type { Until } from '../run/batches.ts';
 import type { EvalRequest } from '../run/eval-batch.ts';
 import type { LandRequest } from '../run/land-batch.ts';
 import { openProject, type Project } from '../run/project.ts';
-import { BOUND_FLAGS, ROLE_FLAGS } from './flags.ts';
+import { BOUND_FLAGS, ROLE_FLAGS, SELECT_FLAGS } from './flags.ts';
 
 const BARE_PARALLEL = 3;
 
@@ -32,6 +32,9 @@ interface BatchFlags extends PlaceFlags {
   again?: boolean;
   /** False: `--no-notify`. */
   notify?: string | false;
+  comment?: boolean;
+  pr?: boolean;
+  create?: boolean;
   [setting: string]: unknown;
 }
 
@@ -70,6 +73,9 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
   if (!flags.all && ids.length === 0) throw usage('Which items?', `Either ${both}`);
   if (flags.all && flags.again)
     throw usage('--again does over the items that you name, not all.', `Write: agentos ${command} --again 42`);
+  const selects = SELECT_FLAGS.filter(({ setting }) => flags[setting] !== undefined).map(({ name }) => name);
+  if (selects.length > 0 && !flags.all)
+    throw usage(`${selects.join(' and ')} choose among all issues.`, `Write: agentos ${command} --all ${selects[0]} …`);
   if (flags.quiet && flags.verbose) throw usage('--quiet and --verbose exclude each other.', 'Remove one of them.');
   const config = configOf(flags);
   if (flags.offline && (config.drafter ?? config.reviewer ?? config.implementer) !== undefined) {
@@ -86,8 +92,12 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
     json: flags.json ?? false,
     trust: flags.trust ?? false,
     level: flags.quiet ? 'quiet' : flags.verbose ? 'verbose' : 'normal',
-    place: definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config }),
-    config: { ...config, offline: flags.offline },
+    place: definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config, source: flags.source }),
+    config: {
+      ...config,
+      offline: flags.offline,
+      ...definedOnly({ source: flags.source, comment: flags.comment, pr: flags.pr, create: flags.create }),
+    },
     again: flags.again ?? false,
     ...(flags.until === undefined ? {} : { until: flags.until }),
     ...(flags.notify === undefined ? {} : { notify: flags.notify }),
@@ -98,7 +108,9 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
 /** `--max-cost` is `maxCost` to the parser. */
 function configOf(flags: BatchFlags): ConfigFlags {
   const nameOf = (flag: string): string => flag.slice(2).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-  return Object.fromEntries([...ROLE_FLAGS, ...BOUND_FLAGS].map(({ name, setting }) => [setting, flags[nameOf(name)]]));
+  return Object.fromEntries(
+    [...ROLE_FLAGS, ...BOUND_FLAGS, ...SELECT_FLAGS].map(({ name, setting }) => [setting, flags[nameOf(name)]]),
+  );
 }
 
 /** How many at once, and how many were asked for when that was more. */
@@ -150,7 +162,7 @@ export function retryFlagsOf({
     '--parallel': parallel.workers === 1 ? undefined : parallel.workers,
     '--halt': haltAfter,
     ...written(BOUND_FLAGS),
-    ...placeValues(place),
+    ...placeValues({ ...place, ...definedOnly({ source: config.source }) }),
     // The whole way is what is meant without it.
     '--until': until === 'implement' ? undefined : until,
     '--notify': notify || undefined,
@@ -159,6 +171,9 @@ export function retryFlagsOf({
     '--offline': config.offline,
     '--again': again,
     '--trust': trust,
+    '--comment': config.comment,
+    '--pr': config.pr,
+    '--create': config.create,
     '--no-notify': notify === false,
   };
   const given = Object.entries(switches).flatMap(([name, isGiven]) => (isGiven ? [name] : []));
@@ -170,15 +185,17 @@ export interface PlaceFlags {
   repo?: string;
   baseDir?: string;
   config?: string;
+  source?: string;
 }
 
 export function projectOf(place: PlaceFlags, flags: ConfigFlags = {}): Promise<Project> {
-  const { repo, baseDir, config } = place;
-  return openProject({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags });
+  const { repo, baseDir, config, source } = place;
+  const own = { ...definedOnly({ source }), ...flags };
+  return openProject({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags: own });
 }
 
 function placeValues(place: PlaceFlags): Record<string, string | undefined> {
-  return { '--repo': place.repo, '--base-dir': place.baseDir, '--config': place.config };
+  return { '--repo': place.repo, '--base-dir': place.baseDir, '--config': place.config, '--source': place.source };
 }
 
 /** They have to be in every line to copy, to mean the same repository. */

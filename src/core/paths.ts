@@ -97,6 +97,8 @@ export interface Paths {
   report(id: ItemId): string;
   /** The approved LLD beside its report; no id has a dot, so that it is never another item's report. */
   reportedLld(id: ItemId): string;
+  /** The versions of a design beside its report, where they are committed. */
+  reportedLineage(id: ItemId): string;
   worktrees: string;
   worktree(workflow: WorkflowName, id: ItemId): string;
   homes: string;
@@ -152,6 +154,7 @@ export function pathsOf(repository: string, base: string, work = base): Paths {
     briefLineage: (id) => join(repository, 'docs', 'lineage', `${id}.brief`),
     report: (id) => `docs/reports/${id}.md`,
     reportedLld: (id) => `docs/reports/${id}.lld.md`,
+    reportedLineage: (id) => `docs/reports/${id}.lineage`,
     worktrees: join(work, 'worktrees'),
     worktree: (workflow, id) => join(work, 'worktrees', `${workflow}-${id}`),
     homes: join(work, 'homes'),

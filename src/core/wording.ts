@@ -1,5 +1,6 @@
 import { formatDuration, localTime } from './duration.ts';
 import type { MissingKey, Problem } from './errors.ts';
+import { HOST_PROBLEMS } from './host-problems.ts';
 import { IMPLEMENTATION_PROBLEMS, type Words } from './implementation-problems.ts';
 import { endSentence, firstLine, inWords, listed, oneLine, predicate, shorten, statusText } from './lines.ts';
 
@@ -280,6 +281,7 @@ const PROBLEMS = {
     'agentos status lists the runs; agentos lld --all starts one.',
   ],
   ...IMPLEMENTATION_PROBLEMS,
+  ...HOST_PROBLEMS,
   internal: (p: { detail: string }) => [
     `Internal error: ${firstLine(p.detail)}`,
     'Please report it with the log of the run. Finished steps are kept.',

@@ -66,6 +66,8 @@ const TEXTS = [
   'bodyHash',
   'baseCommit',
   'branch',
+  /** Of a report: where its design is. */
+  'lld',
 ] as const;
 
 /** What the front matter of our documents can say. A field that is missing or of another type is null. */

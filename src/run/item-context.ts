@@ -4,7 +4,7 @@ import { createGit, type Git } from '../git/git.ts';
 import { commitFiles, headCommit } from '../git/repository.ts';
 import { type RepositoryContext, repositoryContext } from '../prompts/context/context.ts';
 import { readIndex } from '../prompts/context/index-file.ts';
-import { createBriefSource, createDirectorySource, parseIssue } from '../source/directory.ts';
+import { createBriefSource, parseIssue } from '../source/directory.ts';
 import type { Issue } from '../source/port.ts';
 import type { Project } from './project.ts';
 
@@ -19,9 +19,9 @@ export async function contextOf(project: Project, id: ItemId, at: string | null 
 }
 
 /** The issue or the brief; where no files are checked out, the issue as the commit has it. */
-async function askedFor(id: ItemId, { paths }: Project, git: Git, commit: string): Promise<Issue> {
+async function askedFor(id: ItemId, { paths, source }: Project, git: Git, commit: string): Promise<Issue> {
   try {
-    return await createDirectorySource(paths.issues).read(id);
+    return await source.read(id);
   } catch (error) {
     if (codeOf(error) !== 'issue-missing') throw error;
     const brief = await createBriefSource(paths.briefs)

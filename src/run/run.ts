@@ -35,7 +35,7 @@ import {
 } from './pipeline.ts';
 import type { Project } from './project.ts';
 import { openRunGateway } from './run-gateway.ts';
-import { outcomeOf, runIdOf, runRecord, storeSummary } from './run-record.ts';
+import { outcomeOf, placeOf, runIdOf, runRecord, storeSummary } from './run-record.ts';
 import { openTrace } from './run-tracing.ts';
 import { createDiskWatch, followInterrupts, type Interruption } from './stops.ts';
 import { sweep, sweepReading } from './sweep.ts';
@@ -65,6 +65,10 @@ export interface RunOptions {
 const PATIENT_MS = 10_000;
 const HURRIED_MS = 1_500;
 
+/** For what is still to be posted when the last item has ended. */
+const POSTS_MS = 120_000;
+const POSTS_AFTER_STOP_MS = 1_500;
+
 /** The parent's composition root: records the run, hands its items to the coordinator, and sums up. */
 export async function runPlan(options: RunOptions): Promise<Summary> {
   const trace = await openTrace(options);
@@ -84,9 +88,14 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const casts = castsOf(project, pipeline, open);
   const warnings = await requirements(project, casts);
 
+  const isWriting = config.remote.comment || config.remote.create || config.remote.pr.open;
+  // What talks to services is nothing that other runs should load.
+  const publishing = isWriting ? await import('./remote-work.ts') : null;
+  const tracker = (await publishing?.requireWriting(project)) ?? null;
   await requireOwnFolder(paths);
   await prepareStateFolder(paths.base);
   await project.designs.save();
+  await project.kept.keep();
   await sweep(project, plan);
   const runId = runIdOf(startedAt, paths.base);
   const runPaths = paths.run(runId);
@@ -108,6 +117,19 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     warn: (text) => (hasEnded ? options.warnLate(text) : emitter.warn(text)),
   });
   emitter.subscribe(files.subscriber, trace.subscriber, ...options.subscribers, disk.subscriber, notifier.subscriber);
+  project.hosts.onNotice = (text) => emitter.run({ type: 'warning', text });
+  const publisher = publishing?.createPublisher(
+    {
+      project,
+      runId,
+      state,
+      place: placeOf(options.retryFlags),
+      onNotice: (item, text) => emitter.item(item, { type: 'notice', text }),
+      onWarning: (text) => emitter.warn(text),
+    },
+    tracker,
+  );
+  if (publisher !== undefined) emitter.subscribe(publisher.subscriber);
   const { workflow, parallel, models, groups } = plan;
   const items = plan.items.map((item) => item.id);
   emitter.run({ type: 'run-started', runId, workflow, items, parallel, models, groups });
@@ -133,6 +155,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     for (const { id } of resumed) gateway?.addEarlier(id, past.paidUsd(id));
   }
 
+  const fresh: StageOptions['fresh'] = new Map();
   const prefixer = options.prefixer((label, _stream, line) => {
     const item = itemOfLabel(label);
     if (item !== null) files.printed(item.workflow, item.id, line);
@@ -161,7 +184,8 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     },
     // Of several items, one that another run is at can wait its turn; for one alone a person should know at once.
     claimWaitMs: open.length > 1 ? config.bounds.timeoutMs : 0,
-    alreadyDone: (key) => doneElsewhere(itemOf(key), project, pipeline),
+    alreadyDone: (key) => doneElsewhere(itemOf(key), { project, pipeline, fresh }),
+    ...(publisher && { complete: (key, result, signal) => publisher.complete(itemOf(key), result, signal) }),
     isWaiting: (key) => gateway?.isWaiting(itemOf(key).id) ?? false,
     mayStart: () => gateway?.hasQuota() ?? true,
     attachOutput: (key, { stdout, stderr }) => {
@@ -192,6 +216,8 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     project,
     pipeline,
     runId,
+    fresh,
+    onRead: (id, issue) => publisher?.read(id, issue),
     accessOf: (id, cast) => gateway?.access(id, cast) ?? null,
   };
   let cancels: ReturnType<typeof followCancels> | null = null;
@@ -215,7 +241,8 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   } finally {
     cancels?.close();
     watch.dispose();
-    await Promise.race([gateway?.close(), watch.killed]);
+    const patienceMs = interrupt.polite.aborted ? POSTS_AFTER_STOP_MS : POSTS_MS;
+    await Promise.race([Promise.all([gateway?.close(), publisher?.close(patienceMs)]), watch.killed]);
   }
 
   // From here on the outcome is settled: a signal can't change it, and no event comes after `run-finished`.

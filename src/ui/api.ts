@@ -108,6 +108,8 @@ export interface ItemStory {
   waitsFor: Standing['waitsFor'];
   reason: string | null;
   branch: string | null;
+  /** Where its branch is reviewed; null: nowhere that is known. */
+  pullRequest: string | null;
   costUsd: number;
   /** The newest first. */
   runs: { runId: string; workflow: PipelineName; status: string; startedAt: string }[];

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { secretsIn } from '../core/keys.ts';
-import { createMask } from '../core/mask.ts';
 import type { Project } from '../run/project.ts';
 import type { Answers, InboxItem, RunDetail } from './api.ts';
+import { maskAll } from './data/mask-all.ts';
 import { createPages, type Pages } from './data/pages.ts';
 import { builtPage, shell } from './server/assets.ts';
 
@@ -38,7 +37,7 @@ export async function htmlReport({ project, version, runId, now }: ReportOptions
     const answer = await answerOf(pages, path);
     if (answer !== null) add(path, answer);
   }
-  const mask = createMask([...project.config.keys.map((key) => key.secret), ...secretsIn(project.env)]);
+  const mask = maskAll(project);
   return page(mask(JSON.stringify(answers)), `${overview.repository}, ${run?.brief.workflow ?? 'run'}`);
 }
 

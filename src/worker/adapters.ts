@@ -19,6 +19,7 @@ import type { Provider } from '../models/port.ts';
 import { userId } from '../process/state-folder.ts';
 import type { AskedContext, RepositoryContext } from '../prompts/context/context.ts';
 import { loadPrompts } from '../prompts/prompts.ts';
+import type { Issue } from '../source/port.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
 import type { DocumentRepository } from '../workflow/document.ts';
 import { type AskedRole, createItem, type ItemContext, type ItemParts } from '../workflow/item.ts';
@@ -42,6 +43,10 @@ export interface ItemInput {
   token: string | null;
   endpoints: Partial<Record<VendorName, string>>;
   fingerprints: Fingerprint[];
+  /** What the item is made from, for a design or an issue: a worker asks no service. */
+  issue?: Issue;
+  /** For a brief: issues of a service that it looks like. */
+  existing?: Pick<Issue, 'id' | 'title' | 'body'>[];
   /** A folder of prompts in place of the repository's. */
   prompts?: string;
   /** Of an evaluation: what is replayed. */
@@ -158,6 +163,12 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
     },
     close: () => programs.close(),
   };
+}
+
+/** What the parent read for the item. */
+export function issueIn({ issue, id }: ItemInput): Issue {
+  if (issue === undefined) throw new TypeError(`nothing was handed over for ${id}`);
+  return issue;
 }
 
 /** A task with its adapters, which are closed however it ends. */

@@ -13,6 +13,7 @@ import { tagged } from '../prompts/tags.ts';
 import { type Issue, shownIssue } from '../source/port.ts';
 import { approvedLld, editedLld, readLldFile } from './approved-lld.ts';
 import { alreadyDoneReason, alreadyDoneRecord } from './closed.ts';
+import { createDecider } from './decide.ts';
 import { rememberDesign } from './design-cache.ts';
 import { approvedDocument, type DesignBase, type DocumentRepository } from './document.ts';
 import type { CheckResult, DocumentSubject } from './document-review.ts';
@@ -28,6 +29,8 @@ export async function runLld(
   size: DesignSize | null = null,
 ): Promise<ItemResult> {
   const { paths, prompts, signal, emit } = item;
+  const refused = await vouchedFor(item, issue);
+  if (refused !== null) return refused;
   const path = paths.lld(issue.id);
   const existing = await readLldFile(path);
   const given = existing ? editedLld(existing) : null;
@@ -69,6 +72,18 @@ export async function runLld(
   emit({ type: 'file-written', path: relative(paths.repository, path), what: 'lld' });
   await rememberDesign(paths.designs, final);
   return { status: 'succeeded', reason: null, outputs: [path, paths.lineage(issue.id)] };
+}
+
+/** A text from outside that no trusted person vouches for is read by a person before a model sees it. Null: it may begin. */
+async function vouchedFor(item: ItemContext, issue: Issue): Promise<ItemResult | null> {
+  const { doubt = null, url = '' } = issue.facts ?? {};
+  if (doubt === null) return null;
+  const decider = createDecider(item, { folder: item.paths.lineage(issue.id), canRevise: false });
+  const reason = `read ${url} before a model does: ${doubt}`;
+  const text = shownIssue(issue);
+  const decision = await decider.ask({ reason, text, review: '', obstacle: null, openQuestions: [] });
+  if (decision === null) return { status: 'discuss', reason, outputs: [url] };
+  return decision.kind === 'drop' ? decider.drop(decision) : null;
 }
 
 export async function lldCheck(

@@ -13,6 +13,7 @@ import { printPlan } from '../../output/plan.ts';
 import { createRunOutput, type RunOutput } from '../../output/run-output.ts';
 import type { Guide } from '../../output/summary.ts';
 import { printSummary } from '../../output/summary.ts';
+import { printable } from '../../output/terminal.ts';
 import { pipelineNamed } from '../../run/batches.ts';
 import { shownPlan } from '../../run/land-batch.ts';
 import type { Pipeline } from '../../run/pipeline.ts';
@@ -21,6 +22,7 @@ import type { Project } from '../../run/project.ts';
 import { runPlan } from '../../run/run.ts';
 import type { Interruption } from '../../run/stops.ts';
 import { sweep } from '../../run/sweep.ts';
+import { SELECT_FLAGS } from '../flags.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { printProblem } from '../problem.ts';
 import { type BatchRequest, parseBatchFlags, placeFlagsOf, projectOf } from '../request.ts';
@@ -40,10 +42,14 @@ export async function runBatchCommand(
   resumes: string | null = null,
 ): Promise<number> {
   const project = await projectOf(request.place, request.config);
+  project.hosts.onNotice = (text) => void process.stderr.write(`${printable(text)}\n`);
   if (!request.dryRun) await requireTrust(project, { ...request.place, trust: request.trust });
   const { workers, asked } = request.parallel;
+  refuseSelection(project, request);
   await refuseSwappedOrder(pipeline, project, request);
+  const answers = await answersIn(project, request);
   const plan = await planBatch({ project, pipeline, ids: request.ids, parallel: workers, isDryRun: request.dryRun });
+  plan.notes.unshift(...answers);
   const output = outputFor(project, request);
   const printJson = jsonPrinter(project);
   try {
@@ -76,7 +82,7 @@ export function outputFor(project: Project, { json, dryRun, level }: BatchReques
   return createRunOutput({
     stream: json ? process.stderr : process.stdout,
     env: process.env,
-    secrets: project.config.keys.map((key) => key.secret),
+    secrets: project.secrets(),
     level,
     live: !json && !dryRun,
   });
@@ -168,6 +174,25 @@ async function guideOf(
 function showPlan(plan: Plan, show: (plan: Plan) => void): number {
   show(plan);
   return EXIT.ok;
+}
+
+/** Loaded where there is a service that people answer on. */
+export async function answersIn(project: Project, { ids, dryRun }: BatchRequest): Promise<string[]> {
+  if (project.config.remote.source === null) return [];
+  const { takeAnswers } = await import('../../run/remote-work.ts');
+  return takeAnswers(project, ids, dryRun);
+}
+
+/** A folder has no labels, no milestones and no comments. */
+export function refuseSelection({ config: { remote } }: Project, { config }: BatchRequest): void {
+  const selecting = SELECT_FLAGS.filter(({ setting }) => config[setting] !== undefined).map(({ name }) => name);
+  const given = [...selecting, ...(remote.comment ? ['--comment'] : [])];
+  if (given.length === 0 || remote.source !== null) return;
+  throw new AgentosError({
+    code: 'usage',
+    reason: `${given.join(' and ')} can't be used with issues that are files.`,
+    hint: 'Name a service with --source github:owner/name, or as source in agentos.yaml.',
+  });
 }
 
 /** Of a run that was not started, because there is nothing to do. */

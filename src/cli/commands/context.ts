@@ -1,15 +1,15 @@
 import { EXIT } from '../../core/exit-code.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
 import { contextOf } from '../../run/item-context.ts';
-import { openProject } from '../../run/project.ts';
+import { lookingBack, openProject } from '../../run/project.ts';
 import { type PlaceFlags, readItemId } from '../request.ts';
 
 /** What drafter and reviewer are shown of the repository for an item, as they are shown it. Reads, and writes nothing. */
 export async function contextCommand(which: string, flags: PlaceFlags & { json?: boolean }): Promise<number> {
-  const { repo, baseDir, config: configFile } = flags;
+  const { repo, baseDir, config: configFile, source } = flags;
   const id = readItemId(which, repo);
-  const place = { cwd: process.cwd(), env: process.env, repo, baseDir, config: configFile, flags: {} };
-  const project = await openProject({ ...place, mayBeBare: true });
+  const place = { cwd: process.cwd(), env: process.env, repo, baseDir, config: configFile, flags: { source } };
+  const project = lookingBack(await openProject({ ...place, mayBeBare: true }));
   const { mask } = project;
   const context = await contextOf(project, id);
   const { base, budgetTokens, tokens, files, leftOut } = context;

@@ -3,7 +3,7 @@ import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import type { Paths } from '../../core/paths.ts';
 import { writeFileAtomic } from '../../process/files.ts';
-import type { Project } from '../../run/project.ts';
+import { lookingBack, type Project } from '../../run/project.ts';
 import { readRecord, runIds } from '../../run/run-history.ts';
 import { createRuns } from '../../ui/data/runs.ts';
 import { htmlReport } from '../../ui/report.ts';
@@ -20,7 +20,7 @@ interface ReportFlags extends PlaceFlags {
 
 /** A run as one file. HTML goes to the run's folder unless a place is named; Markdown is for a pipe, and goes to stdout. */
 export async function reportCommand(which: string | undefined, flags: ReportFlags): Promise<number> {
-  const project = await projectOf(flags);
+  const project = lookingBack(await projectOf(flags));
   const { paths, mask } = project;
   const runId = await runToReport(paths, which);
   const text =

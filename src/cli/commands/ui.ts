@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { createTerminal } from '../../output/terminal.ts';
+import { lookingBack } from '../../run/project.ts';
 import { isLoopback, startUi } from '../../ui/server/server.ts';
 import { openInBrowser } from '../browser.ts';
 import { watchInterrupts } from '../interrupt.ts';
@@ -33,7 +34,7 @@ export async function uiCommand(flags: UiFlags): Promise<number> {
     const reason = `A token has at least ${SHORTEST_TOKEN} letters, digits, - or _.`;
     throw new AgentosError({ code: 'usage', reason, hint: 'Leave --token out on this machine: a random one is made.' });
   }
-  const project = await projectOf(flags);
+  const project = lookingBack(await projectOf(flags));
   const place = placeOf(flags);
   const interrupt = watchInterrupts();
   const server = await startUi({ project, version, readOnly, host, port, token, place });
@@ -50,11 +51,12 @@ export async function uiCommand(flags: UiFlags): Promise<number> {
 }
 
 /** For programs that are started elsewhere: as words, and absolute. */
-function placeOf({ repo, baseDir, config }: PlaceFlags): string[] {
+function placeOf({ repo, baseDir, config, source }: PlaceFlags): string[] {
   return [
     '--repo',
     resolve(repo ?? '.'),
     ...(baseDir === undefined ? [] : ['--base-dir', resolve(baseDir)]),
     ...(config === undefined ? [] : ['--config', resolve(config)]),
+    ...(source === undefined ? [] : ['--source', source]),
   ];
 }

@@ -37,5 +37,10 @@ test.each<[Partial<Standing> & { status?: string }, string, string]>([
   [{ state: 'dropped', reason: 'dropped by Ada' }, 'done', 'dropped by Ada'],
   [{ state: 'unreadable', reason: 'is empty' }, 'failed', 'is empty'],
 ])('%j is in %s', (given, column, note) => {
-  expect(placeOf(standing(given))).toEqual({ column, note });
+  expect(placeOf(standing(given), false)).toEqual({ column, note });
+});
+
+test('a branch with a pull request is in review until it is merged', () => {
+  const opened = (state: Standing['state']): string => placeOf(standing({ state, branch: 'agentos/1-a' }), true).column;
+  expect([opened('branch'), opened('merged')]).toEqual(['in-review', 'done']);
 });

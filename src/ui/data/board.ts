@@ -5,16 +5,18 @@ import type { Standing } from '../../core/summary.ts';
 import type { BoardItem } from '../api.ts';
 
 /** Every issue in the column where it stands. */
-export function boardItems(standings: readonly Standing[]): BoardItem[] {
+export function boardItems(standings: readonly Standing[], isOpened: (id: string) => boolean): BoardItem[] {
   return standings.map((standing) => {
-    const { id, title, labels, costUsd, lastRun } = standing;
-    return { id, title, labels, costUsd, runId: lastRun?.runId ?? null, ...placeOf(standing) };
+    const { id, title, labels, costUsd, lastRun, state } = standing;
+    const isReviewed = state === 'branch' && isOpened(id);
+    return { id, title, labels, costUsd, runId: lastRun?.runId ?? null, ...placeOf(standing, isReviewed) };
   });
 }
 
 type Place = Pick<BoardItem, 'column' | 'note'>;
 
-export function placeOf(standing: Standing): Place {
+/** `isReviewed`: there is a pull request for its branch. */
+export function placeOf(standing: Standing, isReviewed: boolean): Place {
   const { state, waitsFor, reason, branch, isUnderWay, lastRun } = standing;
   const why = reason === null ? '' : oneLine(reason);
   switch (state) {
@@ -25,7 +27,7 @@ export function placeOf(standing: Standing): Place {
     case 'dropped':
       return { column: 'done', note: why || 'dropped' };
     case 'branch':
-      return { column: isReviewed(standing) ? 'in-review' : 'done', note: branch ?? '' };
+      return { column: isReviewed ? 'in-review' : 'done', note: branch ?? '' };
     case 'unreadable':
       return { column: 'failed', note: why };
     case 'issue':
@@ -40,11 +42,6 @@ export function placeOf(standing: Standing): Place {
   if (isFailed(lastRun?.status)) return { column: 'failed', note: `${lastRun?.status}${why && `: ${why}`}` };
   if (waitsFor === 'run') return { column, note: 'decided, waits for the next run' };
   return { column, note: why };
-}
-
-/** A pull request is open for its branch. */
-function isReviewed(standing: Standing): boolean {
-  return 'pullRequest' in standing && standing.pullRequest !== null;
 }
 
 function isFailed(status: string | undefined): boolean {

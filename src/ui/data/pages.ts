@@ -12,6 +12,7 @@ import { contextOf } from '../../run/item-context.ts';
 import { detailOf, standings } from '../../run/item-standing.ts';
 import { readBelow } from '../../run/item-versions.ts';
 import { knownKeys } from '../../run/keys-file.ts';
+import { openedFor } from '../../run/posts.ts';
 import type { Project } from '../../run/project.ts';
 import type { Answers, Overview, RunDetail, ShownContext } from '../api.ts';
 import { boardItems } from './board.ts';
@@ -84,7 +85,7 @@ export function createPages({ project, version, readOnly, writtenAt }: PagesOpti
         case 'transcript':
           return transcriptOf(project, words);
         case 'board':
-          return boardItems(await all());
+          return boardItems(await all(), (id) => isItemId(id) && openedFor(project, id) !== null);
         case 'money':
           return money.read(Date.now());
         default:

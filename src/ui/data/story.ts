@@ -7,6 +7,7 @@ import type { Standing } from '../../core/summary.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { createGit } from '../../git/git.ts';
 import { codeReviews, readBelow, versionsIn } from '../../run/item-versions.ts';
+import { openedFor } from '../../run/posts.ts';
 import type { Project } from '../../run/project.ts';
 import type { Chapter, InboxItem, ItemStory } from '../api.ts';
 import { markdownTree } from '../tree/markdown.ts';
@@ -44,6 +45,7 @@ export async function storyOf(
     waitsFor: detail?.waitsFor ?? null,
     reason: detail?.reason ?? null,
     branch: detail?.branch ?? null,
+    pullRequest: webAddress(openedFor(project, id)?.url),
     costUsd: detail?.costUsd ?? heard.calls.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0),
     question: (mayWait ? await inbox() : []).find((item) => item.id === id) ?? null,
     chapters: inTime(chapters, ends(events)),
@@ -53,6 +55,11 @@ export async function storyOf(
 }
 
 type Gathered = Pick<ItemStory, 'runs' | 'calls' | 'logs' | 'transcripts'> & { events: ItemAgentosEvent[] };
+
+/** What a service answered is no address before it is seen to be one. */
+function webAddress(url: string | undefined): string | null {
+  return url !== undefined && /^https?:\/\//.test(url) ? url : null;
+}
 
 /** What the runs have to say, the oldest first. */
 async function gathered({ paths }: Project, runs: Runs, own: readonly RunOfItem[], id: ItemId): Promise<Gathered> {
@@ -79,16 +86,17 @@ async function gathered({ paths }: Project, runs: Runs, own: readonly RunOfItem[
 }
 
 /** The issue, or the brief, and what the models were shown with it. */
-async function beginnings({ paths }: Project, id: ItemId): Promise<Chapter[]> {
+async function beginnings({ paths, source }: Project, id: ItemId): Promise<Chapter[]> {
   const plain = { tone: 'plain', at: null, facts: [], gist: '', isOpen: false } as const;
+  const brief = await readBelow(paths.briefs, join(paths.briefs, `${id}.md`));
+  const issue = await source.read(id).catch(() => null);
   const chapters: Chapter[] = [];
-  for (const [title, folder] of [
-    ['Brief', paths.briefs],
-    ['Issue', paths.issues],
+  for (const [title, text] of [
+    ['Brief', brief?.text],
+    ['Issue', issue?.raw],
   ] as const) {
-    const file = await readBelow(folder, join(folder, `${id}.md`));
-    if (file === null) continue;
-    const blocks: Chapter['blocks'] = [{ type: 'markdown', tree: markdownTree(file.text) }];
+    if (text === undefined) continue;
+    const blocks: Chapter['blocks'] = [{ type: 'markdown', tree: markdownTree(text) }];
     chapters.push({ ...plain, key: title.toLowerCase(), title, blocks, isOpen: true });
   }
   if (chapters.length === 0) return [];

@@ -33,7 +33,7 @@ function isFailed(status: string): boolean {
 }
 
 function Story({ story }: { story: ItemStory }) {
-  const { id, title, state, waitsFor, reason, branch, costUsd, runs, question, chapters, logs } = story;
+  const { id, title, state, waitsFor, reason, branch, pullRequest, costUsd, runs, question, chapters, logs } = story;
   const [at, setAt] = useState(-1);
   const last = logs.at(-1);
   const log = useLog(last === undefined ? null : `${last.runId}/${last.workflow}/${id}`);
@@ -71,6 +71,14 @@ function Story({ story }: { story: ItemStory }) {
           {branch !== null && (
             <>
               <code>{branch}</code> ·{' '}
+            </>
+          )}
+          {pullRequest !== null && (
+            <>
+              <a href={pullRequest} target="_blank" rel="noopener noreferrer">
+                pull request
+              </a>{' '}
+              ·{' '}
             </>
           )}
           {money(costUsd)} ·{' '}

@@ -95,7 +95,7 @@ function wordsOf({ workflow, ids, parallel, maxCostUsd, offline }: BatchWish): s
   ];
 }
 
-const PLACE = new Set(['--repo', '--base-dir', '--config']);
+const PLACE = new Set(['--repo', '--base-dir', '--config', '--source']);
 
 /** A line of another terminal may name the place from there. */
 function withoutPlace(words: readonly string[]): string[] {

@@ -5,10 +5,9 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { AgentosError, systemCode, toErrorRecord } from '../../core/errors.ts';
 import { parseJson } from '../../core/json.ts';
-import { secretsIn } from '../../core/keys.ts';
-import { createMask } from '../../core/mask.ts';
 import { wordingOf } from '../../core/wording.ts';
 import type { Project } from '../../run/project.ts';
+import { maskAll } from '../data/mask-all.ts';
 import { createPages } from '../data/pages.ts';
 import { createActions } from './actions.ts';
 import { type Asset, loadAssets } from './assets.ts';
@@ -54,9 +53,8 @@ const HEADERS = {
 };
 
 export async function startUi({ project, version, readOnly, host, port, token, place }: UiOptions): Promise<UiServer> {
-  const { paths, config, env } = project;
-  // Whatever looks like a secret in our environment stays here too, vendors' keys or not.
-  const mask = createMask([...config.keys.map((key) => key.secret), ...secretsIn(env)]);
+  const { paths } = project;
+  const mask = maskAll(project);
   const assets = await loadAssets();
   const pages = createPages({ project, version, readOnly, writtenAt: null });
   const live = createLive(pages, paths, mask);
