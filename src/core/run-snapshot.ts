@@ -1,10 +1,9 @@
-import type { ItemState, KeyState, RunState, Wait } from './run-state.ts';
+import type { ItemState, KeyState, PartState, RunState, Wait } from './run-state.ts';
 import type { ItemTimeline, KeyTimeline, Timeline } from './timeline.ts';
 
 /** The state of a run as JSON: a reader folds the events that come after it into the state that it makes of this. */
 export interface RunSnapshot extends Omit<RunState, 'items' | 'places' | 'keys' | 'exhausted' | 'timeline'> {
-  /** Without their steps, which the timeline has. */
-  items: Omit<ItemState, 'steps'>[];
+  items: ItemSnapshot[];
   /** Ids. */
   places: (string | null)[];
   keys: [string, KeyState][];
@@ -14,11 +13,14 @@ export interface RunSnapshot extends Omit<RunState, 'items' | 'places' | 'keys' 
     | null;
 }
 
+/** Without its steps, which the timeline has. */
+type ItemSnapshot = Omit<ItemState, 'steps' | 'parts'> & { parts: [string, PartState][] };
+
 export function snapshotOf(state: RunState): RunSnapshot {
   const { timeline } = state;
   return {
     ...state,
-    items: [...state.items.values()].map(withoutSteps),
+    items: [...state.items.values()].map(itemSnapshot),
     places: state.places.map((item) => item?.id ?? null),
     keys: [...state.keys],
     exhausted: [...state.exhausted],
@@ -26,14 +28,16 @@ export function snapshotOf(state: RunState): RunSnapshot {
   };
 }
 
-function withoutSteps(item: ItemState): Omit<ItemState, 'steps'> {
-  const { steps: _, ...rest } = item;
-  return rest;
+function itemSnapshot(item: ItemState): ItemSnapshot {
+  const { steps: _, parts, ...rest } = item;
+  return { ...rest, parts: [...parts] };
 }
 
 export function stateOfSnapshot(snapshot: RunSnapshot): RunState {
   const { timeline } = snapshot;
-  const items = new Map(snapshot.items.map((item) => [item.id, { ...item, steps: [] } as ItemState]));
+  const items = new Map(
+    snapshot.items.map((item): [string, ItemState] => [item.id, { ...item, steps: [], parts: new Map(item.parts) }]),
+  );
   return {
     ...snapshot,
     items,
