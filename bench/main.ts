@@ -21,6 +21,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   context: async () => (await import('./context.ts')).contextBench(),
   prefixer: async () => (await import('./prefixer.ts')).prefixerBench(),
   'gateway-server': async () => (await import('./gateway-server.ts')).gatewayServerBench(),
+  ui: async () => (await import('./ui.ts')).uiBench(),
   repositories: async () => (await import('./repositories.ts')).repositoriesBench(),
   'gateway-pool': async () => (await import('./gateway-pool.ts')).gatewayPoolBench(),
 };

@@ -184,6 +184,12 @@ function addRunFlags(command: Command, compared: ReadonlySet<keyof ConfigFlags>)
     .option('--json', 'stdout is JSON only: a line per event, the summary last; lines for people go to stderr');
   addConfigFlags(command, BOUND_FLAGS, compared);
   command.option('--quiet', 'results only').option('--verbose', 'every step and file');
+  command
+    .option(
+      '--notify <command>',
+      'run it when the run ends, pauses or needs a person, with the summary as JSON on stdin',
+    )
+    .option('--no-notify', 'no notification on the desktop either (default: where there is one, on a terminal)');
   const roles = compared.size === 0 ? ROLE_FLAGS : ROLE_FLAGS.filter(({ setting }) => compared.has(setting));
   addConfigFlags(command, roles, compared);
   command.option(
@@ -228,6 +234,12 @@ function wholeNumber(least: number, most = MOST_ROUNDS_OR_RETRIES): (text: strin
     }
     return value;
   };
+}
+
+export function port(text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value > 65_535) throw new InvalidArgumentError('Write a port from 0 to 65535.');
+  return value;
 }
 
 function designSize(text: string): string {

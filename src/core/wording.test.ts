@@ -24,6 +24,8 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'repository-empty': [{ code: 'repository-empty', directory: text }],
   'state-unsafe': [{ code: 'state-unsafe', directory: text, reason: 'it is a link' }],
   'state-unwritable': [{ code: 'state-unwritable', directory: text, reason: 'EROFS' }],
+  'ui-unreachable': [{ code: 'ui-unreachable', host: text, port: 1, reason: 'EADDRINUSE' }],
+  'run-ended': [{ code: 'run-ended', run: text }],
   'run-unreadable': [{ code: 'run-unreadable', run: text, file: text }],
   'source-missing': [{ code: 'source-missing', directory: text }],
   'issue-missing': [
@@ -68,6 +70,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
     { code: 'over-budget', spentUsd: 1.5, limitUsd: 2, scope: 'item' },
     { code: 'over-budget', spentUsd: 1.5, limitUsd: 2, scope: 'run' },
   ],
+  'item-cancelled': [{ code: 'item-cancelled', by: text }],
   interrupted: [{ code: 'interrupted', signal: 'SIGINT' }],
   'journal-fenced': [{ code: 'journal-fenced', file: text }],
   'journal-damaged': [{ code: 'journal-damaged', file: text, keptAs: text, reason: text }],

@@ -76,6 +76,14 @@ const PROBLEMS = {
     `The state folder ${p.directory} can't be trusted: ${p.reason}.`,
     'It must be a folder that this program made on this machine. Delete it, or choose another one with --base-dir <dir>.',
   ],
+  'ui-unreachable': (p: { host: string; port: number; reason: string }) => [
+    `The dashboard can't listen on ${p.host}:${p.port}: ${p.reason === 'EADDRINUSE' ? 'the port is taken' : inWords(p.reason)}.`,
+    'Choose another port with --port <n>, or leave it out.',
+  ],
+  'run-ended': (p: { run: string }) => [
+    `The run ${shorten(p.run)} has ended.`,
+    'agentos status lists the runs; agentos resume resumes one.',
+  ],
   'run-unreadable': (p: { run: string; file: string }) => [
     `The record of the run ${shorten(p.run)} can't be read: ${p.file} is missing or damaged.`,
     'agentos resume without a name takes the last run that can be read; agentos status lists them.',
@@ -206,6 +214,10 @@ const PROBLEMS = {
   'over-budget': (p: { spentUsd: number; limitUsd: number; scope: 'item' | 'run' }) => [
     `The ${p.scope === 'item' ? 'item' : 'run'}'s budget of $${p.limitUsd} does not cover the next call ($${p.spentUsd.toFixed(4)} spent).`,
     `Run the same command with a higher ${p.scope === 'item' ? '--max-cost-per-item' : '--max-cost'}: it resumes where it stopped.`,
+  ],
+  'item-cancelled': (p: { by: string }) => [
+    `Cancelled by ${p.by}.`,
+    'The next run resumes it; finished steps are not repeated.',
   ],
   interrupted: (p: { signal: string }) => [
     `Interrupted by ${p.signal}.`,

@@ -30,6 +30,7 @@ export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error
   state: 'pending' | 'done' | 'already-done' | 'dropped' | 'unreadable' | 'not-ready';
   /** How much text it brings, for the estimate of its cost. */
   chars: number;
+  labels?: readonly string[];
   /** Files that it changes: two items that share one don't run at the same time. */
   files?: readonly string[];
   /** Items that it builds on. */
