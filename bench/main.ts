@@ -22,6 +22,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   sandbox: async () => (await import('./sandbox.ts')).sandboxBench(),
   prefixer: async () => (await import('./prefixer.ts')).prefixerBench(),
   'gateway-server': async () => (await import('./gateway-server.ts')).gatewayServerBench(),
+  ui: async () => (await import('./ui.ts')).uiBench(),
   repositories: async () => (await import('./repositories.ts')).repositoriesBench(),
   'gateway-pool': async () => (await import('./gateway-pool.ts')).gatewayPoolBench(),
 };

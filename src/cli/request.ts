@@ -12,7 +12,7 @@ import type { Until } from '../run/batches.ts';
 import type { EvalRequest } from '../run/eval-batch.ts';
 import type { LandRequest } from '../run/land-batch.ts';
 import { openProject, type Project } from '../run/project.ts';
-import { BOUND_FLAGS, ROLE_FLAGS } from './flags.ts';
+import { BOUND_FLAGS, ROLE_FLAGS, SELECT_FLAGS } from './flags.ts';
 
 const BARE_PARALLEL = 3;
 
@@ -30,6 +30,11 @@ interface BatchFlags extends PlaceFlags {
   until?: Until;
   trust?: boolean;
   again?: boolean;
+  /** False: `--no-notify`. */
+  notify?: string | false;
+  comment?: boolean;
+  pr?: boolean;
+  create?: boolean;
   [setting: string]: unknown;
 }
 
@@ -50,6 +55,8 @@ export interface BatchRequest {
   until?: Until;
   /** Items that are done are done over. */
   again: boolean;
+  /** The command to run when a person should know; false: nothing is to be heard of it. */
+  notify?: string | false;
   /** Of `eval`. */
   evaluation?: EvalRequest;
   /** Of `land`. */
@@ -66,6 +73,9 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
   if (!flags.all && ids.length === 0) throw usage('Which items?', `Either ${both}`);
   if (flags.all && flags.again)
     throw usage('--again does over the items that you name, not all.', `Write: agentos ${command} --again 42`);
+  const selects = SELECT_FLAGS.filter(({ setting }) => flags[setting] !== undefined).map(({ name }) => name);
+  if (selects.length > 0 && !flags.all)
+    throw usage(`${selects.join(' and ')} choose among all issues.`, `Write: agentos ${command} --all ${selects[0]} …`);
   if (flags.quiet && flags.verbose) throw usage('--quiet and --verbose exclude each other.', 'Remove one of them.');
   const config = configOf(flags);
   if (flags.offline && (config.drafter ?? config.reviewer ?? config.implementer) !== undefined) {
@@ -82,10 +92,15 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
     json: flags.json ?? false,
     trust: flags.trust ?? false,
     level: flags.quiet ? 'quiet' : flags.verbose ? 'verbose' : 'normal',
-    place: definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config }),
-    config: { ...config, offline: flags.offline },
+    place: definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config, source: flags.source }),
+    config: {
+      ...config,
+      offline: flags.offline,
+      ...definedOnly({ source: flags.source, comment: flags.comment, pr: flags.pr, create: flags.create }),
+    },
     again: flags.again ?? false,
     ...(flags.until === undefined ? {} : { until: flags.until }),
+    ...(flags.notify === undefined ? {} : { notify: flags.notify }),
   };
   return { ...request, retryFlags: retryFlagsOf(request) };
 }
@@ -93,7 +108,9 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
 /** `--max-cost` is `maxCost` to the parser. */
 function configOf(flags: BatchFlags): ConfigFlags {
   const nameOf = (flag: string): string => flag.slice(2).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-  return Object.fromEntries([...ROLE_FLAGS, ...BOUND_FLAGS].map(({ name, setting }) => [setting, flags[nameOf(name)]]));
+  return Object.fromEntries(
+    [...ROLE_FLAGS, ...BOUND_FLAGS, ...SELECT_FLAGS].map(({ name, setting }) => [setting, flags[nameOf(name)]]),
+  );
 }
 
 /** How many at once, and how many were asked for when that was more. */
@@ -127,7 +144,11 @@ export function retryFlagsOf({
   until,
   trust,
   again,
-}: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'trust' | 'again'>): string[] {
+  notify,
+}: Pick<
+  BatchRequest,
+  'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'trust' | 'again' | 'notify'
+>): string[] {
   const written = (flags: typeof BOUND_FLAGS): Record<string, string | number | undefined> =>
     Object.fromEntries(
       flags.map(({ name, setting, write }) => {
@@ -141,11 +162,20 @@ export function retryFlagsOf({
     '--parallel': parallel.workers === 1 ? undefined : parallel.workers,
     '--halt': haltAfter,
     ...written(BOUND_FLAGS),
-    ...placeValues(place),
+    ...placeValues({ ...place, ...definedOnly({ source: config.source }) }),
     // The whole way is what is meant without it.
     '--until': until === 'implement' ? undefined : until,
+    '--notify': notify || undefined,
   };
-  const switches = { '--offline': config.offline, '--again': again, '--trust': trust };
+  const switches = {
+    '--offline': config.offline,
+    '--again': again,
+    '--trust': trust,
+    '--comment': config.comment,
+    '--pr': config.pr,
+    '--create': config.create,
+    '--no-notify': notify === false,
+  };
   const given = Object.entries(switches).flatMap(([name, isGiven]) => (isGiven ? [name] : []));
   return [...flagWords(values), ...given];
 }
@@ -155,15 +185,17 @@ export interface PlaceFlags {
   repo?: string;
   baseDir?: string;
   config?: string;
+  source?: string;
 }
 
 export function projectOf(place: PlaceFlags, flags: ConfigFlags = {}): Promise<Project> {
-  const { repo, baseDir, config } = place;
-  return openProject({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags });
+  const { repo, baseDir, config, source } = place;
+  const own = { ...definedOnly({ source }), ...flags };
+  return openProject({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags: own });
 }
 
 function placeValues(place: PlaceFlags): Record<string, string | undefined> {
-  return { '--repo': place.repo, '--base-dir': place.baseDir, '--config': place.config };
+  return { '--repo': place.repo, '--base-dir': place.baseDir, '--config': place.config, '--source': place.source };
 }
 
 /** They have to be in every line to copy, to mean the same repository. */
@@ -183,7 +215,7 @@ function idOfFile(text: string, inside: string): ItemId | null {
   if (!text.endsWith('.md') || !isItemId(id)) return null;
   for (const path of [resolve(text), resolve(inside, text)]) {
     const folder = dirname(path);
-    const isOurs = basename(folder) === 'issues' && isInside(dirname(folder), inside);
+    const isOurs = ['issues', 'briefs'].includes(basename(folder)) && isInside(dirname(folder), inside);
     if (isOurs && existsSync(path)) return id;
   }
   return null;

@@ -112,5 +112,13 @@ test('the schema for editors knows every section and refuses others', () => {
     'implement',
     'sandbox',
     'passEnvironment',
+    'lineage',
+    'source',
+    'forge',
+    'select',
+    'comment',
+    'pr',
+    'github',
+    'gitlab',
   ]);
 });

@@ -65,6 +65,18 @@ export function oneLine(text: string): string {
     .trim();
 }
 
+/**
+ * Text from outside for a place where a service gives words a meaning: a mention that would notify people, a number that would link
+ * an issue, or close it. Each is broken by an invisible character.
+ */
+export function unlinked(text: string): string {
+  return text
+    .replace(/@(?=[\w/-])/g, '@\u200B')
+    .replace(/#(?=\d)/g, '#\u200B')
+    .replace(/\bGH-(?=\d)/gi, (word) => `${word}\u200B`)
+    .replace(/:\/\//g, ':\u200B//');
+}
+
 export function firstLine(text: string): string {
   return text.split('\n', 1)[0] ?? '';
 }
@@ -123,6 +135,13 @@ export function shorten(text: string): string {
 /** A word for a line to copy into a shell: quoted where it has to be. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** The words of a line that was put together from such words. */
+export function wordsOfLine(line: string): string[] {
+  return [...line.matchAll(/(?:'[^']*'|\\'|[^\s'\\])+/g)].map(([word]) =>
+    word.replace(/'([^']*)'|\\'/g, (_, quoted?: string) => quoted ?? "'"),
+  );
 }
 
 /** Flags with their values, for such a line; those without a value are left out. */

@@ -3,7 +3,8 @@ import type { AgentosEvent, WaitReason } from './events.ts';
 import type { ItemEnd, ItemStatus } from './item.ts';
 import type { LandedBranch } from './landing.ts';
 import { addUsage, NO_USAGE, type Usage } from './money.ts';
-import type { WorkflowName } from './paths.ts';
+import type { PipelineName, WorkflowName } from './paths.ts';
+import { foldIntoTimeline, newTimeline, type Timeline } from './timeline.ts';
 
 /** What an item waits for; until when is null where it is not known. */
 export interface Wait {
@@ -36,7 +37,7 @@ export interface ItemState {
   /** Whose quota it waits for. */
   waitsFor: string | null;
   usage: Usage;
-  /** What this run paid, also if the item fails afterwards; null: a price is not known. */
+  /** What this run paid, whatever came of it; null: a price is not known. */
   costUsd: number | null;
   /** Of an evaluation. */
   judged: CaseResult | null;
@@ -73,10 +74,17 @@ export interface RunState {
   exhausted: Map<string, Wait>;
   /** An interruption was asked for; nothing new is started. */
   stopping: boolean;
+  /** What was said at its start; null: it has not started. */
+  began: { atMs: number; workflow: PipelineName; parallel: number; models: Record<string, string> } | null;
+  /** Null: it goes on, or was killed. */
+  ended: { atMs: number; exitCode: number } | null;
+  /** Null: when things happened is not kept. */
+  timeline: Timeline | null;
 }
 
 export function newRunState(
   items: readonly { id: string; title: string; workflow?: WorkflowName | undefined }[] = [],
+  { withTimeline = false } = {},
 ): RunState {
   return {
     items: new Map(items.map(({ id, title, workflow }) => [id, newItem(id, title, workflow ?? null)])),
@@ -89,6 +97,9 @@ export function newRunState(
     keys: new Map(),
     exhausted: new Map(),
     stopping: false,
+    began: null,
+    ended: null,
+    timeline: withTimeline ? newTimeline() : null,
   };
 }
 
@@ -113,11 +124,33 @@ function newItem(id: string, title: string, workflow: WorkflowName | null): Item
 
 /** The one fold of events. It changes `state`, because a run has up to hundreds of thousands of them. */
 export function foldEvent(state: RunState, event: AgentosEvent): void {
-  if ('item' in event) return foldItemEvent(state, event);
+  const { timeline } = state;
+  if ('item' in event) {
+    foldItemEvent(state, event);
+    if (timeline !== null) foldIntoTimeline(timeline, event, placeOf(state, event.item));
+    return;
+  }
+  foldRunEvent(state, event);
+  if (timeline !== null) foldIntoTimeline(timeline, event, -1);
+}
+
+function placeOf({ places }: RunState, id: string): number {
+  return places.findIndex((place) => place?.id === id);
+}
+
+type EventOfRun = Exclude<AgentosEvent, { item: string }>;
+
+function foldRunEvent(state: RunState, event: EventOfRun): void {
   const atMs = Date.parse(event.at);
   switch (event.type) {
-    case 'run-started':
+    case 'run-started': {
+      const { workflow, parallel, models } = event;
+      state.began = { atMs, workflow, parallel, models };
       for (const id of event.items) if (!state.items.has(id)) state.items.set(id, newItem(id, '', null));
+      return;
+    }
+    case 'run-finished':
+      state.ended = { atMs, exitCode: event.exitCode };
       return;
     case 'interrupted':
       state.stopping = true;
@@ -173,6 +206,11 @@ function foldItemEvent(state: RunState, event: EventOfItem): void {
     case 'gateway-call':
       if (event.keyId !== null && !state.keys.has(event.keyId))
         state.keys.set(event.keyId, { isRejected: false, coolingUntilMs: 0 });
+      // Every request to a vendor is one of these, so that an answer which was of no use counts too.
+      if (event.usage === null) return;
+      item.usage = addUsage(item.usage, event.usage);
+      item.costUsd = plus(item.costUsd, event.costUsd);
+      state.costUsd = plus(state.costUsd, event.costUsd);
       return;
     case 'item-retrying':
       // An attempt can fail before it has reported its start.
@@ -181,13 +219,10 @@ function foldItemEvent(state: RunState, event: EventOfItem): void {
       item.waitsFor = null;
       return;
     case 'model-answered': {
-      // A call without a meter, such as a command's, must not hide what is known of the rest.
-      const paidUsd = event.costUsd ?? (event.metered ? null : 0);
-      item.usage = addUsage(item.usage, event.usage);
-      item.costUsd = plus(item.costUsd, paidUsd);
-      state.costUsd = plus(state.costUsd, paidUsd);
       if (event.part === undefined) return;
       const part = partOf(item, event.part);
+      // A call without a meter, such as a command's, must not hide what is known of the rest.
+      const paidUsd = event.costUsd ?? (event.metered ? null : 0);
       Object.assign(part, { usage: addUsage(part.usage, event.usage), costUsd: plus(part.costUsd, paidUsd) });
       return;
     }

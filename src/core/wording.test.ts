@@ -25,6 +25,8 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'state-unsafe': [{ code: 'state-unsafe', directory: text, reason: 'it is a link' }],
   'sandbox-missing': [{ code: 'sandbox-missing', reason: text, todo: text }],
   'state-unwritable': [{ code: 'state-unwritable', directory: text, reason: 'EROFS' }],
+  'ui-unreachable': [{ code: 'ui-unreachable', host: text, port: 1, reason: 'EADDRINUSE' }],
+  'run-ended': [{ code: 'run-ended', run: text }],
   'run-unreadable': [{ code: 'run-unreadable', run: text, file: text }],
   'source-missing': [{ code: 'source-missing', directory: text }],
   'issue-missing': [
@@ -70,6 +72,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
     { code: 'over-budget', spentUsd: 1.5, limitUsd: 2, scope: 'item' },
     { code: 'over-budget', spentUsd: 1.5, limitUsd: 2, scope: 'run' },
   ],
+  'item-cancelled': [{ code: 'item-cancelled', by: text }],
   interrupted: [{ code: 'interrupted', signal: 'SIGINT' }],
   'journal-fenced': [{ code: 'journal-fenced', file: text }],
   'journal-damaged': [{ code: 'journal-damaged', file: text, keptAs: text, reason: text }],
@@ -141,6 +144,37 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
     why,
     detail: text,
   })),
+  'host-token-missing': [
+    { code: 'host-token-missing', host: 'github' },
+    { code: 'host-token-missing', host: 'gitlab' },
+  ],
+  'host-token-unusable': [{ code: 'host-token-unusable', host: 'github', reason: text }],
+  'host-token-rejected': [{ code: 'host-token-rejected', host: 'github', detail: text }],
+  'host-scope-missing': [
+    { code: 'host-scope-missing', host: 'github', what: `comment on ${text}`, needs: [], detail: text },
+    { code: 'host-scope-missing', host: 'gitlab', what: text, needs: [text, text], detail: text },
+  ],
+  'host-not-found': [{ code: 'host-not-found', host: 'github', what: text }],
+  'host-archived': [{ code: 'host-archived', host: 'github', repository: text }],
+  'host-limited': [
+    { code: 'host-limited', host: 'github', forMs: null, detail: text },
+    { code: 'host-limited', host: 'github', forMs: 5_000, detail: text },
+  ],
+  'host-unreachable': [{ code: 'host-unreachable', host: 'github', status: 502, detail: text }],
+  'host-uncertain': [{ code: 'host-uncertain', host: 'github', what: text, detail: text }],
+  'host-refused': [{ code: 'host-refused', host: 'github', what: text, status: 422, detail: text }],
+  'repository-unnamed': [
+    { code: 'repository-unnamed', host: 'github', origin: null },
+    { code: 'repository-unnamed', host: null, origin: text },
+  ],
+  'issue-not-taken': (
+    ['closed', 'locked', 'pull-request', 'deleted', 'transferred', 'unlabelled', 'withheld'] as const
+  ).map((why) => ({ code: 'issue-not-taken', id: '1', where: text, why })),
+  'issue-blocked': [
+    { code: 'issue-blocked', id: '1', by: [], count: 2 },
+    { code: 'issue-blocked', id: '1', by: [text], count: 1 },
+  ],
+  'branch-foreign': [{ code: 'branch-foreign', branch: text, remote: text }],
   internal: [{ code: 'internal', detail: text }],
 });
 

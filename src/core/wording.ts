@@ -1,5 +1,6 @@
 import { formatDuration, localTime } from './duration.ts';
 import type { MissingKey, Problem } from './errors.ts';
+import { HOST_PROBLEMS } from './host-problems.ts';
 import { IMPLEMENTATION_PROBLEMS, type Words } from './implementation-problems.ts';
 import { endSentence, firstLine, inWords, listed, oneLine, predicate, shorten, statusText } from './lines.ts';
 
@@ -78,6 +79,14 @@ const PROBLEMS = {
   'sandbox-missing': (p: { reason: string; todo: string }) => [
     `There is no sandbox: ${p.reason}`,
     `${p.todo} Or run without one: --sandbox off`,
+  ],
+  'ui-unreachable': (p: { host: string; port: number; reason: string }) => [
+    `The dashboard can't listen on ${p.host}:${p.port}: ${p.reason === 'EADDRINUSE' ? 'the port is taken' : inWords(p.reason)}.`,
+    'Choose another port with --port <n>, or leave it out.',
+  ],
+  'run-ended': (p: { run: string }) => [
+    `The run ${shorten(p.run)} has ended.`,
+    'agentos status lists the runs; agentos resume resumes one.',
   ],
   'run-unreadable': (p: { run: string; file: string }) => [
     `The record of the run ${shorten(p.run)} can't be read: ${p.file} is missing or damaged.`,
@@ -218,6 +227,10 @@ const PROBLEMS = {
     `The ${p.scope === 'item' ? 'item' : 'run'}'s budget of $${p.limitUsd} does not cover the next call ($${p.spentUsd.toFixed(4)} spent).`,
     `Run the same command with a higher ${p.scope === 'item' ? '--max-cost-per-item' : '--max-cost'}: it resumes where it stopped.`,
   ],
+  'item-cancelled': (p: { by: string }) => [
+    `Cancelled by ${p.by}.`,
+    'The next run resumes it; finished steps are not repeated.',
+  ],
   interrupted: (p: { signal: string }) => [
     `Interrupted by ${p.signal}.`,
     'Run the same command again: it resumes where it stopped.',
@@ -280,6 +293,7 @@ const PROBLEMS = {
     'agentos status lists the runs; agentos lld --all starts one.',
   ],
   ...IMPLEMENTATION_PROBLEMS,
+  ...HOST_PROBLEMS,
   internal: (p: { detail: string }) => [
     `Internal error: ${firstLine(p.detail)}`,
     'Please report it with the log of the run. Finished steps are kept.',

@@ -10,21 +10,32 @@ import { gfmStrikethrough } from 'micromark-extension-gfm-strikethrough';
 import { gfmTable } from 'micromark-extension-gfm-table';
 import { gfmTaskListItem } from 'micromark-extension-gfm-task-list-item';
 
-/** One form for what editors and models disagree about: byte-order mark, CRLF, and a lone CR. */
+/** One form for what editors and models disagree about: marks without width at the beginning, CRLF, and a lone CR. */
 export function normaliseText(text: string): string {
-  return text.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n');
+  return text.replace(/^[\uFEFF\u200B\u2060]+/, '').replace(/\r\n?/g, '\n');
 }
 
 /** What our documents use of GFM. Automatic links and footnotes are left out: they double the time and mean nothing here. */
 const GRAMMAR = {
-  extensions: [gfmTable(), gfmTaskListItem(), gfmStrikethrough(), frontmatter(['yaml'])],
-  mdastExtensions: [
-    gfmTableFromMarkdown(),
-    gfmTaskListItemFromMarkdown(),
-    gfmStrikethroughFromMarkdown(),
-    frontmatterFromMarkdown(['yaml']),
-  ],
+  extensions: [gfmTable(), gfmTaskListItem(), gfmStrikethrough()],
+  mdastExtensions: [gfmTableFromMarkdown(), gfmTaskListItemFromMarkdown(), gfmStrikethroughFromMarkdown()],
 };
+const WITH_FRONT_MATTER = {
+  extensions: [...GRAMMAR.extensions, frontmatter(['yaml'])],
+  mdastExtensions: [...GRAMMAR.mdastExtensions, frontmatterFromMarkdown(['yaml'])],
+};
+
+const BETWEEN_RULES = /^---[ \t]*\n([\s\S]*?)(?<=\n)---[ \t]*(?:\n|$)/;
+const YAML_LINE = /^(?:\s|-\s|#(?!#)|["'\w][\w ."'-]*:(?:\s|$)|[\]}]|$)/;
+
+/**
+ * A rule at the beginning is no front matter unless there are fields below it: the sections up to the next rule would be
+ * lost, and without a next one the parser sees no lists.
+ */
+function hasFrontMatter(text: string): boolean {
+  const lines = (BETWEEN_RULES.exec(text)?.[1] ?? '').split('\n');
+  return lines.every((line) => YAML_LINE.test(line)) && lines.some((line) => /^["'\w][^#]*:/.test(line));
+}
 
 /** One document is read by a dozen readers in a row: the trees of the last few. */
 const recent = new Map<string, Root>();
@@ -35,7 +46,7 @@ const MOST_RECENT = 4;
  * text may get the same tree again: it is never changed.
  */
 export function parseMarkdown(text: string): Root {
-  const root = recent.get(text) ?? fromMarkdown(text, GRAMMAR);
+  const root = recent.get(text) ?? fromMarkdown(text, hasFrontMatter(text) ? WITH_FRONT_MATTER : GRAMMAR);
   recent.delete(text);
   recent.set(text, root);
   const [oldest] = recent.keys();

@@ -136,7 +136,7 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
 function* refsIn(listing: string): Generator<[ref: string, object: string, kind: OutsideKind]> {
   for (const line of listing.split('\n').filter(Boolean)) {
     const [, ref = '', object = '', checkedOutAt = ''] = /^(\S+) (\S+) ?(.*)$/.exec(line) ?? [];
-    if (/^refs\/(?:heads\/)?agentos\//.test(ref)) continue;
+    if (/^refs\/(?:heads\/|remotes\/[^/]+\/)?agentos\//.test(ref)) continue;
     const isAside = /^refs\/(?:heads|replace)\//.test(ref) && checkedOutAt === '';
     yield [ref, object, isAside ? 'git' : 'moved'];
   }

@@ -35,12 +35,14 @@ export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<
     ...Object.fromEntries(Object.entries(CACHE_FOLDERS).map(([name, folder]) => [name, join(caches, folder)])),
     ...(await toolchainsIn(env['HOME'] ?? '')),
     ...kept,
+    MAVEN_OPTS: mavenOptions(kept['MAVEN_OPTS'] ?? '', caches),
     ...homeAt(home),
     // What the set-up installed for Python goes first; npm and its kin do that by themselves.
     PATH: [join(worktree, '.venv', 'bin'), kept['PATH'] ?? ''].join(':'),
     // Git looks for a repository in the worktree and nowhere above, wherever in there it is asked.
     GIT_CEILING_DIRECTORIES: [dirname(worktree), git.directory].join(':'),
     GIT_TERMINAL_PROMPT: '0',
+    ...withoutHooks(home),
     ...passed,
   };
   await makeOwnFolder(home, 'tmp');
@@ -64,6 +66,25 @@ function homeAt(home: string) {
     TMP: temporary,
     TEMP: temporary,
   };
+}
+
+/**
+ * An install often sets up git hooks (lefthook, husky, simple-git-hooks), which from a worktree would be those of the
+ * user's repository: they go to a folder of the item's own, or are left out.
+ */
+function withoutHooks(home: string) {
+  return {
+    GIT_CONFIG_COUNT: '1',
+    GIT_CONFIG_KEY_0: 'core.hooksPath',
+    GIT_CONFIG_VALUE_0: join(home, 'git-hooks'),
+    HUSKY: '0',
+    SKIP_INSTALL_SIMPLE_GIT_HOOKS: '1',
+  };
+}
+
+/** Java takes the user's home from the system, whatever HOME says: Maven has to be told where to keep what it fetches. */
+function mavenOptions(given: string, caches: string): string {
+  return /-Dmaven\.repo\.local=/.test(given) ? given : `${given} -Dmaven.repo.local=${join(caches, 'maven')}`.trim();
 }
 
 /** Where installed toolchains are looked for when nothing else is said; with another home they would not be found. */
@@ -147,7 +168,8 @@ const NAMES: ReadonlySet<string> = new Set(
     'DEVELOPER_DIR NODE_OPTIONS NVM_DIR NVM_BIN VOLTA_HOME FNM_DIR FNM_MULTISHELL_PATH PNPM_HOME BUN_INSTALL',
     'BUN_INSTALL_CACHE_DIR COREPACK_HOME YARN_CACHE_FOLDER YARN_GLOBAL_FOLDER PLAYWRIGHT_BROWSERS_PATH',
     'PUPPETEER_EXECUTABLE_PATH CHROME_BIN POETRY_CACHE_DIR PYENV_ROOT PYENV_VERSION RBENV_ROOT GEM_HOME',
-    'GEM_PATH JAVA_HOME SDKMAN_DIR GRADLE_USER_HOME ANDROID_HOME DOTNET_ROOT RUSTFLAGS RUST_BACKTRACE',
+    'GEM_PATH JAVA_HOME MAVEN_HOME MAVEN_OPTS MAVEN_ARGS SDKMAN_DIR GRADLE_USER_HOME ANDROID_HOME DOTNET_ROOT',
+    'NUGET_PACKAGES COMPOSER_CACHE_DIR COREPACK_NPM_REGISTRY RUSTFLAGS RUST_BACKTRACE',
     // Go's own, by name: there is no prefix that only it uses
     'GOROOT GOPATH GOMODCACHE GOCACHE GOFLAGS GOPROXY GOPRIVATE GONOPROXY GONOSUMDB GOSUMDB GOINSECURE',
     'GOTOOLCHAIN GOWORK CGO_ENABLED',

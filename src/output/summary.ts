@@ -124,8 +124,17 @@ function nextLines(items: readonly ItemSummary[], guide: Guide): string[] {
       'implement',
       done('lld').map(({ id }) => id),
     ),
+    ...done('implement')
+      .flatMap(({ outputs }) => requestIn(outputs) ?? [])
+      .map((url) => `review ${url}`),
     ...branchSteps(
-      [...new Set([...done('implement'), ...done('land')].flatMap(({ outputs }) => outputs[0] ?? []))],
+      [
+        ...new Set(
+          [...done('implement'), ...done('land')].flatMap(({ outputs }) =>
+            requestIn(outputs) === null ? (outputs[0] ?? []) : [],
+          ),
+        ),
+      ],
       guide,
     ),
     ...(done('implement').length > 1
@@ -136,6 +145,11 @@ function nextLines(items: readonly ItemSummary[], guide: Guide): string[] {
       : []),
   ];
   return steps.map((step, index) => `${index === 0 ? 'Next: ' : INDENT}${step}`);
+}
+
+/** The pull request among what an item came to; null: none was opened. */
+function requestIn(outputs: readonly string[]): string | null {
+  return outputs.find((output) => /^https?:/.test(output)) ?? null;
 }
 
 function branchSteps(branches: readonly string[], { checkout, place }: Guide): string[] {

@@ -122,7 +122,9 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const alive = options.maySleep === true ? setInterval(() => onProgress?.(), ALIVE_EVERY_MS) : undefined;
   try {
     // Not that of the child: with a channel for messages it would never come.
-    const closed = Promise.all([child.stdout, child.stderr].map((stream) => stream && once(stream, 'close')));
+    const closed = Promise.all(
+      [child.stdout, child.stderr].flatMap((stream) => (stream ? [once(stream, 'close')] : [])),
+    );
     closed.catch(() => undefined);
     const failure = await once(child, 'exit').then(
       () => null,

@@ -24,7 +24,7 @@ export async function detectSetup(
     has: async (program) => (await findProgram(program, path)) !== null,
   };
   const commands: string[] = [];
-  for (const detect of [nodeSetup, pythonSetup, goSetup, rustSetup]) {
+  for (const detect of [nodeSetup, pythonSetup, goSetup, rustSetup, rubySetup, phpSetup]) {
     const command = await detect(folder);
     if (command !== null) commands.push(command);
   }
@@ -98,6 +98,10 @@ const SETUP_FILES: ReadonlySet<string> = new Set([
   'go.sum',
   'Cargo.toml',
   'Cargo.lock',
+  'Gemfile',
+  'Gemfile.lock',
+  'composer.json',
+  'composer.lock',
 ]);
 
 /** Whether what is installed depends on a file, in whatever folder it is. */
@@ -158,6 +162,25 @@ async function rustSetup({ names, read, updatesLocks }: SetupFolder): Promise<st
   });
   if (!isNeeded) return null;
   return names.has('Cargo.lock') && !updatesLocks ? 'cargo fetch --locked' : 'cargo fetch';
+}
+
+async function rubySetup({ names, has }: SetupFolder): Promise<string | null> {
+  return names.has('Gemfile') && (await has('bundle')) ? '{ bundle check || bundle install; }' : null;
+}
+
+const composerSchema = z.looseObject({
+  require: z.looseObject({}).optional().catch(undefined),
+  'require-dev': z.looseObject({}).optional().catch(undefined),
+});
+
+/** Without packages it only writes the loader of the project's own classes. */
+async function phpSetup({ names, read, updatesLocks, has }: SetupFolder): Promise<string | null> {
+  if (!names.has('composer.json') || !(await has('composer'))) return null;
+  const json = composerSchema.safeParse(parseJson(await read('composer.json'))).data;
+  const packages = Object.keys({ ...json?.require, ...json?.['require-dev'] });
+  if (!packages.some((name) => name.includes('/'))) return 'composer dump-autoload --no-interaction';
+  const install = (verb: string): string => `composer ${verb} --no-interaction --no-progress`;
+  return updatesLocks ? `{ ${install('install')} || ${install('update')}; }` : install('install');
 }
 
 function hasKeys(table: string): boolean {

@@ -19,6 +19,7 @@ export const STATE_ENTRIES: ReadonlySet<string> = new Set([
   'worktree-state',
   'batches',
   'compile-cache',
+  'forge',
   'keys.json',
   'watch.json',
 ]);

@@ -185,7 +185,7 @@ export async function storeSummary(
   }
 }
 
-const PLACE = new Set(['--repo', '--base-dir', '--config']);
+const PLACE = new Set(['--repo', '--base-dir', '--config', '--source']);
 
 /**
  * The worktree that an unfinished implementation leaves behind, or null. Null too while another run is at the item: the
@@ -220,6 +220,6 @@ function shortest(directory: string): string {
 }
 
 /** Of the flags that a retry repeats, those that say where. */
-function placeOf(flags: readonly string[]): string[] {
+export function placeOf(flags: readonly string[]): string[] {
   return flags.filter((flag, index) => PLACE.has(flag) || PLACE.has(flags[index - 1] ?? ''));
 }

@@ -1,12 +1,14 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { ItemId } from '../core/ids.ts';
+import { itemOfKey } from '../core/item.ts';
 import { parseJson } from '../core/json.ts';
 import { type Paths, STAGES, shownPath, type WorkflowName } from '../core/paths.ts';
 import type { Asked } from '../core/summary.ts';
 import { inspectJournal } from '../journal/inspect.ts';
 import { stepId } from '../journal/step-id.ts';
+import { workedOnBy } from '../process/lock.ts';
 import { decisionStep, type Question, questionStep } from '../workflow/decide.ts';
 
 /** An item that waits for a person, or was decided on and not resumed since. */
@@ -16,6 +18,9 @@ export interface WaitingItem {
   /** The step of its journal that the decision settles. */
   step: string;
   question: Question;
+  askedAt: string;
+  /** When the last decision was taken; null: none was. */
+  decidedAt: string | null;
   /** Documents of the decisions so far, oldest first; the last one counts at the next run, unless it is replaced. */
   decided: string[];
   /** The last one says that it is not to be done. */
@@ -34,7 +39,12 @@ const questionSchema: z.ZodType<Question> = z.object({
   folder: z.string(),
   number: z.int(),
 });
-const decisionSchema = z.object({ kind: z.string(), document: z.string(), replaced: z.array(z.string()).default([]) });
+const decisionSchema = z.object({
+  kind: z.string(),
+  at: z.string().default(''),
+  document: z.string(),
+  replaced: z.array(z.string()).default([]),
+});
 
 const LATER_FIRST = STAGES.toReversed();
 
@@ -49,7 +59,9 @@ export function waitingItem(
     const count = at === null ? null : decisionCount(at.name);
     if (at === null || count === null) continue;
     const resultsOf = (name: string) =>
-      finished.filter((step) => step.name === name).map((step) => ({ id: step.id, value: parseJson(step.result) }));
+      finished
+        .filter((step) => step.name === name)
+        .map((step) => ({ id: step.id, at: step.finishedAt, value: parseJson(step.result) }));
     // The same question may have been asked about another text before; the id of the step tells which one is open.
     const asked = resultsOf(questionStep(count)).find(
       ({ value }) => stepId({ name: at.name, inputs: value }) === at.id,
@@ -59,9 +71,37 @@ export function waitingItem(
     const stored = resultsOf(at.name).find((result) => result.id === at.id);
     const decision = decisionSchema.safeParse(stored?.value).data;
     const decided = decision === undefined ? [] : [...decision.replaced, decision.document];
-    return { workflow, id, step: at.name, question: question.data, decided, isDropped: decision?.kind === 'drop' };
+    return {
+      workflow,
+      id,
+      step: at.name,
+      question: question.data,
+      askedAt: asked?.at ?? '',
+      decidedAt: decision?.at ?? null,
+      decided,
+      isDropped: decision?.kind === 'drop',
+    };
   }
   return null;
+}
+
+/** What was found in each journal, by its file and how that looked; only those that changed are read again. */
+export type SeenJournals = Map<string, { stamp: string; waiting: WaitingItem | null }>;
+
+/** Every item that waits for a person, or was decided on and not resumed since, with the time of its last step. */
+export function waitingItems(paths: Paths, seen: SeenJournals = new Map()): (WaitingItem & { sinceMs: number })[] {
+  return namesIn(paths.checkpoints).flatMap((name) => {
+    const item = name.endsWith('.db') ? itemOfKey(name.slice(0, -'.db'.length)) : null;
+    const file = join(paths.checkpoints, name);
+    const found = item === null ? undefined : statSync(file, { throwIfNoEntry: false });
+    if (item === null || found === undefined || workedOnBy(paths, item) !== null) return [];
+    const log = statSync(`${file}-wal`, { throwIfNoEntry: false });
+    const stamp = [found, log].map((one) => `${one?.ino} ${one?.size} ${one?.mtimeMs}`).join(' ');
+    const known = seen.get(file);
+    const waiting = known?.stamp === stamp ? known.waiting : waitingItem(paths, item.id, [item.workflow]);
+    seen.set(file, { stamp, waiting });
+    return waiting === null ? [] : [{ ...waiting, sinceMs: found.mtimeMs }];
+  });
 }
 
 /** How a person gets on with it; `place`: flags that say where. */

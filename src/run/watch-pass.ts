@@ -18,7 +18,6 @@ import {
 import { wordingOf } from '../core/wording.ts';
 import { createGit } from '../git/git.ts';
 import { namesIn } from '../process/files.ts';
-import { createDirectorySource } from '../source/directory.ts';
 import { inputHash } from './decide.ts';
 import { paidSince } from './past-costs.ts';
 import { isOpen, type Pipeline } from './pipeline.ts';
@@ -53,8 +52,11 @@ interface PassOptions {
 }
 
 /** A mark that differs when something may have changed that decides what is pending. */
-export async function watchMark({ paths, childEnv, configFile }: Project, last: string | null): Promise<string> {
-  const source = await createDirectorySource(paths.issues).poll(last);
+export async function watchMark(
+  { paths, childEnv, configFile, source: issues }: Project,
+  last: string | null,
+): Promise<string> {
+  const source = await issues.poll(last?.split(' ')[0] ?? null);
   const listed = async (folder: string): Promise<string[]> =>
     (await namesIn(folder)).map((name) => join(folder, name)).sort();
   const files = [
@@ -102,6 +104,9 @@ async function whyHeld(
     const why = error === null ? item.state : wordingOf(error.problem).message;
     return { id, status: error === null ? 'skipped' : 'failed', why, untilMs: null };
   }
+  // A draft becomes ready by its checks, not by anything that a run could do.
+  if (item.fromStep === 'ready')
+    return { id, status: 'skipped', why: 'its pull request waits for checks', untilMs: null };
   const known = state.items[id];
   // Nothing was started of most of them: their text needs no second reading.
   if (known === undefined) return null;
@@ -111,8 +116,8 @@ async function whyHeld(
 }
 
 /** Empty where it can't be read: then it is another text as soon as it can. */
-function hashOf({ paths }: Project, { workflow, id }: Item): Promise<string> {
-  return inputHash(paths, workflow, id).catch(() => '');
+function hashOf(project: Project, { workflow, id }: Item): Promise<string> {
+  return inputHash(project, workflow, id).catch(() => '');
 }
 
 /** What builds on something that is held back is held back too; adds it there. */

@@ -62,6 +62,10 @@ export function createDirectorySource(directory: string): IssueSource {
     location: directory,
     ids,
     read,
+    async look(id) {
+      const { title, raw } = await read(id);
+      return { id, title, chars: raw.length, blockers: 0 };
+    },
     async poll() {
       const names = await namesIn(directory);
       const found = await Promise.all(names.map((name) => stat(join(directory, name)).catch(() => null)));
@@ -113,6 +117,7 @@ export function createBriefSource(directory: string): IssueSource {
   return {
     location: source.location,
     ids: () => source.ids().catch(refuse),
+    look: (id) => source.look(id).catch(refuse),
     read: (id) => source.read(id).catch(refuse),
     poll: (last) => source.poll(last),
   };

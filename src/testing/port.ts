@@ -69,6 +69,8 @@ export interface TestRunOptions {
   coverage?: boolean;
   /** Part of the set-up: package registries can be reached, and what comes of it does not count. */
   fetches?: boolean;
+  /** Code is missing on purpose: where a script's linter stops at that, the tests run all the same. */
+  lacksCode?: boolean;
   signal: AbortSignal;
 }
 

@@ -12,7 +12,7 @@ import { parseLcov } from './reports/coverage.ts';
 import { createPathInWorktree } from './reports/report.ts';
 import type { Ask, Report, Runner, RunPlace } from './runner.ts';
 import { testScript } from './runners.ts';
-import { runsHere, shellQuoted, withCallsChanged } from './script.ts';
+import { runsHere, shellQuoted, withCallReached, withCallsChanged } from './script.ts';
 import { createIsTestFile } from './test-files.ts';
 
 export interface SuiteOptions {
@@ -57,12 +57,21 @@ export function createSuite(options: SuiteOptions): TestSuite {
       // Not every file that looks like a test is one for the runner.
       if (first.outcome === 'no-tests' && files !== undefined)
         return runAlone(options, { signal, ...(coverage === undefined ? {} : { coverage }) });
+      const reached = wish.lacksCode === true && first.outcome === 'no-report' ? scriptReached(options) : null;
+      if (reached !== null) return runAlone({ ...options, script: reached }, wish);
       if (!first.isMeasured || !/^(failed|no-report|no-tests)$/.test(first.outcome)) return first;
       // What measures coverage must not decide: the same without it does.
       const plain = await runAlone(options, { signal, ...(files === undefined ? {} : { files }) });
       return plain.outcome === first.outcome ? { ...plain, coverage: first.coverage } : plain;
     },
   };
+}
+
+/** Null where nothing stands in front of the tests that could stop them. */
+function scriptReached({ runner, script }: SuiteOptions): string | null {
+  const call = testScript(script).calls.find(({ runner: name }) => name === runner.name);
+  const reached = call === undefined ? script : withCallReached(script, call);
+  return reached === script ? null : reached;
 }
 
 function fromTop(folder: string, command: string): string {

@@ -20,6 +20,7 @@ import type { OpenSandbox, SandboxTool } from '../process/sandbox/sandbox.ts';
 import { userId } from '../process/state-folder.ts';
 import type { AskedContext, RepositoryContext } from '../prompts/context/context.ts';
 import { loadPrompts } from '../prompts/prompts.ts';
+import type { Issue } from '../source/port.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
 import type { DocumentRepository } from '../workflow/document.ts';
 import { type AskedRole, createItem, type ItemContext, type ItemParts } from '../workflow/item.ts';
@@ -46,6 +47,10 @@ export interface ItemInput {
   token: string | null;
   endpoints: Partial<Record<VendorName, string>>;
   fingerprints: Fingerprint[];
+  /** What the item is made from, for a design or an issue: a worker asks no service. */
+  issue?: Issue;
+  /** For a brief: issues of a service that it looks like. */
+  existing?: Pick<Issue, 'id' | 'title' | 'body'>[];
   /** A folder of prompts in place of the repository's. */
   prompts?: string;
   /** Of an evaluation: what is replayed. */
@@ -105,11 +110,12 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
   });
   const parts = { context, workflow, input, paths, git, env, sandbox, token, limits, mask, transcripts };
   const programs = createItemPrograms(parts);
-  const providers = new Map<AskedRole, Provider>();
-  const provider = (role: AskedRole): Provider => {
-    const known = providers.get(role);
+  const providers = new Map<string, Provider>();
+  const provider = (role: AskedRole, spec: string = config.models[role]): Provider => {
+    const key = `${role} ${spec}`;
+    const known = providers.get(key);
     if (known !== undefined) return known;
-    const created = createProvider(parseModelSpec(config.models[role]), {
+    const created = createProvider(parseModelSpec(spec), {
       ...limits,
       token,
       endpointOf: (vendor) => input.endpoints[vendor],
@@ -121,7 +127,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
       agent: programs.agent,
     });
     const wrapped = tracedProvider(masked(created, mask), costOf);
-    providers.set(role, wrapped);
+    providers.set(key, wrapped);
     return wrapped;
   };
   return {
@@ -185,6 +191,12 @@ function openSandbox(tool: SandboxTool | null, options: Omit<ItemSandboxOptions,
     opened ??= import('./item-sandbox.ts').then(({ createItemSandbox }) => createItemSandbox({ ...options, tool }));
     return (await opened)(wish);
   };
+}
+
+/** What the parent read for the item. */
+export function issueIn({ issue, id }: ItemInput): Issue {
+  if (issue === undefined) throw new TypeError(`nothing was handed over for ${id}`);
+  return issue;
 }
 
 /** A task with its adapters, which are closed however it ends. */

@@ -5,6 +5,7 @@ import { sha256 } from '../core/hash.ts';
 import { boundedLines } from '../core/lines.ts';
 import { wordingOf } from '../core/wording.ts';
 import { copyIgnored } from '../git/copy-ignored.ts';
+import type { Git } from '../git/git.ts';
 import { openWorktree } from '../git/worktree/open.ts';
 import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
 import { writeFileAtomic } from '../process/files.ts';
@@ -140,7 +141,10 @@ function createSetUp(
     emit({ type: 'notice', text: `set-up: ${command}` });
     // One that fails in the middle leaves nothing that could be relied on.
     await rm(marker, { force: true });
+    const before = await hooksPath(parts.git);
     await runCommand(command, directory, item, parts, isUntouched);
+    // Some set-ups lead the user's repository to hooks of the worktree.
+    if ((await hooksPath(parts.git)) !== before) await setHooksPath(parts.git, before);
   };
   const runAsStep = async (command: string): Promise<void> => {
     const startedAt = performance.now();
@@ -204,6 +208,17 @@ function createSetUp(
       return value;
     },
   };
+}
+
+/** As the user's repository itself says; null: it doesn't. */
+async function hooksPath(git: Git): Promise<string | null> {
+  return git.text(['config', '--local', '--get', 'core.hooksPath']).catch(() => null);
+}
+
+async function setHooksPath(git: Git, path: string | null): Promise<void> {
+  const change =
+    path === null ? ['--unset-all', 'core.hooksPath'] : ['--replace-all', 'core.hooksPath', path.trimEnd()];
+  await git.run(['config', '--local', ...change]);
 }
 
 async function runCommand(

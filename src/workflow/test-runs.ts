@@ -16,6 +16,8 @@ export interface RunTests {
   tree: string;
   files?: readonly string[];
   coverage?: boolean;
+  /** The code is not there yet, or was taken out again. */
+  lacksCode?: boolean;
   /** Install what the state needs, where that is not installed. Without it the tests run with what is. */
   installs?: boolean;
   /** Another check of the checkout follows soon, and covers this run. */
@@ -63,11 +65,22 @@ export function createTestRuns(context: TestRunsContext): TestRuns {
     files: files ?? null,
   });
 
-  const runIn = async ({ step, tree, files, coverage, installs = false }: RunTests): Promise<TestsRun> => {
+  const runIn = async ({
+    step,
+    tree,
+    files,
+    coverage,
+    lacksCode = false,
+    installs = false,
+  }: RunTests): Promise<TestsRun> => {
     await worktree.restore(tree);
     const dropped = await worktree.dropIgnored();
     if (installs) await setUp.ensure(tree);
-    const wish = { ...(files === undefined ? {} : { files }), ...(coverage === undefined ? {} : { coverage }) };
+    const wish = {
+      lacksCode,
+      ...(files === undefined ? {} : { files }),
+      ...(coverage === undefined ? {} : { coverage }),
+    };
     const found = await runOnce(step, () => checkout.before(() => suite.run({ ...wish, signal })));
     return { ...stored(found), dropped };
   };

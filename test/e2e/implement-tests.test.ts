@@ -198,6 +198,33 @@ test('runs of the tests that are killed or can’t start are made again, and nob
   expect(await phases()).toEqual(['tests', 'code']);
 });
 
+test('an old test that fails now and then is run again before the code is blamed, and the report says so', async () => {
+  const { repository, implement, phases } = await bench(scripted('node --test'));
+  const file = join(repository.home, '..', 'runs');
+  await repository.write(
+    'test/shaky.test.js',
+    `import assert from 'node:assert/strict';
+import { appendFileSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+
+test('shaky', () => {
+  appendFileSync('${file}', 'x');
+  // The baseline is the first run; the code is seen with coverage, without it, and once more.
+  assert.ok(![2, 3].includes(readFileSync('${file}', 'utf8').length));
+});
+`,
+  );
+  repository.git('add', '--all');
+  repository.git('commit', '--quiet', '-m', 'Shaky');
+  const { code, stdout } = await implement('--max-retries', '0');
+  expect(stdout).toMatch(/green-1: failed [^]*green-1-again: passed/);
+  expect(code).toBe(0);
+  expect(await phases()).toEqual(['tests', 'code']);
+  expect(repository.git('show', `${BRANCH}:docs/reports/42.md`)).toContain(
+    '"shaky" (test/shaky.test.js) failed in one run and passed in the next',
+  );
+});
+
 test('a set-up and tests that are silent for longer than the idle bound are not ended: they have bounds of their own', async () => {
   const { repository, implement, faults } = await faulty();
   await repository.write('agentos.yaml', 'implement: { setup: sleep 6 }\n');

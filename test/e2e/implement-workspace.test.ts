@@ -74,10 +74,13 @@ test('submodules, files that git ignores and what the set-up makes are there for
   await repository.write(
     'agentos.yaml',
     `implement:
-  setup: mkdir -p made && echo set up > made/stamp.txt && cp made/stamp.txt 'a stamp.txt' && echo changed >> src/main.js
+  setup: mkdir -p made && echo set up > made/stamp.txt && cp made/stamp.txt 'a stamp.txt' && echo changed >> src/main.js && sh hooks.sh
   copy: [.env.test, local, not-there.txt]
 `,
   );
+  // What installs of hooks do.
+  const hooks = 'at=$(git rev-parse --git-path hooks) && mkdir -p "$at" && echo : > "$at/pre-commit"';
+  await repository.write('hooks.sh', `${hooks} && git config --local core.hooksPath .hooks\n`);
   await repository.write(
     'test/surroundings.test.js',
     `import assert from 'node:assert/strict';
@@ -102,6 +105,7 @@ test('made by the set-up', () => {
   await repository.write('local/deep/data.json', '{}\n');
   await approve(repository, '42', lldFor('42'));
   const settings = await repository.read('.git/config');
+  const before = await repository.list('.git/hooks');
 
   const { code, stdout } = await implement(repository);
   expect(stdout).toContain('implement.copy names what is not there: not-there.txt');
@@ -110,6 +114,7 @@ test('made by the set-up', () => {
   expect(code).toBe(0);
   expect(added(repository)).toEqual(ITEM_FILES);
   expect(await repository.read('.git/config')).toBe(settings);
+  expect(await repository.list('.git/hooks')).toEqual(before);
   expect(repository.git('-C', 'vendor/library', 'status', '--porcelain')).toBe('');
   expect(await repository.list(join(repository.work, 'worktrees'))).toEqual([]);
   expect(await readdir(repository.home)).toEqual([]);

@@ -5,13 +5,15 @@ import { isItemId } from '../../core/ids.ts';
 import { definedOnly } from '../../core/json.ts';
 import type { PipelineName } from '../../core/paths.ts';
 import type { Plan } from '../../core/plan.ts';
-import type { Summary } from '../../core/summary.ts';
+import { countsOf, type Summary } from '../../core/summary.ts';
 import { createGit } from '../../git/git.ts';
 import { checkoutOf } from '../../git/repository.ts';
+import { wantsLiveRegion } from '../../output/live-region.ts';
 import { printPlan } from '../../output/plan.ts';
 import { createRunOutput, type RunOutput } from '../../output/run-output.ts';
 import type { Guide } from '../../output/summary.ts';
 import { printSummary } from '../../output/summary.ts';
+import { printable } from '../../output/terminal.ts';
 import { pipelineNamed } from '../../run/batches.ts';
 import { shownPlan } from '../../run/land-batch.ts';
 import type { Pipeline } from '../../run/pipeline.ts';
@@ -20,6 +22,7 @@ import type { Project } from '../../run/project.ts';
 import { runPlan } from '../../run/run.ts';
 import type { Interruption } from '../../run/stops.ts';
 import { sweep } from '../../run/sweep.ts';
+import { SELECT_FLAGS } from '../flags.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { printProblem } from '../problem.ts';
 import { type BatchRequest, parseBatchFlags, placeFlagsOf, projectOf } from '../request.ts';
@@ -39,10 +42,14 @@ export async function runBatchCommand(
   resumes: string | null = null,
 ): Promise<number> {
   const project = await projectOf(request.place, request.config);
+  project.hosts.onNotice = (text) => void process.stderr.write(`${printable(text)}\n`);
   if (!request.dryRun) await requireTrust(project, { ...request.place, trust: request.trust });
   const { workers, asked } = request.parallel;
+  refuseSelection(project, request);
   await refuseSwappedOrder(pipeline, project, request);
+  const answers = await answersIn(project, request);
   const plan = await planBatch({ project, pipeline, ids: request.ids, parallel: workers, isDryRun: request.dryRun });
+  plan.notes.unshift(...answers);
   const output = outputFor(project, request);
   const printJson = jsonPrinter(project);
   try {
@@ -75,7 +82,7 @@ export function outputFor(project: Project, { json, dryRun, level }: BatchReques
   return createRunOutput({
     stream: json ? process.stderr : process.stdout,
     env: process.env,
-    secrets: project.config.keys.map((key) => key.secret),
+    secrets: project.secrets(),
     level,
     live: !json && !dryRun,
   });
@@ -126,6 +133,11 @@ export async function runPlanned(run: PlannedRun): Promise<Summary | null> {
       resumes,
       retryFlags: request.retryFlags,
       interrupt,
+      notify: {
+        command: request.notify || null,
+        desktop: request.notify !== false && !request.json && wantsLiveRegion(process.stdout, process.env, false),
+      },
+      warnLate: (text) => output.terminal.line(`[COORDINATOR] ${text}`),
       subscribers: [noteStart, output.subscriber, ...more],
       prefixer: output.prefixer,
       version,
@@ -164,6 +176,25 @@ function showPlan(plan: Plan, show: (plan: Plan) => void): number {
   return EXIT.ok;
 }
 
+/** Loaded where there is a service that people answer on. */
+export async function answersIn(project: Project, { ids, dryRun }: BatchRequest): Promise<string[]> {
+  if (project.config.remote.source === null) return [];
+  const { takeAnswers } = await import('../../run/remote-work.ts');
+  return takeAnswers(project, ids, dryRun);
+}
+
+/** A folder has no labels, no milestones and no comments. */
+export function refuseSelection({ config: { remote } }: Project, { config }: BatchRequest): void {
+  const selecting = SELECT_FLAGS.filter(({ setting }) => config[setting] !== undefined).map(({ name }) => name);
+  const given = [...selecting, ...(remote.comment ? ['--comment'] : [])];
+  if (given.length === 0 || remote.source !== null) return;
+  throw new AgentosError({
+    code: 'usage',
+    reason: `${given.join(' and ')} can't be used with issues that are files.`,
+    hint: 'Name a service with --source github:owner/name, or as source in agentos.yaml.',
+  });
+}
+
 /** Of a run that was not started, because there is nothing to do. */
 export function emptySummary({ workflow, parallel }: Pick<Summary, 'workflow' | 'parallel'>): object {
   const at = new Date().toISOString();
@@ -174,7 +205,7 @@ export function emptySummary({ workflow, parallel }: Pick<Summary, 'workflow' | 
     finishedAt: at,
     parallel,
     exitCode: EXIT.ok,
-    counts: { total: 0 },
+    counts: countsOf([]),
     retryCommand: null,
     changeFirst: null,
     items: [],
@@ -188,16 +219,16 @@ async function refuseSwappedOrder(
   { parallel: { workers, asked }, ids }: BatchRequest,
 ): Promise<void> {
   const id = String(asked);
-  if (asked <= workers || !isItemId(id)) return;
+  // With --all there is no item that could be left out.
+  if (asked <= workers || ids === 'all' || !isItemId(id)) return;
   const known = await stages[0].collect(project, [id]).then(
     () => true,
     () => false,
   );
   if (!known) return;
-  const others = ids === 'all' ? [] : ids;
   throw new AgentosError({
     code: 'usage',
     reason: `--parallel ${id} would mean ${id} workers, but ${id} is an item.`,
-    hint: `Write the items first: agentos ${name} ${[id, ...others].join(' ')} --parallel 3`,
+    hint: `Write the items first: agentos ${name} ${[id, ...ids].join(' ')} --parallel 3`,
   });
 }

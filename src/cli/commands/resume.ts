@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
-import { AgentosError } from '../../core/errors.ts';
+import { AgentosError, codeOf, toErrorRecord } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
 import { definedOnly } from '../../core/json.ts';
 import type { Paths, PipelineName } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
+import { wordingOf } from '../../core/wording.ts';
 import { pipelineNamed } from '../../run/batches.ts';
+import type { Project } from '../../run/project.ts';
 import { type RunHistory, type RunRecord, readRecord, readRun, runIds } from '../../run/run-history.ts';
 import { type BatchRequest, parseBatchFlags, projectOf, retryFlagsOf } from '../request.ts';
 import { emptySummary, runBatchCommand } from './batch.ts';
@@ -43,16 +45,20 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
     const reason = 'The candidates of an evaluation stay as they are.';
     throw new AgentosError({ code: 'usage', reason, hint: 'Compare others with: agentos eval' });
   }
-  const gone =
-    workflow === 'implement' || workflow === 'land' || evaluation !== undefined
-      ? []
-      : left.filter((id) => !existsSync(sourceOf(paths, workflow, id)));
-  for (const id of gone)
-    process.stderr.write(`Skipping ${id}: ${relative(paths.repository, sourceOf(paths, workflow, id))} is gone.\n`);
-  const ids = left.filter((id) => !gone.includes(id));
+  const source = given.config.source ?? record.request.config.source;
+  const gone = new Map<string, string>();
+  if (evaluation === undefined) {
+    const project = await projectOf(given.place, definedOnly({ source }));
+    for (const id of left) {
+      const why = await goneBecause(project, workflow, id);
+      if (why !== null) gone.set(id, why);
+    }
+  }
+  for (const [id, why] of gone) process.stderr.write(`Skipping ${id}: ${why}\n`);
+  const ids = left.filter((id) => !gone.has(id));
   if (ids.length === 0) {
     (given.json ? process.stderr : process.stdout).write(
-      `Nothing to do: every item of ${runId} is done${gone.length > 0 ? ', or gone' : ''}.\n`,
+      `Nothing to do: every item of ${runId} is done${gone.size > 0 ? ', or gone' : ''}.\n`,
     );
     if (given.json)
       process.stdout.write(`${JSON.stringify(emptySummary({ workflow, parallel: given.parallel.workers }))}\n`);
@@ -61,9 +67,24 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
   return runBatchCommand(pipelineNamed(workflow, record.request), requestOf(given, record, ids, rawFlags), runId);
 }
 
-/** The file that an item of this kind of run is made from. */
-function sourceOf(paths: Paths, workflow: PipelineName, id: ItemId): string {
-  return workflow === 'issue' ? join(paths.briefs, `${id}.md`) : paths.issue(id);
+/** What an item of this kind of run is made from may be there no longer; null: it is. */
+async function goneBecause(
+  { paths, config, source }: Project,
+  workflow: PipelineName,
+  id: ItemId,
+): Promise<string | null> {
+  if (config.remote.source !== null && workflow !== 'issue' && workflow !== 'land') {
+    return source.look(id).then(
+      () => null,
+      (error: unknown) => {
+        if (codeOf(error) !== 'issue-not-taken' && codeOf(error) !== 'issue-missing') throw error;
+        return wordingOf(toErrorRecord(error).problem).message;
+      },
+    );
+  }
+  if (workflow === 'implement' || workflow === 'land') return null;
+  const file = workflow === 'issue' ? join(paths.briefs, `${id}.md`) : paths.issue(id);
+  return existsSync(file) ? null : `${relative(paths.repository, file)} is gone.`;
 }
 
 /** A run that was killed in its first moment, or whose folder was deleted under it, has no record to resume. */
@@ -102,6 +123,12 @@ function requestOf(
     ...how,
     ids,
     config,
-    retryFlags: retryFlagsOf({ ...how, place: given.place, trust: given.trust, config: said }),
+    retryFlags: retryFlagsOf({
+      ...how,
+      ...definedOnly({ notify: given.notify }),
+      place: given.place,
+      trust: given.trust,
+      config: said,
+    }),
   };
 }

@@ -6,19 +6,26 @@ import { oneLine } from '../../core/lines.ts';
 import type { ItemDetail, Stage, Standing } from '../../core/summary.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { detailOf, standings } from '../../run/item-standing.ts';
+import { lookingBack } from '../../run/project.ts';
 import { type RunHistory, readRun, runIds } from '../../run/run-history.ts';
 import { type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../request.ts';
 
 const SHOWN_RUNS = 5;
+const NO_FILES = 'No issues yet. Write one as issues/<id>.md.';
 
 /** The backlog and the latest runs; of one item all there is to know, of one run its items. */
 export async function statusCommand(
   which: string | undefined,
-  flags: PlaceFlags & { json?: boolean },
+  flags: PlaceFlags & { json?: boolean; watch?: boolean },
 ): Promise<number> {
-  const project = await projectOf(flags);
+  const project = lookingBack(await projectOf(flags));
   const { paths, mask } = project;
   const known = await runIds(paths);
+  if (flags.watch) {
+    if (which !== undefined && !known.includes(which)) throw new AgentosError({ code: 'run-missing', run: which });
+    const { watchRuns } = await import('../watch-runs.ts');
+    return watchRuns(project, { runId: which ?? null, json: flags.json ?? false });
+  }
   const terminal = createTerminal(process.stdout, process.env, mask);
   const printJson = (value: unknown): void => void process.stdout.write(`${mask(JSON.stringify(value, null, 2))}\n`);
 
@@ -48,7 +55,11 @@ export async function statusCommand(
     return EXIT.ok;
   }
   if (items !== null) {
-    printStandings(terminal, items);
+    const { source, kept, config } = project;
+    const isRemote = config.remote.source !== null;
+    printStandings(terminal, items, isRemote ? `No issues are selected in ${source.location}.` : NO_FILES);
+    const asOf = await kept.asOf();
+    if (asOf !== null) terminal.line(`  ${source.location} as of ${localTime(asOf)}`);
     terminal.line('');
   }
   if (runs.length === 0) terminal.line('No runs yet. Start one with: agentos lld --all');
@@ -96,12 +107,12 @@ const STYLES: Record<Stage, 'bold' | 'dim' | 'green' | 'red'> = {
 };
 
 /** The backlog for people: a row per item, issue → LLD → branch → merged. */
-function printStandings(terminal: Terminal, items: readonly Standing[]): void {
+function printStandings(terminal: Terminal, items: readonly Standing[], none: string): void {
   const counts = Object.keys(STYLES).flatMap((state) => {
     const count = items.filter((item) => item.state === state).length;
     return count === 0 ? [] : [`${count} ${state}`];
   });
-  if (items.length === 0) terminal.line('No issues yet. Write one as issues/<id>.md.');
+  if (items.length === 0) terminal.line(none);
   else terminal.line(`${paint(terminal, 'bold', 'Backlog')}  ${items.length} item(s): ${counts.join(', ')}`);
   const titles = items.map(({ title }) => cut(oneLine(title), LONGEST_TITLE));
   const idWidth = widest(items.map(({ id }) => id));

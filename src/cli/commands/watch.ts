@@ -4,6 +4,7 @@ import { AgentosError, toErrorRecord } from '../../core/errors.ts';
 import { listed } from '../../core/lines.ts';
 import { shownPath } from '../../core/paths.ts';
 import { createIdleLine } from '../../output/idle-line.ts';
+import { printable } from '../../output/terminal.ts';
 import { acquireLock, type Lock } from '../../process/lock.ts';
 import { prepareStateFolder } from '../../process/state-folder.ts';
 import { pipelineNamed } from '../../run/batches.ts';
@@ -13,7 +14,15 @@ import { watchInterrupts } from '../interrupt.ts';
 import { printProblem } from '../problem.ts';
 import { type BatchRequest, parseBatchFlags, projectOf } from '../request.ts';
 import { requireTrust } from '../trusted.ts';
-import { emptySummary, jsonPrinter, outputFor, runBatchCommand, runPlanned } from './batch.ts';
+import {
+  answersIn,
+  emptySummary,
+  jsonPrinter,
+  outputFor,
+  refuseSelection,
+  runBatchCommand,
+  runPlanned,
+} from './batch.ts';
 
 interface WatchFlags {
   once?: boolean;
@@ -27,12 +36,20 @@ export async function watchCommand(rawFlags: unknown): Promise<number> {
   const request = parseBatchFlags('watch', [], { ...(rawFlags as object), all: true });
   const pipeline = () => pipelineNamed('run', request);
   if (request.dryRun) return runBatchCommand(pipeline(), request);
+  const said = new Set<string>();
+  const say = (text: string): void => {
+    if (!said.has(text)) process.stderr.write(`${printable(text)}\n`);
+    said.add(text);
+  };
   const open = async (): Promise<Project> => {
     const project = await projectOf(request.place, request.config);
     await requireTrust(project, { ...request.place, trust: request.trust });
+    project.hosts.onNotice = say;
+    for (const answer of await answersIn(project, request)) say(answer);
     return project;
   };
   const first = await open();
+  refuseSelection(first, request);
   const lock = await onlyOne(first);
   const interrupt = watchInterrupts();
   let hasRun = false;
@@ -92,7 +109,8 @@ function idleOutput(project: Project, request: BatchRequest, nothingToDo: string
   const stream = json ? process.stderr : process.stdout;
   const line = createIdleLine(stream, { env: process.env, quiet: level === 'quiet', mask: project.mask });
   const printJson = jsonPrinter(project);
-  const issues = shownPath(project.paths.repository, project.paths.issues);
+  const { paths, config, source } = project;
+  const issues = config.remote.source === null ? `${shownPath(paths.repository, paths.issues)}/` : source.location;
   let last = '';
   return {
     clear: () => line.clear(),
@@ -100,7 +118,7 @@ function idleOutput(project: Project, request: BatchRequest, nothingToDo: string
       const said = held.length === 0 ? [`nothing to do: ${nothingToDo}`] : heldText(held);
       const text = [...said, ...dayText(day)].join(' · ');
       if (nextLookMs === null) line.keep(text);
-      else line.show(`watching ${issues}/ · ${text}`, `next look ${localClock(nextLookMs, Date.now())}`);
+      else line.show(`watching ${issues} · ${text}`, `next look ${localClock(nextLookMs, Date.now())}`);
       const state = JSON.stringify({ held, day });
       if (json && state !== last) printJson({ at: new Date().toISOString(), type: 'watch-idle', held, day });
       last = state;
