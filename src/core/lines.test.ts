@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createLineReader } from './lines.ts';
+import { createLineReader, shellWord, wordsOfLine } from './lines.ts';
 import { createMask, MASK } from './mask.ts';
 import { Secret } from './secret.ts';
 
@@ -20,4 +21,13 @@ test('a line that does not end is passed on in pieces, none of which is cut insi
     expect(pieces.length).toBeGreaterThan(3);
     expect(pieces.at(-1)).toBe('next');
   }
+});
+
+test('a line that was put together from words falls apart into the same words', () => {
+  const word = fc.string({ minLength: 1, unit: fc.constantFrom(...'a\'\\ "$`&;|-=:/ü*'.split('')) });
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1 }), (words) => {
+      expect(wordsOfLine(words.map(shellWord).join(' '))).toEqual(words);
+    }),
+  );
 });

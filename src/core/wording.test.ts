@@ -25,7 +25,10 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'state-unsafe': [{ code: 'state-unsafe', directory: text, reason: 'it is a link' }],
   'file-unreadable': [{ code: 'file-unreadable', path: 'docs/lineage/42', reason: 'is a link that leaves the folder' }],
   'leads-outside': [{ code: 'leads-outside', path: '/r/docs/lld', folder: '/r' }],
+  'sandbox-missing': [{ code: 'sandbox-missing', reason: text, todo: text }],
   'state-unwritable': [{ code: 'state-unwritable', directory: text, reason: 'EROFS' }],
+  'ui-unreachable': [{ code: 'ui-unreachable', host: text, port: 1, reason: 'EADDRINUSE' }],
+  'run-ended': [{ code: 'run-ended', run: text }],
   'run-unreadable': [{ code: 'run-unreadable', run: text, file: text }],
   'source-missing': [{ code: 'source-missing', directory: text }],
   'issue-missing': [
@@ -52,6 +55,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'model-downgraded': [{ code: 'model-downgraded', asked: text, answered: text }],
   'command-failed': [
     { code: 'command-failed', command: text, exitCode: 1, signal: null, detail: text },
+    { code: 'command-failed', command: text, exitCode: 1, signal: null, detail: text, sandboxed: true },
     { code: 'command-failed', command: text, exitCode: null, signal: 'SIGKILL', detail: '' },
   ],
   'call-idle': [{ code: 'call-idle', what: 'openai', afterMs: 300_000 }],
@@ -70,6 +74,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
     { code: 'over-budget', spentUsd: 1.5, limitUsd: 2, scope: 'item' },
     { code: 'over-budget', spentUsd: 1.5, limitUsd: 2, scope: 'run' },
   ],
+  'item-cancelled': [{ code: 'item-cancelled', by: text }],
   interrupted: [{ code: 'interrupted', signal: 'SIGINT' }],
   'journal-fenced': [{ code: 'journal-fenced', file: text }],
   'journal-damaged': [{ code: 'journal-damaged', file: text, keptAs: text, reason: text }],

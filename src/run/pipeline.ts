@@ -14,6 +14,7 @@ import { wordingOf } from '../core/wording.ts';
 import { type DesignFacts, designFacts } from '../documents/lld/document.ts';
 import type { ExistingIssue } from '../forge/port.ts';
 import { requireModels } from '../models/require-models.ts';
+import type { SandboxTool } from '../process/sandbox/sandbox.ts';
 import type { PromptFiles } from '../prompts/prompts.ts';
 import type { Issue } from '../source/port.ts';
 import type { ItemInput } from '../worker/adapters.ts';
@@ -33,6 +34,7 @@ export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error
   state: 'pending' | 'done' | 'already-done' | 'dropped' | 'unreadable' | 'not-ready';
   /** How much text it brings, for the estimate of its cost. */
   chars: number;
+  labels?: readonly string[];
   /** Files that it changes: two items that share one don't run at the same time. */
   files?: readonly string[];
   /** Items that it builds on. */
@@ -208,6 +210,8 @@ export interface StageOptions {
   runId: string;
   /** The repository's own, read once: what programs of one item write there must not reach the next. */
   prompts: PromptFiles;
+  /** What programs of items run in; null: they run without one. */
+  sandbox: SandboxTool | null;
   /** For a stage with these roles. */
   accessOf: (id: ItemId, cast: Cast) => ItemAccess | null;
 }
@@ -216,7 +220,7 @@ export interface StageOptions {
 export function coordinatedItem(
   item: Item,
   { exclusive, after, digest }: Pick<PlannedItem, 'exclusive' | 'after' | 'digest'>,
-  { project, pipeline, runId, prompts, accessOf, fresh, onRead }: StageOptions,
+  { project, pipeline, runId, prompts, sandbox, accessOf, fresh, onRead }: StageOptions,
 ): CoordinatedItem {
   const { workflow, id } = item;
   const following = stageAfter(pipeline, workflow);
@@ -235,7 +239,7 @@ export function coordinatedItem(
       const input = itemInput(
         project,
         id,
-        { runId, prompts, ...definedOnly({ digest }), ...setting?.input },
+        { runId, sandbox, prompts, ...definedOnly({ digest }), ...setting?.input },
         accessOf(id, cast),
         setting?.config,
       );
@@ -278,7 +282,7 @@ function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' 
 function itemInput(
   { paths, config, secrets }: Project,
   id: ItemId,
-  input: Pick<ItemInput, 'runId' | 'prompts' | 'replay' | 'digest'>,
+  input: Pick<ItemInput, 'runId' | 'sandbox' | 'prompts' | 'replay' | 'landing' | 'digest'>,
   access: ItemAccess | null,
   own: Config = config,
 ): ItemInput {
