@@ -234,8 +234,9 @@ export function tableOf(header: readonly string[], rows: readonly (readonly stri
 }
 
 function tableCell(text: string): string {
-  return text
-    .replace(/\s*\n\s*(?:[-*]\s+)?/g, ' ')
-    .replace(/(?<!\\)\|/g, '\\|')
-    .trim();
+  const lines = text.split('\n').map((line, index) => (index === 0 ? line : line.trim().replace(/^[-*]\s+/, '')).trim());
+  return lines
+    .filter((line) => line !== '')
+    .join(' ')
+    .replace(/(?<!\\)\|/g, '\\|');
 }

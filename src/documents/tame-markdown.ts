@@ -17,6 +17,9 @@ const MOST_HTML = 500;
 /** Without these, nothing can be beyond a bound. */
 const FEW = 2_000;
 
+/** A run of backticks that is no fence: each length is looked for to the end of its paragraph. */
+const LONG_TICKS = /`{17,}/g;
+
 const CONTAINER = /[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))/y;
 const UNDERLINE = /^ {0,3}(?:=+|-+)[ \t]*$/;
 const FENCE = /^[ \t>]*(`{3,}|~{3,})/;
@@ -56,7 +59,7 @@ export function tameMarkdown(text: string): string {
         fence = mark;
         return tamed(given);
       }
-      let line = tamed(given);
+      let line = tamed(given).replaceAll(LONG_TICKS, (ticks) => '.'.repeat(ticks.length));
       if (UNDERLINE.test(line)) {
         underlines += 1;
         if (underlines > MOST_UNDERLINES) line = line.replaceAll(/[=-]/g, '.');

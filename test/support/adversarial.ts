@@ -12,7 +12,7 @@ import { disputesIn, emptyLedger, formatReviewLog, raise } from '../../src/docum
 import { checkLld } from '../../src/documents/lld/checks.ts';
 import { designFacts } from '../../src/documents/lld/document.ts';
 import { isLld } from '../../src/documents/lld/sections.ts';
-import { parseMarkdown } from '../../src/documents/markdown.ts';
+import { normaliseText, parseMarkdown } from '../../src/documents/markdown.ts';
 import { foldResolvedQuestions, keepAnswers, openQuestions } from '../../src/documents/questions.ts';
 import { isReview, readReview, unusableReview } from '../../src/documents/review/reader.ts';
 import { ISSUE_FORM, LLD_FORM } from '../../src/documents/revise/form.ts';
@@ -40,7 +40,7 @@ import { skippedTestLine } from '../../src/verification/skipped-tests.ts';
 const here = (path: string): string | null => path;
 const LLD = readFileSync(new URL('../fixtures/lld/LLD-42.md', import.meta.url), 'utf8');
 export const READERS: Record<string, (text: string) => unknown> = {
-  parseMarkdown: (t) => parseMarkdown(t),
+  parseMarkdown: (t) => parseMarkdown(normaliseText(t)),
   readReview,
   isReview,
   unusableReview,
@@ -107,7 +107,6 @@ export const READERS: Record<string, (text: string) => unknown> = {
   documentFromReply: (t) => documentFromReply(t, LLD_FORM),
   documentFromReplyIssue: (t) => documentFromReply(t, ISSUE_FORM),
   reviseDraft: (t) => reviseDraft(LLD, t, { named: null }),
-  reviseDraftHostile: (t) => reviseDraft(`${LLD}\n${t}`, `${LLD}\n${t}x`, { named: null }),
   ledger: (t) => formatReviewLog(raise(emptyLedger, { tier: 1, area: 'x', text: t } as never, 1)),
   tagged: (t) => tagged('lld', t),
 };
