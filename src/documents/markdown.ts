@@ -234,7 +234,9 @@ export function tableOf(header: readonly string[], rows: readonly (readonly stri
 }
 
 function tableCell(text: string): string {
-  const lines = text.split('\n').map((line, index) => (index === 0 ? line : line.trim().replace(/^[-*]\s+/, '')).trim());
+  const lines = text
+    .split('\n')
+    .map((line, index) => (index === 0 ? line : line.trim().replace(/^[-*]\s+/, '')).trim());
   return lines
     .filter((line) => line !== '')
     .join(' ')

@@ -49,6 +49,10 @@ export async function auditRun(directory: string): Promise<AuditedFile[]> {
   ];
 }
 
+export async function isTampered(directory: string): Promise<boolean> {
+  return (await auditRun(directory)).some(({ broken }) => broken !== null);
+}
+
 /** One file; what the rest of its run says of it counts too, where it lies in the folder of one. */
 export async function auditFile(file: string): Promise<AuditedFile> {
   const run = [dirname(file), dirname(dirname(file))].find((folder) => existsSync(join(folder, 'run.json')));
