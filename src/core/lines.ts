@@ -1,5 +1,3 @@
-import { stripVTControlCharacters } from 'node:util';
-
 const MAX_LINE_CHARS = 10_000;
 const MOST_LINES = 20_000;
 const MOST_CHARS = 4 * 1024 * 1024;
@@ -77,9 +75,17 @@ export function boundedLines(pass: (line: string) => void): (line: string) => vo
 export const UNSEEN =
   /[\u061C\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E007F}]/gu;
 
+/** Colours, cursor movements, titles and links, whole: without their ESC, `[31m` would be left to read. */
+const SEQUENCE = /(?:\u001B\[|\u009B)[0-?]*[ -/]*[@-~]|\u001B\][^\u0007\u001B]*(?:\u0007|\u001B\\)/g;
+
+/** Node's own function for it takes the square of the length of a text that begins titles and ends none. */
+export function withoutSequences(text: string): string {
+  return text.replace(SEQUENCE, '');
+}
+
 /** Text from outside as one line, without what could move the cursor or is not seen. */
 export function oneLine(text: string): string {
-  return stripVTControlCharacters(text)
+  return withoutSequences(text)
     .replace(/[\u2028\u2029]/g, ' ')
     .replace(UNSEEN, '')
     .replace(/[\s\p{Cc}]+/gu, ' ')

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { sha256 } from '../core/hash.ts';
-import { UNSEEN } from '../core/lines.ts';
+import { UNSEEN, withoutSequences } from '../core/lines.ts';
 
 /** A stream that people read. Colour only where it is shown: on a terminal, or when forced. */
 export interface Terminal {
@@ -50,14 +50,11 @@ export function paint(terminal: { colour: boolean }, style: keyof typeof CODES, 
   return terminal.colour ? `\u001B[${CODES[style]}m${text}\u001B[0m` : text;
 }
 
-/** Colours, cursor movements, titles and links, whole: without their ESC, `[31m` would be left to read. */
-const SEQUENCE = /(?:\u001B\[|\u009B)[0-?]*[ -/]*[@-~]|\u001B\][^\u0007\u001B]*(?:\u0007|\u001B\\)/g;
-
 const CONTROLS = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g;
 
 /** Control characters of outside text could move the cursor or rewrite what was printed, and marks of direction reorder it. */
 export function printable(text: string): string {
-  return text.replace(SEQUENCE, '').replace(CONTROLS, '').replace(UNSEEN, '');
+  return withoutSequences(text).replace(CONTROLS, '').replace(UNSEEN, '');
 }
 
 /** Colour, bold and the like: the only sequence that can't move or clear anything. */
