@@ -75,7 +75,7 @@ describe('bodyHash', () => {
   });
 });
 
-test('front matter longer than 16 KB is not parsed, and what nests without end is a problem, not a crash', () => {
+it('front matter longer than 16 KB is not parsed, and what nests without end is a problem, not a crash', () => {
   const long = readFrontMatter(`---\ntitle: x\n${'a: b\n'.repeat(4_000)}---\nBody\n`);
   expect(long).toMatchObject({ fields: {}, body: 'Body\n', problem: 'the front matter is longer than 16 KB' });
   expect(readFrontMatter(`---\na: ${'['.repeat(8_000)}\n---\nBody\n`)).toMatchObject({
