@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { glob, mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join, posix, resolve } from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
 import type { TestSettings } from '../core/config.ts';
+import { withoutSequences } from '../core/lines.ts';
 import { createOutputKeeper } from '../core/reason.ts';
 import { type ProgramEnd, runProgram } from '../process/program.ts';
 import type { OpenSandbox, Sandbox } from '../process/sandbox/sandbox.ts';
@@ -163,7 +163,7 @@ async function runOnce(
       const said = stream === 'stdout' && runner.line !== undefined ? runner.line(line) : line;
       if (said === null) return;
       options.onLine(said, stream);
-      tail.push(stripVTControlCharacters(said));
+      tail.push(withoutSequences(said));
     },
   });
   const output = { stdout: ended.stdout, stderr, exitCode: ended.exitCode };
