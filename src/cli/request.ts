@@ -204,7 +204,7 @@ function idOfFile(text: string, inside: string): ItemId | null {
   if (!text.endsWith('.md') || !isItemId(id)) return null;
   for (const path of [resolve(text), resolve(inside, text)]) {
     const folder = dirname(path);
-    const isOurs = basename(folder) === 'issues' && isInside(dirname(folder), inside);
+    const isOurs = ['issues', 'briefs'].includes(basename(folder)) && isInside(dirname(folder), inside);
     if (isOurs && existsSync(path)) return id;
   }
   return null;

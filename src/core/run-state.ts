@@ -36,7 +36,7 @@ export interface ItemState {
   /** Whose quota it waits for. */
   waitsFor: string | null;
   usage: Usage;
-  /** What this run paid, also if the item fails afterwards; null: a price is not known. */
+  /** What this run paid, whatever came of it; null: a price is not known. */
   costUsd: number | null;
   /** Of an evaluation. */
   judged: CaseResult | null;
@@ -173,6 +173,11 @@ function foldItemEvent(state: RunState, event: EventOfItem): void {
     case 'gateway-call':
       if (event.keyId !== null && !state.keys.has(event.keyId))
         state.keys.set(event.keyId, { isRejected: false, coolingUntilMs: 0 });
+      // Every request to a vendor is one of these, so that an answer which was of no use counts too.
+      if (event.usage === null) return;
+      item.usage = addUsage(item.usage, event.usage);
+      item.costUsd = plus(item.costUsd, event.costUsd);
+      state.costUsd = plus(state.costUsd, event.costUsd);
       return;
     case 'item-retrying':
       // An attempt can fail before it has reported its start.
@@ -181,13 +186,10 @@ function foldItemEvent(state: RunState, event: EventOfItem): void {
       item.waitsFor = null;
       return;
     case 'model-answered': {
-      // A call without a meter, such as a command's, must not hide what is known of the rest.
-      const paidUsd = event.costUsd ?? (event.metered ? null : 0);
-      item.usage = addUsage(item.usage, event.usage);
-      item.costUsd = plus(item.costUsd, paidUsd);
-      state.costUsd = plus(state.costUsd, paidUsd);
       if (event.part === undefined) return;
       const part = partOf(item, event.part);
+      // A call without a meter, such as a command's, must not hide what is known of the rest.
+      const paidUsd = event.costUsd ?? (event.metered ? null : 0);
       Object.assign(part, { usage: addUsage(part.usage, event.usage), costUsd: plus(part.costUsd, paidUsd) });
       return;
     }

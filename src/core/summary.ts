@@ -1,6 +1,6 @@
 import type { LastRun, Problem } from './errors.ts';
 import type { Evaluation } from './evaluation.ts';
-import type { ItemEnd, ItemStatus } from './item.ts';
+import { ITEM_STATUSES, type ItemEnd, type ItemStatus } from './item.ts';
 import { NO_USAGE, type Usage } from './money.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
 import type { FinishedStep, ItemState } from './run-state.ts';
@@ -112,10 +112,10 @@ export function partSummary(
   };
 }
 
+/** Every status is there, so that a script can read the one it wants. */
 export function countsOf(items: readonly ItemSummary[]): Record<string, number> {
-  const counts: Record<string, number> = { total: items.length };
-  for (const { status } of items) counts[status] = (counts[status] ?? 0) + 1;
-  return counts;
+  const countOf = (wanted: ItemStatus): number => items.filter(({ status }) => status === wanted).length;
+  return { total: items.length, ...Object.fromEntries(ITEM_STATUSES.map((status) => [status, countOf(status)])) };
 }
 
 /** How far an item of the backlog has come. */

@@ -80,7 +80,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const ledger = createLedger(budget);
   const upstream = createUpstream(bounds, createVendorAgents(options.env ?? {}));
   const closing = new AbortController();
-  const running = new Set<Promise<void>>();
+  const running = new Set<Promise<unknown>>();
+  const tracked = <T>(work: Promise<T>): Promise<T> => {
+    running.add(work);
+    void work.finally(() => running.delete(work)).catch(() => undefined);
+    return work;
+  };
   const settings = { ...bounds, pool, upstream, ledger, budget, prices, clock, onEvent };
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -115,7 +120,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     }
     const question = { item: grant.item, step, vendor: route.vendor, path: call.url.pathname, body: call.body };
     const { recording, reused } = answers.join(question, (sink) =>
-      traceable(call, sink, AbortSignal.any([sink.unwanted, closing.signal])),
+      tracked(traceable(call, sink, AbortSignal.any([sink.unwanted, closing.signal]))),
     );
     if (reused !== 'no') {
       const who = { item: grant.item, vendor: route.vendor, model: call.facts.model ?? '' };
@@ -126,10 +131,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
   const server = createServer((request, response) => {
     response.on('error', () => {});
-    const handled = handle(request, response)
-      .catch((error: unknown) => refuse(response, openaiChat, error))
-      .finally(() => running.delete(handled));
-    running.add(handled);
+    void tracked(handle(request, response).catch((error: unknown) => refuse(response, openaiChat, error)));
   });
   // Longer than clients keep an idle connection: a close that crosses a request would look like a fault.
   server.keepAliveTimeout = 120_000;

@@ -15,7 +15,7 @@ import { lockItem } from '../process/lock.ts';
 import { createBriefSource } from '../source/directory.ts';
 import type { Issue } from '../source/port.ts';
 import { isApprovedForAnother, readLldFile } from '../workflow/approved-lld.ts';
-import { nextVersionNumber, versionName } from '../workflow/lineage.ts';
+import { nextVersionNumber, placeVersion, versionName } from '../workflow/lineage.ts';
 import type { Project } from './project.ts';
 import { lastRunOf } from './run-history.ts';
 import { type WaitingItem, waitingItem } from './waiting-item.ts';
@@ -71,7 +71,9 @@ export async function decide(project: Project, id: ItemId, word: Word, who: Deci
     const { question, decided } = waiting;
     const decision = await decisionFor(project, question, word, who);
     if (decided.length > 0) decision.replaced = decided;
-    const lineage = `${question.folder}/${versionName(question.number + decided.length, 'verdict')}`;
+    const folder = join(paths.repository, question.folder);
+    const { number } = await placeVersion(folder, question.number + decided.length, 'verdict', decision.document);
+    const lineage = `${question.folder}/${versionName(number, 'verdict')}`;
     // The journal first: by it the decision is taken, and a run writes the file if we could not.
     if (!settle(paths, waiting, decision)) throw await notWaiting(paths, id);
     await writeFileAtomic(join(paths.repository, lineage), decision.document);

@@ -95,11 +95,12 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
   const folder = paths.run(input.runId).transcripts(workflow, parseItemId(input.id));
   const transcripts = createTranscripts(folder, (text) => mask(hidden(text, input.token)));
   const programs = createItemPrograms({ context, workflow, input, paths, git, env, token, limits, mask, transcripts });
-  const providers = new Map<AskedRole, Provider>();
-  const provider = (role: AskedRole): Provider => {
-    const known = providers.get(role);
+  const providers = new Map<string, Provider>();
+  const provider = (role: AskedRole, spec: string = config.models[role]): Provider => {
+    const key = `${role} ${spec}`;
+    const known = providers.get(key);
     if (known !== undefined) return known;
-    const created = createProvider(parseModelSpec(config.models[role]), {
+    const created = createProvider(parseModelSpec(spec), {
       ...limits,
       token,
       endpointOf: (vendor) => input.endpoints[vendor],
@@ -110,7 +111,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
       agent: programs.agent,
     });
     const wrapped = tracedProvider(masked(created, mask), costOf);
-    providers.set(role, wrapped);
+    providers.set(key, wrapped);
     return wrapped;
   };
   return {

@@ -114,6 +114,7 @@ function stoppableJournal(journal: Journal, stop: AbortSignal): Journal {
         stop.throwIfAborted();
         return run(step);
       }),
+    has: (key) => journal.has(key),
     steps: () => journal.steps(),
     last: (name) => journal.last(name),
     remove: () => journal.remove(),

@@ -72,7 +72,20 @@ async function lineageFiles({ config, paths, id, mask, portable }: ImplementCont
 }
 
 async function reportOf(context: ImplementContext, finished: Finished, codeCommit: string): Promise<string> {
-  const { id, title, hash: lldHash, worktree, base, baseTree, lld, suite, writer, provider, spending } = context;
+  const {
+    id,
+    title,
+    hash: lldHash,
+    worktree,
+    base,
+    baseTree,
+    lld,
+    suite,
+    writer,
+    provider,
+    spending,
+    models,
+  } = context;
   const { testsCommit, design, gates, guards, review } = finished;
   const spec = (text: string): string => portableSpec(context.paths.repository, text);
   const lines = await worktree.lines(baseTree, review.tree);
@@ -96,8 +109,8 @@ async function reportOf(context: ImplementContext, finished: Finished, codeCommi
     baseCommit: base,
     testsCommit,
     codeCommit,
-    implementer: spec(writer.spec),
-    reviewer: spec(provider('reviewer').spec),
+    implementer: spec(models.last('implementer') ?? writer.spec),
+    reviewer: spec(models.last('reviewer') ?? provider('reviewer').spec),
     policy: context.config.implement.policy,
     changes,
     gates: gates.evidence(),

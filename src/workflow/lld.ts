@@ -1,4 +1,4 @@
-import { join, relative } from 'node:path';
+import { relative } from 'node:path';
 import type { DesignSize } from '../core/config.ts';
 import type { ForecastDesign } from '../core/forecast.ts';
 import { checkAlreadyDone, citationOf, evidenceIn, isAlreadyDone, linesOf } from '../documents/already-done.ts';
@@ -18,7 +18,6 @@ import { rememberDesign } from './design-cache.ts';
 import { approvedDocument, type DesignBase, type DocumentRepository } from './document.ts';
 import type { CheckResult, DocumentSubject } from './document-review.ts';
 import type { ItemContext, ItemResult } from './item.ts';
-import { versionName } from './lineage.ts';
 import { forecastFor, otherDesigns } from './other-designs.ts';
 
 /** One issue becomes a reviewed LLD, or is found to be done already. Without a size the drafter chooses. */
@@ -59,8 +58,7 @@ export async function runLld(
     const { drafter, reviewer, rounds, baseCommit } = by;
     const claim = { body, evidence, by: { drafter, reviewer, rounds } };
     signal.throwIfAborted();
-    const record = join(paths.lineage(issue.id), versionName(lineage.nextNumber, 'final'));
-    await lineage.add('final', alreadyDoneRecord(item, claim, await repository.open(baseCommit)));
+    const record = await lineage.add('final', alreadyDoneRecord(item, claim, await repository.open(baseCommit)));
     const reason = alreadyDoneReason(baseCommit, evidence.map(citationOf));
     return { status: 'skipped', reason, outputs: [record] };
   }

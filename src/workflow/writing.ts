@@ -59,6 +59,7 @@ export type WriterContext = Pick<
   | 'journal'
   | 'step'
   | 'spending'
+  | 'models'
   | 'checkout'
   | 'clock'
   | 'signal'
@@ -81,12 +82,13 @@ export interface WriterCalls {
  * of an item that failed like this gets as many calls again: what was written and found is kept.
  */
 export function createWriterCalls(context: WriterContext, trials: Trials | null): WriterCalls {
-  const { worktree, maxRounds, writer, mask, spending } = context;
+  const { worktree, maxRounds, writer, mask, spending, models } = context;
   const authors = { tests: new Set<string>(), code: new Set<string>() };
   const call = async (step: string, phase: WritingPhase, tree: string, task: string): Promise<string> => {
     const value = await callWriter(context, { step, phase, tree, task, trials });
-    spending.add('implementer', writer.spec, value);
-    authors[phase].add(mask(value.answered ?? context.portable(writer.spec)));
+    const model = models.last('implementer') ?? writer.spec;
+    spending.add('implementer', model, value);
+    authors[phase].add(mask(value.answered ?? context.portable(model)));
     return value.tree;
   };
   return {
@@ -192,7 +194,8 @@ async function callWriter(context: WriterContext, call: WriterCall): Promise<Wri
     const used = { costUsd, usage, metered, ...(models === undefined ? {} : { models }) };
     return { tree: await worktree.snapshot(), text: mask(text), answered, ...used };
   };
-  const inputs = { writer: writer.spec, system, task, tree };
-  const { value } = await checkout.checked(() => context.step({ name: step, inputs, model: writer.spec }, run));
+  const keyOf = (spec: string) => ({ name: step, inputs: { writer: spec, system, task, tree } });
+  const model = context.models.pick('implementer', writer.spec, keyOf);
+  const { value } = await checkout.checked(() => context.step({ ...keyOf(model), model }, run));
   return value;
 }

@@ -5,7 +5,7 @@ import { isItemId } from '../../core/ids.ts';
 import { definedOnly } from '../../core/json.ts';
 import type { PipelineName } from '../../core/paths.ts';
 import type { Plan } from '../../core/plan.ts';
-import type { Summary } from '../../core/summary.ts';
+import { countsOf, type Summary } from '../../core/summary.ts';
 import { createGit } from '../../git/git.ts';
 import { checkoutOf } from '../../git/repository.ts';
 import { printPlan } from '../../output/plan.ts';
@@ -199,7 +199,7 @@ export function emptySummary({ workflow, parallel }: Pick<Summary, 'workflow' | 
     finishedAt: at,
     parallel,
     exitCode: EXIT.ok,
-    counts: { total: 0 },
+    counts: countsOf([]),
     retryCommand: null,
     changeFirst: null,
     items: [],
@@ -213,16 +213,16 @@ async function refuseSwappedOrder(
   { parallel: { workers, asked }, ids }: BatchRequest,
 ): Promise<void> {
   const id = String(asked);
-  if (asked <= workers || !isItemId(id)) return;
+  // With --all there is no item that could be left out.
+  if (asked <= workers || ids === 'all' || !isItemId(id)) return;
   const known = await stages[0].collect(project, [id]).then(
     () => true,
     () => false,
   );
   if (!known) return;
-  const others = ids === 'all' ? [] : ids;
   throw new AgentosError({
     code: 'usage',
     reason: `--parallel ${id} would mean ${id} workers, but ${id} is an item.`,
-    hint: `Write the items first: agentos ${name} ${[id, ...others].join(' ')} --parallel 3`,
+    hint: `Write the items first: agentos ${name} ${[id, ...ids].join(' ')} --parallel 3`,
   });
 }

@@ -35,7 +35,7 @@ export async function decideCommand(idText: string, flags: DecideFlags): Promise
   terminal.line(`${workflow} ${id} is ${printable(describeDecision(decision))}`);
   terminal.line(`Recorded in ${lineage}${replaces ? ', in place of the decision before it' : ''}`);
   if (next === null) terminal.line(`${kept} counts for what the issue says now; nothing has to run.`);
-  else terminal.line(`Resume with: ${next}  (or: agentos ${workflow} ${id}, with the models and flags of that run)`);
+  else terminal.line(`Resume with: ${next}  (or: agentos ${workflow} ${id}, also with other models)`);
   return EXIT.ok;
 }
 
