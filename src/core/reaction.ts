@@ -1,11 +1,12 @@
 import { sha256 } from './hash.ts';
+import { oneLine } from './lines.ts';
 
 /** What happens to a pull request and is reacted to. */
 export const REACT_KINDS = ['checks', 'reviews', 'base'] as const;
 export type ReactKind = (typeof REACT_KINDS)[number];
 
 /** Reactions that have the implementer change something before a person is asked whether there should be more. */
-const MOST_CYCLES = 5;
+export const MOST_CYCLES = 5;
 
 /** A check of CI that failed. */
 export interface FailedCheck {
@@ -61,12 +62,26 @@ export interface ReactionEnd {
   dropped: boolean;
 }
 
+/** What a worker made of a reaction, for its parent to push and to answer with. */
+export interface ReactionResult extends Omit<ReactionEnd, 'key'> {
+  /** By the ids of the requests, as the implementer answered them. Words of a model. */
+  answers: Readonly<Record<string, string>>;
+  /** Files that the commit changes beside the merge of the base. */
+  files: readonly string[];
+  /** Of the gates, on the commit. */
+  evidence: { passed: boolean; summary: string; details: string } | null;
+}
+
+type Found = Omit<Reaction, 'cycle'>;
 type Asked = Pick<Reaction, 'isBaseMoved' | 'checks' | 'reviews'>;
 
 /** The same for the same pull request, commit, kinds and things that are asked: it is dispatched once. */
-export function reactionKey({ number, head, base, isBaseMoved, checks, reviews }: Omit<Reaction, 'cycle'>): string {
-  const asked = [checks.map(({ name }) => name).toSorted(), reviews.map(({ id }) => id).toSorted()];
-  return sha256(JSON.stringify([number, head, isBaseMoved ? base.commit : null, ...asked])).slice(0, 16);
+export function reactionKey({ number, head, base, isBaseMoved, ...asked }: Found): string {
+  return sha256(JSON.stringify([number, head, isBaseMoved ? base.commit : null, askedIn(asked)])).slice(0, 16);
+}
+
+function askedIn({ checks, reviews }: Pick<Asked, 'checks' | 'reviews'>): string {
+  return JSON.stringify([checks.map(({ name }) => name).toSorted(), reviews.map(({ id }) => id).toSorted()]);
 }
 
 export function asksNothing({ isBaseMoved, checks, reviews }: Asked): boolean {
@@ -74,7 +89,7 @@ export function asksNothing({ isBaseMoved, checks, reviews }: Asked): boolean {
 }
 
 /** Without what an earlier reaction was about: a check and a moved base for the same commit, a remark for good. */
-export function withoutKnown<T extends Omit<Reaction, 'cycle'>>(found: T, earlier: readonly Reaction[]): T {
+export function withoutKnown<T extends Found>(found: T, earlier: readonly Reaction[]): T {
   const { head, base, isBaseMoved, checks, reviews } = found;
   const here = earlier.filter((one) => one.head === head);
   const names = new Set(here.flatMap((one) => one.checks.map(({ name }) => name)));
@@ -87,14 +102,25 @@ export function withoutKnown<T extends Omit<Reaction, 'cycle'>>(found: T, earlie
   };
 }
 
-/** One that was given up, with what is asked besides since then. */
-export function joinedReaction(given: Reaction, found: Omit<Reaction, 'cycle'>): Omit<Reaction, 'cycle'> {
-  return {
-    ...found,
-    isBaseMoved: found.isBaseMoved || given.isBaseMoved,
-    checks: [...given.checks, ...found.checks],
-    reviews: [...given.reviews, ...found.reviews],
-  };
+/**
+ * What is to be done now about what was found. One that was dispatched and has not ended is resumed as it was, as long as
+ * the pull request is at the same commit and asks for the same: what was paid for it is of use. A base that moved again
+ * can wait then. Otherwise it is given up for what is asked now.
+ */
+export function nextReaction(found: Found, earlier: readonly DispatchedReaction[]): Reaction | null {
+  const given = earlier.findLast(({ end }) => end === null);
+  const now = withoutKnown(
+    found,
+    earlier.filter((one) => one !== given),
+  );
+  if (given !== undefined && given.head === now.head && askedIn(given) === askedIn(now)) {
+    const isBaseAlone = given.checks.length + given.reviews.length === 0;
+    if (!isBaseAlone || (now.isBaseMoved && now.base.commit === given.base.commit)) {
+      const { end: _, ...same } = given;
+      return same;
+    }
+  }
+  return asksNothing(now) ? null : { ...now, cycle: nextCycle(earlier.filter((one) => one !== given)) };
 }
 
 /** The number of the next cycle: a base that was merged without a change to anything else is none. */
@@ -107,14 +133,19 @@ export function needsConsent({ cycle }: Pick<Reaction, 'cycle'>): boolean {
   return cycle > MOST_CYCLES && (cycle - 1) % MOST_CYCLES === 0;
 }
 
-/** For people: `check build failed, mia asks for changes, main has moved`. */
+/** For people: `check build failed, 2 remarks of mia, main has moved`. */
 export function describeReaction({ base, isBaseMoved, checks, reviews }: Asked & Pick<Reaction, 'base'>): string {
   const names = checks.map(({ name }) => name).join(', ');
   const people = [...new Set(reviews.map(({ by }) => by))].join(', ');
   const parts = [
     ...(checks.length === 0 ? [] : [`${checks.length === 1 ? 'check' : 'checks'} ${names} failed`]),
-    ...(reviews.length === 0 ? [] : [`${reviews.length} remark(s) of ${people}`]),
+    ...(reviews.length === 0 ? [] : [`${reviews.length} ${reviews.length === 1 ? 'remark' : 'remarks'} of ${people}`]),
     ...(isBaseMoved ? [`${base.branch} has moved`] : []),
   ];
-  return parts.join(', ');
+  return oneLine(parts.join(', '));
+}
+
+/** The branch of the worktree of a reaction: the pull request's own is moved when its commit is pushed. */
+export function reactBranch(id: string): string {
+  return `agentos/reacting-${id}`;
 }

@@ -15,7 +15,11 @@ const ruleSchema = z.looseObject({
     .looseObject({ required_status_checks: z.array(z.looseObject({ context: z.string() })).optional() })
     .nullish(),
 });
-const output = z.looseObject({ title: z.string().nullish(), summary: z.string().nullish(), text: z.string().nullish() });
+const output = z.looseObject({
+  title: z.string().nullish(),
+  summary: z.string().nullish(),
+  text: z.string().nullish(),
+});
 const runSchema = z.looseObject({
   name: z.string(),
   status: z.string(),
@@ -31,8 +35,9 @@ const statusSchema = z.looseObject({
   description: z.string().nullish(),
 });
 
-/** Conclusions that hold nothing up. */
+/** Conclusions that hold nothing up, and those that say nothing of the code: a person stopped it, or has to start it. */
 const FINE = new Set(['success', 'neutral', 'skipped']);
+const UNTOLD = new Set(['cancelled', 'action_required', 'stale']);
 const JOB = /\/actions\/runs\/\d+\/jobs?\/(\d+)/;
 
 export interface GitHubChecks {
@@ -99,7 +104,7 @@ export function createGitHubChecks(client: GitHubClient, below: Below): GitHubCh
       for (const { name, status, conclusion, html_url, output: said } of runs.toReversed())
         add({
           name,
-          state: status !== 'completed' ? 'pending' : FINE.has(conclusion ?? '') ? 'passed' : 'failed',
+          state: stateOf(status, conclusion ?? ''),
           url: html_url ?? null,
           output: [said?.title, said?.summary, said?.text].filter(Boolean).join('\n\n'),
         });
@@ -116,6 +121,11 @@ export function createGitHubChecks(client: GitHubClient, below: Below): GitHubCh
       return (await client.log(ask)) ?? said;
     },
   };
+}
+
+function stateOf(status: string, conclusion: string): Check['state'] {
+  if (status !== 'completed' || UNTOLD.has(conclusion)) return 'pending';
+  return FINE.has(conclusion) ? 'passed' : 'failed';
 }
 
 /** A repository without such rules, or a token that may not see them. */

@@ -16,6 +16,8 @@ const nodeSchema = z.looseObject({
   baseRef: z.looseObject({ target: z.looseObject({ oid: z.string() }).nullish() }).nullish(),
   isCrossRepository: z.boolean(),
   updatedAt: z.string(),
+  reviews: z.looseObject({ totalCount: z.int() }),
+  reviewThreads: z.looseObject({ totalCount: z.int() }),
   commits: z.looseObject({
     nodes: z.array(
       z.looseObject({ commit: z.looseObject({ statusCheckRollup: z.looseObject({ state: z.string() }).nullish() }) }),
@@ -43,6 +45,8 @@ const OPEN = `query($owner: String!, $repo: String!, $after: String) {
       nodes {
         id number url isDraft title headRefName headRefOid baseRefName isCrossRepository updatedAt
         baseRef { target { oid } }
+        reviews { totalCount }
+        reviewThreads { totalCount }
         commits(last: 1) { nodes { commit { statusCheckRollup { state } } } }
       }
       pageInfo { hasNextPage endCursor }
@@ -94,6 +98,7 @@ function requestOf(node: z.infer<typeof nodeSchema>): Glance['requests'][number]
     baseHead: node.baseRef?.target?.oid ?? null,
     isOwn: !node.isCrossRepository,
     updatedAt: node.updatedAt,
+    remarks: node.reviews.totalCount + node.reviewThreads.totalCount,
     checks: STATES[node.commits.nodes[0]?.commit.statusCheckRollup?.state ?? ''] ?? null,
   };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { GitHubClient } from '../host/github-client.ts';
 import type { Below } from './github-checks.ts';
-import type { Posted, Review } from './port.ts';
+import { ANSWER, type Posted, type Review } from './port.ts';
 
 const id = z.union([z.int(), z.bigint()]);
 const said = z.looseObject({
@@ -77,11 +77,14 @@ export function createGitHubReviews(
         lines(number),
       ]);
       const resolved = atLines.length === 0 ? new Set<string>() : await resolvedThreads(number);
-      const plain = ({ id: own, user, author_association, body }: Said) => ({
-        id: String(own),
-        by: user?.login ?? 'ghost',
-        isTrusted: TRUSTED.has(author_association),
-        body: body ?? '',
+      const ours = new Set<Said>();
+      for (const one of atLines) if (one.body?.startsWith(ANSWER) && (await isOwn(one.user))) ours.add(one);
+      const plain = (one: Said) => ({
+        id: String(one.id),
+        by: one.user?.login ?? 'ghost',
+        isTrusted: TRUSTED.has(one.author_association),
+        isOwn: ours.has(one),
+        body: one.body ?? '',
       });
       return [
         ...reviews

@@ -16,6 +16,13 @@ export const STATE_LABELS = [
 ] as const;
 export type StateLabel = (typeof STATE_LABELS)[number];
 
+/** How every answer of ours begins; nothing from outside is inside of it. */
+export function answerMarker(key: string): string {
+  return `${ANSWER} ${key} -->`;
+}
+
+export const ANSWER = '<!-- agentos:reaction';
+
 /** The name of our own status or check run: it is none of CI's. */
 export const EVIDENCE = 'agentos / evidence';
 
@@ -80,6 +87,8 @@ export interface OpenRequest extends Omit<PullRequest, 'body' | 'state'> {
   baseHead: string | null;
   /** Of all its checks together; null: there are none, or the list does not say. */
   checks: Check['state'] | null;
+  /** Reviews and threads; null: the list does not say. */
+  remarks: number | null;
 }
 
 export interface NewPullRequest {
@@ -112,6 +121,8 @@ export interface Review {
   line: { path: string; line: number | null } | null;
   /** Where an answer to it goes; null: to the pull request as a whole. */
   thread: string | null;
+  /** An answer of this program's: it begins with its marker, and is by the user of the token. */
+  isOwn: boolean;
   /** A person has settled the thread. */
   isResolved: boolean;
 }

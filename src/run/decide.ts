@@ -132,6 +132,8 @@ export async function inputHash({ paths, source }: Project, workflow: WorkflowNa
     case 'eval':
     case 'land':
       return (await source.read(id)).hash;
+    case 'react':
+      return waitingItem(paths, id, ['react'])?.question.input ?? '';
     case 'implement':
       return bodyHash(readFrontMatter(await readFile(paths.lld(id), 'utf8').catch(() => '')).body);
   }

@@ -60,7 +60,7 @@ export async function readSome<T>(ids: readonly ItemId[], read: (id: ItemId) => 
 export interface ItemSetting extends Partial<Pick<Batch, 'demand'>>, Pick<Batch, 'roles'> {
   /** One object for all items that share it. */
   config: Config;
-  input?: Pick<ItemInput, 'prompts' | 'replay' | 'landing'>;
+  input?: Pick<ItemInput, 'prompts' | 'replay' | 'landing' | 'reaction'>;
 }
 
 /** What a workflow supplies; everything else about running a batch exists once. */
@@ -75,6 +75,8 @@ export interface Batch {
   settingOf?(id: ItemId): ItemSetting | undefined;
   /** What an item is made from, which its worker is handed; absent: the worker knows where to look. */
   read?(project: Project, id: ItemId): Promise<Issue>;
+  /** Notes that an item starts now, under its lock, and brings what its worker needs. */
+  dispatch?(project: Project, id: ItemId): Promise<void>;
   /** Issues of a service that it looks like; absent: it is compared with files alone. */
   existing?(project: Project, issue: Issue): Promise<ExistingIssue[]>;
   /** Exactly these (a missing one is an error), or all there are. */
@@ -223,6 +225,7 @@ export function coordinatedItem(
       // A later attempt reads it again.
       fresh.delete(id);
       if (issue !== undefined) onRead?.(id, issue);
+      await stage.dispatch?.(project, id);
       const setting = stage.settingOf?.(id);
       const cast = { config: project.config, roles: stage.roles, ...setting };
       const input = itemInput(project, id, runId, accessOf(id, cast), setting);

@@ -30,6 +30,7 @@ import {
   type Pipeline,
   requirements,
   type StageOptions,
+  stageOf,
 } from './pipeline.ts';
 import type { Project } from './project.ts';
 import { openRunGateway } from './run-gateway.ts';
@@ -110,6 +111,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
       place: placeOf(options.retryFlags),
       onNotice: (item, text) => emitter.item(item, { type: 'notice', text }),
       onWarning: (text) => emitter.warn(text),
+      inputOf: (item) => stageOf(pipeline, item.workflow).settingOf?.(item.id)?.input,
     },
     tracker,
   );
