@@ -50,7 +50,7 @@ export interface OutsideView {
 
 const IN_A_ROW = 1_000;
 const MOST_IN_FOLDER = 2_000;
-const OWN_WORKTREE = /^(?:(?:lld|issue|implement|land)-[a-zA-Z0-9_-]+|reading-\d+)$/;
+const OWN_WORKTREE = /^(?:(?:lld|issue|implement|land|react)-[a-zA-Z0-9_-]+|reading-\d+)$/;
 export const DESIGN = /^docs\/lld\/LLD-([a-zA-Z0-9_-]+)\.md$/;
 const INPUT = /^(?:issues|briefs)\//;
 /** What editors have beside a file that is open or being saved. */

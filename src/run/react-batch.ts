@@ -26,14 +26,15 @@ export function reactBatch({ mayFetch, quiet }: ReactRequest): Batch {
   const settings = new Map<string, ItemSetting>();
 
   async function lookedAt(project: Project, forge: Forge, id: ItemId, request: LookedAt): Promise<CollectedItem> {
-    const { dispatchedFor, lookAt } = await import('./remote-work.ts');
+    const { dispatchedFor, lookAt, pushedReaction } = await import('./remote-work.ts');
     const earlier = dispatchedFor(project, id, request.number);
     const title = `pull request #${request.number}`;
     const plain = { id, title, error: null, chars: 0 };
     reactions.delete(id);
     if (earlier.some(({ end }) => end?.dropped)) return { ...plain, state: 'dropped' };
-    const found = await lookAt(project, forge, request, mayFetch);
-    const next = nextReaction(found, earlier);
+    const next =
+      pushedReaction(project, id, request.head, earlier) ??
+      nextReaction(await lookAt(project, forge, request, mayFetch), earlier);
     if (next === null) return { ...plain, state: 'done' };
     reactions.set(id, next);
     settings.set(id, { config: project.config, roles: ROLES, input: { reaction: next } });

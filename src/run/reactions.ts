@@ -132,6 +132,22 @@ export function dispatchedFor({ paths }: Pick<Project, 'paths'>, id: ItemId, num
   return all.filter((one) => one.number === number).map((one) => ({ ...one, end: ends.get(reactionKey(one)) ?? null }));
 }
 
+/** One that was dispatched and pushed, and not answered or recorded any more: the pull request is at what it made. */
+export function pushedReaction(
+  { paths }: Pick<Project, 'paths'>,
+  id: ItemId,
+  head: string,
+  given: readonly DispatchedReaction[],
+): Reaction | null {
+  const open = given.findLast(({ end }) => end === null);
+  const steps = inspectJournal(paths.checkpoint('react', id))?.finished ?? [];
+  const made = steps.findLast(({ name }) => name === 'commit-reaction');
+  const { commit } = (parseJson(made?.result ?? '') ?? {}) as { commit?: unknown };
+  if (open === undefined || commit !== head) return null;
+  const { end: _, ...reaction } = open;
+  return reaction;
+}
+
 /** Marks a reaction as dispatched, gives up those that it replaces, and brings the commits here that its worker needs. */
 export async function dispatch(project: Project, id: ItemId, reaction: Reaction): Promise<void> {
   const { paths, childEnv, hosts } = project;

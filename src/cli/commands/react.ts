@@ -6,5 +6,7 @@ import { runBatchCommand } from './batch.ts';
 export async function reactCommand(positional: string[], rawFlags: unknown): Promise<number> {
   const parsed = parseBatchFlags('react', positional, { ...(rawFlags as object), pr: true });
   const reacting = { mayFetch: !parsed.dryRun, quiet: new Map<number, string>() };
-  return runBatchCommand(pipelineNamed('react', { reacting }), parsed);
+  // It is no flag of this command.
+  const retryFlags = parsed.retryFlags.filter((flag) => flag !== '--pr');
+  return runBatchCommand(pipelineNamed('react', { reacting }), { ...parsed, retryFlags });
 }
