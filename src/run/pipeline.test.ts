@@ -38,7 +38,14 @@ async function options(lld: string | null): Promise<StageOptions> {
   const paths = pathsOf(root, join(root, '.agentos'));
   await mkdir(dirname(paths.lld(ID)), { recursive: true });
   if (lld !== null) await writeFile(paths.lld(ID), lld);
-  return { project: { paths } as Project, pipeline: BOTH, runId: 'r', fresh: new Map(), accessOf: () => null };
+  return {
+    project: { paths } as Project,
+    pipeline: BOTH,
+    runId: 'r',
+    fresh: new Map(),
+    isSelected: false,
+    accessOf: () => null,
+  };
 }
 
 const end = (workflow: WorkflowName, status: ItemStatus): CoordinatedEnd => ({

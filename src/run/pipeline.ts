@@ -16,6 +16,7 @@ import { requireModels } from '../models/require-models.ts';
 import type { Issue } from '../source/port.ts';
 import type { ItemInput } from '../worker/adapters.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
+import { whyUnselected } from './held-back.ts';
 import type { Unposted } from './posts.ts';
 import type { Project } from './project.ts';
 import type { ItemAccess } from './run-gateway.ts';
@@ -172,7 +173,7 @@ export async function endedAlready(item: PlannedItem, project: Project, pipeline
  */
 export async function doneElsewhere(
   { id, workflow }: Item,
-  { project, pipeline, fresh }: Pick<StageOptions, 'project' | 'pipeline' | 'fresh'>,
+  { project, pipeline, fresh, isSelected }: Pick<StageOptions, 'project' | 'pipeline' | 'fresh' | 'isSelected'>,
 ): Promise<TaskResult | null> {
   const stage = stageOf(pipeline, workflow);
   const [found] = await stage.collect(project, [id]).catch((error: unknown) => {
@@ -180,6 +181,9 @@ export async function doneElsewhere(
     return [withdrawn(id, error)];
   });
   if (found?.issue !== undefined) fresh.set(id, found.issue);
+  // Its label may have been taken away since the plan.
+  const unselected = isSelected && found?.issue !== undefined ? whyUnselected(project, found.issue) : null;
+  if (unselected !== null) return { status: 'skipped', reason: unselected, outputs: [] };
   if (found?.state === 'not-ready' && found.error?.problem.code === 'issue-blocked')
     return { status: 'skipped', reason: wordingOf(found.error.problem).message, outputs: [] };
   if (found?.solved !== undefined) return { ...found.solved, status: 'skipped' };
@@ -200,6 +204,8 @@ export interface StageOptions {
   pipeline: Pipeline;
   /** Issues that were read for an item that starts now, by id. */
   fresh: Map<string, Issue>;
+  /** Items were not named, but selected by what they are labelled with. */
+  isSelected: boolean;
   /** Told of the text that an item starts with. */
   onRead?: (id: ItemId, issue: Issue) => void;
   runId: string;

@@ -142,6 +142,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   }
 
   const fresh: StageOptions['fresh'] = new Map();
+  const isSelected = options.request['all'] === true;
   const prefixer = options.prefixer((label, _stream, line) => {
     const item = itemOfLabel(label);
     if (item !== null) files.printed(item.workflow, item.id, line);
@@ -170,7 +171,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     },
     // Of several items, one that another run is at can wait its turn; for one alone a person should know at once.
     claimWaitMs: open.length > 1 ? config.bounds.timeoutMs : 0,
-    alreadyDone: (key) => doneElsewhere(itemOf(key), { project, pipeline, fresh }),
+    alreadyDone: (key) => doneElsewhere(itemOf(key), { project, pipeline, fresh, isSelected }),
     ...(publisher && { complete: (key, result, signal) => publisher.complete(itemOf(key), result, signal) }),
     isWaiting: (key) => gateway?.isWaiting(itemOf(key).id) ?? false,
     mayStart: () => gateway?.hasQuota() ?? true,
@@ -203,6 +204,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     pipeline,
     runId,
     fresh,
+    isSelected,
     onRead: (id, issue) => publisher?.read(id, issue),
     accessOf: (id, cast) => gateway?.access(id, cast) ?? null,
   };
