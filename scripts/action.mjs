@@ -1,7 +1,8 @@
 // The step of action.yml that runs the program: its inputs as flags, its summary as outputs and as the job's summary.
 // What waits for a person (3) or for quota (75) is no failure of the job: it is shown, and the step ends well.
-import { spawn } from 'node:child_process';
-import { appendFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { appendFileSync, cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const OUTCOMES = { 0: 'success', 3: 'waits', 75: 'paused' };
@@ -87,6 +88,37 @@ function readGate(line) {
   if (type === 'gate-checked') seen.set(`${item} ${gate}`, { item, gate, passed, skipped, summary });
 }
 
+/*
+ * The state folder alone does not resume everything in a fresh checkout: states of worktrees and finished branches are objects of git,
+ * and designs that are not committed are files. Both are kept beside it.
+ */
+const KEPT = join('.agentos', 'ci');
+const REFS = ['refs/agentos/*', 'refs/heads/agentos/*'];
+const git = (...args) => spawnSync('git', args, { encoding: 'utf8', maxBuffer: 1 << 28 });
+
+function bringBack() {
+  const objects = join(KEPT, 'objects.git');
+  if (existsSync(objects)) git('fetch', '--quiet', '--no-tags', objects, ...REFS.map((ref) => `+${ref}:${ref}`));
+  const files = join(KEPT, 'files');
+  if (existsSync(files)) cpSync(files, '.', { recursive: true, force: false });
+}
+
+function keep() {
+  if (!existsSync('.agentos')) return;
+  const objects = join(KEPT, 'objects.git');
+  if (!existsSync(objects)) git('init', '--quiet', '--bare', objects);
+  git('push', '--quiet', '--prune', '--no-verify', objects, ...REFS.map((ref) => `+${ref}:${ref}`));
+  const files = join(KEPT, 'files');
+  rmSync(files, { recursive: true, force: true });
+  const listed = git('ls-files', '-z', '--others', '--exclude-standard', '--', 'docs/lld', 'docs/lineage').stdout;
+  for (const path of listed.split('\0').filter(Boolean)) {
+    mkdirSync(join(files, path, '..'), { recursive: true });
+    cpSync(path, join(files, path));
+  }
+}
+
+const isKept = env.INPUT_CACHE !== 'false';
+if (isKept) bringBack();
 const child = spawn(env.AGENTOS_PROGRAM || 'agentos', argumentsOf(), { stdio: ['ignore', 'pipe', 'inherit'] });
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
 createInterface({ input: child.stdout }).on('line', (line) => {
@@ -98,6 +130,7 @@ const code = await new Promise((resolve, reject) => {
   child.on('close', (exit) => resolve(exit ?? 1));
 });
 
+if (isKept) keep();
 const gates = [...seen.values()].map(
   ({ item, gate, passed, skipped, summary }) =>
     `| ${cell(item)} | ${cell(gate)} | ${cell(skipped !== null ? `not checked: ${skipped}` : passed ? `holds: ${summary}` : 'fails')} |`,

@@ -65,9 +65,13 @@ test('the action runs the program with its inputs, and turns the summary into ou
   expect(waits, waits.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('::notice title=agentos::') });
   expect(await outputs()).toMatchObject({ outcome: 'waits', 'exit-code': '3', 'pull-requests': '[]' });
 
-  await models.answer('review-lld', '42', review({ verdict: 'APPROVED' }));
-  github.comment(42, 'Keep it small.');
+  // A fresh checkout with the cached state folder takes the answer, and resumes what was paid for.
+  repository.git('clean', '--quiet', '-fdx', '--exclude=.agentos', '--exclude=agentos.yaml');
+  expect(await repository.list('docs')).toEqual([]);
+  const answer = github.comment(42, '/agentos approve the first');
+  answer.created_at = new Date(Date.now() + 60_000).toISOString();
   const done = await run({ command: 'watch', args: '--comment --pr --trust' });
+  expect((await models.calls()).filter((call) => call.endsWith('lld 42'))).toEqual(['lld 42', 'review-lld 42']);
   expect(done, done.stderr).toMatchObject({ code: 0, stdout: '' });
   const now = await outputs();
   expect(now).toMatchObject({ outcome: 'success', 'exit-code': '0' });
