@@ -19,8 +19,10 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   memory: async () => (await import('./memory.ts')).memoryBench(),
   implement: async () => (await import('./implement.ts')).implementBench(),
   context: async () => (await import('./context.ts')).contextBench(),
+  sandbox: async () => (await import('./sandbox.ts')).sandboxBench(),
   prefixer: async () => (await import('./prefixer.ts')).prefixerBench(),
   'gateway-server': async () => (await import('./gateway-server.ts')).gatewayServerBench(),
+  ui: async () => (await import('./ui.ts')).uiBench(),
   repositories: async () => (await import('./repositories.ts')).repositoriesBench(),
   'gateway-pool': async () => (await import('./gateway-pool.ts')).gatewayPoolBench(),
 };

@@ -30,6 +30,8 @@ interface BatchFlags extends PlaceFlags {
   until?: Until;
   trust?: boolean;
   again?: boolean;
+  /** False: `--no-notify`. */
+  notify?: string | false;
   comment?: boolean;
   pr?: boolean;
   create?: boolean;
@@ -53,6 +55,8 @@ export interface BatchRequest {
   until?: Until;
   /** Items that are done are done over. */
   again: boolean;
+  /** The command to run when a person should know; false: nothing is to be heard of it. */
+  notify?: string | false;
   /** Of `eval`. */
   evaluation?: EvalRequest;
   /** Of `land`. */
@@ -96,6 +100,7 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
     },
     again: flags.again ?? false,
     ...(flags.until === undefined ? {} : { until: flags.until }),
+    ...(flags.notify === undefined ? {} : { notify: flags.notify }),
   };
   return { ...request, retryFlags: retryFlagsOf(request) };
 }
@@ -139,7 +144,11 @@ export function retryFlagsOf({
   until,
   trust,
   again,
-}: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'trust' | 'again'>): string[] {
+  notify,
+}: Pick<
+  BatchRequest,
+  'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'trust' | 'again' | 'notify'
+>): string[] {
   const written = (flags: typeof BOUND_FLAGS): Record<string, string | number | undefined> =>
     Object.fromEntries(
       flags.map(({ name, setting, write }) => {
@@ -156,6 +165,7 @@ export function retryFlagsOf({
     ...placeValues({ ...place, ...definedOnly({ source: config.source }) }),
     // The whole way is what is meant without it.
     '--until': until === 'implement' ? undefined : until,
+    '--notify': notify || undefined,
   };
   const switches = {
     '--offline': config.offline,
@@ -164,6 +174,7 @@ export function retryFlagsOf({
     '--comment': config.comment,
     '--pr': config.pr,
     '--create': config.create,
+    '--no-notify': notify === false,
   };
   const given = Object.entries(switches).flatMap(([name, isGiven]) => (isGiven ? [name] : []));
   return [...flagWords(values), ...given];

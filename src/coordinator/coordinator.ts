@@ -124,6 +124,11 @@ export class ParallelCoordinator {
     this.#loop?.halt(reason);
   }
 
+  /** One item stops at its next step, or is ended within seconds; one that waits is not started. */
+  cancel(id: string, reason: AgentosError): void {
+    this.#loop?.cancel(id, reason);
+  }
+
   /** Something that `mayStart` looks at has changed. */
   poke(): void {
     this.#loop?.poke();

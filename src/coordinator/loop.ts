@@ -49,6 +49,7 @@ export class Loop {
   readonly #ends = new Map<string, CoordinatedEnd>();
   /** Items whose delay is over, and that wait for a worker. */
   readonly #again: Flight[] = [];
+  readonly #underWay = new Map<string, Flight>();
   readonly #halt;
   readonly #done = Promise.withResolvers<CoordinatedEnd[]>();
   readonly #given: LoopOptions;
@@ -84,6 +85,17 @@ export class Loop {
   /** No new items; those that are under way may end. */
   halt(reason: ErrorRecord): void {
     this.#halted ??= reason;
+    this.poke();
+  }
+
+  /** Ends one item; finished steps are kept. One that has ended, or is not here, stays as it is. */
+  cancel(id: string, reason: AgentosError): void {
+    const flight = this.#underWay.get(id);
+    if (flight !== undefined) return flight.deadline.abort(reason);
+    const aside = this.#aside.find(({ item }) => item.id === id);
+    this.#aside = this.#aside.filter((claimed) => claimed !== aside);
+    const item = aside?.item ?? this.#backlog.take(id);
+    if (item !== null) this.#finish(item, notStarted(toErrorRecord(reason), null));
     this.poke();
   }
 
@@ -185,6 +197,7 @@ export class Loop {
 
   #fly(flight: Flight): void {
     this.#busy += 1;
+    this.#underWay.set(flight.item.id, flight);
     this.#attempt(flight).then(
       () => this.poke(),
       (error: unknown) => this.#done.reject(error),
@@ -221,6 +234,7 @@ export class Loop {
   }
 
   #conclude(flight: Flight, outcome: AttemptOutcome): void {
+    this.#underWay.delete(flight.item.id);
     flight.close();
     const durationMs = this.#given.clock.now() - flight.startedAt;
     this.#finish(flight.item, { attempts: flight.attempts, durationMs, ...outcomeAsEnd(outcome) });

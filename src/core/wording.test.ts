@@ -23,7 +23,10 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'repository-missing': [{ code: 'repository-missing', directory: text }],
   'repository-empty': [{ code: 'repository-empty', directory: text }],
   'state-unsafe': [{ code: 'state-unsafe', directory: text, reason: 'it is a link' }],
+  'sandbox-missing': [{ code: 'sandbox-missing', reason: text, todo: text }],
   'state-unwritable': [{ code: 'state-unwritable', directory: text, reason: 'EROFS' }],
+  'ui-unreachable': [{ code: 'ui-unreachable', host: text, port: 1, reason: 'EADDRINUSE' }],
+  'run-ended': [{ code: 'run-ended', run: text }],
   'run-unreadable': [{ code: 'run-unreadable', run: text, file: text }],
   'source-missing': [{ code: 'source-missing', directory: text }],
   'issue-missing': [
@@ -50,6 +53,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'model-downgraded': [{ code: 'model-downgraded', asked: text, answered: text }],
   'command-failed': [
     { code: 'command-failed', command: text, exitCode: 1, signal: null, detail: text },
+    { code: 'command-failed', command: text, exitCode: 1, signal: null, detail: text, sandboxed: true },
     { code: 'command-failed', command: text, exitCode: null, signal: 'SIGKILL', detail: '' },
   ],
   'call-idle': [{ code: 'call-idle', what: 'openai', afterMs: 300_000 }],
@@ -68,6 +72,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
     { code: 'over-budget', spentUsd: 1.5, limitUsd: 2, scope: 'item' },
     { code: 'over-budget', spentUsd: 1.5, limitUsd: 2, scope: 'run' },
   ],
+  'item-cancelled': [{ code: 'item-cancelled', by: text }],
   interrupted: [{ code: 'interrupted', signal: 'SIGINT' }],
   'journal-fenced': [{ code: 'journal-fenced', file: text }],
   'journal-damaged': [{ code: 'journal-damaged', file: text, keptAs: text, reason: text }],

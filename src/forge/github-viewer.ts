@@ -6,8 +6,8 @@ const user = z.looseObject({ login: z.string(), type: z.string().optional() });
 
 export interface GitHubViewer {
   /** Null: a token of an app has no user; what is by a bot may be its own then. */
-  name(): Promise<string | null>;
-  isOwn(by: z.infer<typeof user> | null | undefined): Promise<boolean>;
+  name: () => Promise<string | null>;
+  isOwn: (by: z.infer<typeof user> | null | undefined) => Promise<boolean>;
 }
 
 /** Whose token it is: what that user has posted may be ours. */

@@ -107,7 +107,7 @@ export function createGitLabForge(client: GitLabClient, path: string): Forge {
     },
     async openPullRequests() {
       const all = await listed(`read merge requests of ${path}`, OPEN);
-      return all.map(({ body: _, state: __, ...request }) => ({
+      return all.map((request) => ({
         ...request,
         baseHead: null,
         checks: null,

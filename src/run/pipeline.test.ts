@@ -38,12 +38,14 @@ async function options(lld: string | null): Promise<StageOptions> {
   const paths = pathsOf(root, join(root, '.agentos'));
   await mkdir(dirname(paths.lld(ID)), { recursive: true });
   if (lld !== null) await writeFile(paths.lld(ID), lld);
+  const project = { paths } as Project;
   return {
-    project: { paths } as Project,
+    project,
     pipeline: BOTH,
     runId: 'r',
     fresh: new Map(),
     isSelected: false,
+    sandbox: null,
     accessOf: () => null,
   };
 }

@@ -42,11 +42,13 @@ export async function lookAt(
   const { react } = project.config.remote.pr;
   const commit = request.baseHead ?? (await forge.branchHead(base)) ?? '';
   const mayFail = request.checks === undefined || request.checks === null || request.checks === 'failed';
-  const [isBaseMoved, checks, reviews] = await Promise.all([
-    react.includes('base') && commit !== '' && hasMoved(project, forge, { branch, head, base, commit }, mayFetch),
-    react.includes('checks') && mayFail ? failedChecks(project, forge, head, base) : [],
-    react.includes('reviews') && request.remarks !== 0 ? requestsIn(project, await forge.reviews(number)) : [],
-  ]);
+  const isBaseMoved =
+    react.includes('base') &&
+    commit !== '' &&
+    (await hasMoved(project, forge, { branch, head, base, commit }, mayFetch));
+  const checks = react.includes('checks') && mayFail ? await failedChecks(project, forge, head, base) : [];
+  const mayAsk = react.includes('reviews') && request.remarks !== 0;
+  const reviews = mayAsk ? requestsIn(project, await forge.reviews(number)) : [];
   return { number, url, branch, head, base: { branch: base, commit }, isBaseMoved, checks, reviews };
 }
 

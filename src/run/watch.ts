@@ -2,7 +2,6 @@ import type { Clock } from '../core/clock.ts';
 import { type Problem, toErrorRecord } from '../core/errors.ts';
 import type { Subscriber } from '../core/events.ts';
 import { exitCodeOf } from '../core/exit-code.ts';
-import type { ItemId } from '../core/ids.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Summary } from '../core/summary.ts';
 import type { HeldBack } from '../core/watching.ts';

@@ -123,7 +123,11 @@ async function openReaction(item: ItemContext, parts: ReactParts): Promise<React
   const { git, reaction, config, lldText } = parts;
   const { head, isBaseMoved } = reaction;
   const base = isBaseMoved ? reaction.base.commit : await git.text(['merge-base', head, reaction.base.commit]);
-  const { worktree, setUp } = await prepareWorktree(item, parts, { start: base, branch: reactBranch(item.id) });
+  const { worktree, setUp } = await prepareWorktree(item, parts, {
+    start: base,
+    branch: reactBranch(item.id),
+    isPersons: true,
+  });
   const { directory } = worktree;
   const { files } = designFacts(lldText);
   const suite = await parts.openSuite(await testsFor(folderFiles(directory), config, files, directory));

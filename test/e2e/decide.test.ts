@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { readFrontMatter } from '../../src/documents/header.ts';
 import { readReview } from '../../src/documents/review/reader.ts';
 import { ISSUE, lldFor, review } from '../support/models.ts';
-import { agentos, type Ended, startAgentos } from '../support/program.ts';
+import { agentos, type Ended, startAgentos, WITHOUT_SANDBOX } from '../support/program.ts';
 import { expectRefusal } from '../support/refusal.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { treeOf } from '../support/tree.ts';
@@ -14,6 +14,7 @@ const MODELS = [
   'command:cd "$HOME/.."; sh drafter.sh',
   '--reviewer',
   'command:cd "$HOME/.."; sh reviewer.sh',
+  ...WITHOUT_SANDBOX,
 ];
 const FINDING = '**Unbounded cache:** Section 2.6 keeps every value for ever.';
 const ASKS = review({ verdict: 'DISCUSS', tier1: [FINDING], questions: ['Who pays for it?'] });
@@ -196,6 +197,7 @@ test('a decision holds whatever models the next run has; only what comes after i
     'command:cd "$HOME/.."; X=2 sh drafter.sh',
     '--reviewer',
     'command:cd "$HOME/.."; X=2 sh reviewer.sh',
+    ...WITHOUT_SANDBOX,
   ];
   const at = await waiting();
   await at.run('decide', '42', '--revise', 'Keep ten values at most.');
@@ -226,7 +228,7 @@ test('another reviewer without a decision is asked, and its verdict does not rep
   const at = await waiting();
   const first = await at.repository.read('docs/lineage/42/003-verdict.md');
   await at.repository.write('../review-1.md', APPROVED);
-  const other = [...MODELS.slice(0, 3), 'command:cd "$HOME/.."; X=2 sh reviewer.sh'];
+  const other = [...MODELS.slice(0, 3), 'command:cd "$HOME/.."; X=2 sh reviewer.sh', ...WITHOUT_SANDBOX];
   expect((await at.run('lld', '42', ...other)).code).toBe(0);
   expect(await at.repository.read('docs/lineage/42/003-verdict.md')).toBe(first);
   expect((await at.repository.list('docs/lineage/42')).slice(2)).toEqual([

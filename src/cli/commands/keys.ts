@@ -1,9 +1,7 @@
 import { localTime } from '../../core/duration.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import type { VendorKey } from '../../core/keys.ts';
-import type { Paths } from '../../core/paths.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
-import { type KeysFile, readKeysFile } from '../../run/keys-file.ts';
+import { type KnownKey, knownKeys } from '../../run/keys-file.ts';
 import { type PlaceFlags, projectOf } from '../request.ts';
 
 export async function keysCommand(flags: PlaceFlags & { json?: boolean }): Promise<number> {
@@ -48,42 +46,4 @@ function details({ limits, group, reason, seenAt }: KnownKey): string {
     ...(reason ? [reason] : []),
   ];
   return `${parts.join('; ')} (seen ${localTime(seenAt)})`;
-}
-
-type Seen = KeysFile['keys'][number];
-
-/** A key of the configuration with what the last run learned of it. */
-interface KnownKey {
-  id: string;
-  vendor: string;
-  state: string;
-  /** When it is expected back; null: it is there, or it is out for good. */
-  until: string | null;
-  group: string | null;
-  limits: Seen['limits'];
-  reason: string | null;
-  /** When that was; null: it was never used here. */
-  seenAt: string | null;
-}
-
-const NO_LIMITS: Seen['limits'] = { requestsPerMinute: null, tokensPerMinute: null, concurrency: null };
-
-async function knownKeys(paths: Paths, keys: readonly VendorKey[], nowMs: number): Promise<KnownKey[]> {
-  const file = await readKeysFile(paths.keys);
-  return keys.map(({ id, vendor }) => {
-    const seen = file?.keys.find((key) => key.id === id && key.vendor === vendor);
-    // A pause that has ended does not count; a dead key stays dead until it was seen to work.
-    const isCooling = seen?.state === 'cooling' && (seen.untilMs === null || seen.untilMs > nowMs);
-    const isOut = isCooling || seen?.state === 'dead';
-    return {
-      id,
-      vendor,
-      state: isOut ? seen.state : 'available',
-      until: isCooling && seen.untilMs !== null ? new Date(seen.untilMs).toISOString() : null,
-      group: seen?.group ?? null,
-      limits: seen?.limits ?? NO_LIMITS,
-      reason: isOut ? seen.reason : null,
-      seenAt: seen === undefined ? null : (file?.at ?? null),
-    };
-  });
 }

@@ -123,6 +123,12 @@ function requestOf(
     ...how,
     ids,
     config,
-    retryFlags: retryFlagsOf({ ...how, place: given.place, trust: given.trust, config: said }),
+    retryFlags: retryFlagsOf({
+      ...how,
+      ...definedOnly({ notify: given.notify }),
+      place: given.place,
+      trust: given.trust,
+      config: said,
+    }),
   };
 }

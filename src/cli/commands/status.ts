@@ -16,11 +16,16 @@ const NO_FILES = 'No issues yet. Write one as issues/<id>.md.';
 /** The backlog and the latest runs; of one item all there is to know, of one run its items. */
 export async function statusCommand(
   which: string | undefined,
-  flags: PlaceFlags & { json?: boolean },
+  flags: PlaceFlags & { json?: boolean; watch?: boolean },
 ): Promise<number> {
   const project = lookingBack(await projectOf(flags));
   const { paths, mask } = project;
   const known = await runIds(paths);
+  if (flags.watch) {
+    if (which !== undefined && !known.includes(which)) throw new AgentosError({ code: 'run-missing', run: which });
+    const { watchRuns } = await import('../watch-runs.ts');
+    return watchRuns(project, { runId: which ?? null, json: flags.json ?? false });
+  }
   const terminal = createTerminal(process.stdout, process.env, mask);
   const printJson = (value: unknown): void => void process.stdout.write(`${mask(JSON.stringify(value, null, 2))}\n`);
 
