@@ -18,6 +18,7 @@ const lineSchema = said.extend({
   line: z.int().nullish(),
   in_reply_to_id: id.nullish(),
 });
+const commentSchema = said.extend({ created_at: z.string() });
 const threadsSchema = z.looseObject({
   repository: z.looseObject({
     pullRequest: z.looseObject({
@@ -61,6 +62,12 @@ export function createGitHubReviews(
   const lines = async (number: number) =>
     client.list(await below('GET /pulls/{number}/comments', `read reviews of ${number}`, { number }), lineSchema);
 
+  const comments = async (number: number) =>
+    client.list(
+      await below('GET /issues/{number}/comments', `read comments on pull request ${number}`, { number }),
+      commentSchema,
+    );
+
   /** By the comment that each begins with. */
   async function resolvedThreads(number: number): Promise<ReadonlySet<string>> {
     const { parameters } = await below('GET ', '');
@@ -77,8 +84,12 @@ export function createGitHubReviews(
         lines(number),
       ]);
       const resolved = atLines.length === 0 ? new Set<string>() : await resolvedThreads(number);
+      // Answers to reviews of the whole are comments of the conversation.
+      const isAsked = reviews.some(({ body }) => (body ?? '') !== '');
+      const conversation = isAsked ? await comments(number) : [];
       const ours = new Set<Said>();
-      for (const one of atLines) if (one.body?.startsWith(ANSWER) && (await isOwn(one.user))) ours.add(one);
+      for (const one of [...atLines, ...conversation])
+        if (one.body?.startsWith(ANSWER) && (await isOwn(one.user))) ours.add(one);
       const plain = (one: Said) => ({
         id: String(one.id),
         by: one.user?.login ?? 'ghost',
@@ -99,6 +110,12 @@ export function createGitHubReviews(
               isResolved: false,
             }),
           ),
+        ...conversation
+          .filter((one) => ours.has(one))
+          .map((one): Review => {
+            const whole = { line: null, thread: null, isResolved: false };
+            return { ...plain(one), verdict: 'commented', at: one.created_at, ...whole };
+          }),
         ...atLines.map((line): Review => {
           const thread = String(line.in_reply_to_id ?? line.id);
           const place = { path: line.path, line: line.line ?? null };
@@ -116,11 +133,7 @@ export function createGitHubReviews(
       return postedOf(await client.send(ask, said));
     },
     async find(number, thread, marker) {
-      const what = `read comments on pull request ${number}`;
-      const all: Said[] =
-        thread === null
-          ? await client.list(await below('GET /issues/{number}/comments', what, { number }), said)
-          : await lines(number);
+      const all: Said[] = thread === null ? await comments(number) : await lines(number);
       for (const one of all) if (one.body?.startsWith(marker) && (await isOwn(one.user))) return postedOf(one);
       return null;
     },

@@ -17,11 +17,18 @@ export const STATE_LABELS = [
 export type StateLabel = (typeof STATE_LABELS)[number];
 
 /** How every answer of ours begins; nothing from outside is inside of it. */
-export function answerMarker(key: string): string {
-  return `${ANSWER} ${key} -->`;
+export const ANSWER = '<!-- agentos:reaction';
+
+/** Names the remarks that it answers, so that they are known as answered wherever the answer is read. */
+export function answerMarker(key: string, thread: string | null, remarks: readonly string[]): string {
+  return `${ANSWER} ${[key, thread ?? 'all', 'remarks', ...remarks].join(' ')} -->`;
 }
 
-export const ANSWER = '<!-- agentos:reaction';
+/** The remarks that an answer of ours is for. */
+export function answeredIn(text: string): string[] {
+  const [, ids = ''] = /^<!-- agentos:reaction \S+ \S+ remarks([\w -]*) -->/.exec(text) ?? [];
+  return ids.split(' ').filter(Boolean);
+}
 
 /** The name of our own status or check run: it is none of CI's. */
 export const EVIDENCE = 'agentos / evidence';

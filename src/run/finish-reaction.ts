@@ -78,8 +78,13 @@ async function push(
 async function answer({ project, id, reaction, result }: FinishOptions, forge: Forge, key: string): Promise<void> {
   const { paths, mask } = project;
   const { number, reviews } = reaction;
-  const post = async (thread: string | null, text: (marker: string) => string): Promise<void> => {
-    const marker = answerMarker(thread === null ? key : `${key} ${thread}`);
+  type Remarks = readonly Reaction['reviews'][number][];
+  const post = async (thread: string | null, to: Remarks, text: (marker: string) => string): Promise<void> => {
+    const marker = answerMarker(
+      key,
+      thread,
+      to.map((one) => one.id),
+    );
     const step = { name: STEPS.answer, inputs: { key, thread } };
     await postOnce<Posted>(paths, id, step, {
       lookUp: () => forge.findReply(number, thread, marker),
@@ -89,7 +94,7 @@ async function answer({ project, id, reaction, result }: FinishOptions, forge: F
   const facts = { commit: result.commit, files: result.files };
   for (const [thread, remarks] of Map.groupBy(reviews, (one) => one.thread)) {
     const said = remarks.flatMap((one) => result.answers[one.id] ?? []);
-    if (thread !== null) await post(thread, (marker) => reactionAnswer(marker, said, facts));
+    if (thread !== null) await post(thread, remarks, (marker) => reactionAnswer(marker, said, facts));
   }
   const others = reviews.filter(({ thread }) => thread === null);
   const hasThreadsAlone = reaction.checks.length === 0 && !reaction.isBaseMoved && others.length === 0;
@@ -97,5 +102,5 @@ async function answer({ project, id, reaction, result }: FinishOptions, forge: F
   const remarks = others.map(({ id: one, by }) => ({ by, said: result.answers[one] ?? null }));
   const details = result.evidence?.details ?? null;
   const about = { what: describeReaction(reaction), cycle: reaction.cycle, remarks, evidence: details };
-  await post(null, (marker) => reactionSummary(marker, { ...facts, ...about }));
+  await post(null, others, (marker) => reactionSummary(marker, { ...facts, ...about }));
 }

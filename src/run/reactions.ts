@@ -11,7 +11,7 @@ import {
   reactionKey,
 } from '../core/reaction.ts';
 import { cutMiddle } from '../core/reason.ts';
-import type { Check, Forge, OpenRequest, Review } from '../forge/port.ts';
+import { answeredIn, type Check, type Forge, type OpenRequest, type Review } from '../forge/port.ts';
 import { isAncestor } from '../git/branches.ts';
 import { createGit, type Git } from '../git/git.ts';
 import { fetchBranches } from '../git/push.ts';
@@ -99,12 +99,10 @@ async function failedChecks({ mask }: Project, forge: Forge, head: string, base:
 function requestsIn({ mask }: Project, reviews: readonly Review[]): ReviewRequest[] {
   const byTime = reviews.toSorted((a, b) => a.at.localeCompare(b.at));
   const shown = (text: string, most: number): string => mask(cutMiddle(outsideText(text), most));
-  const isSettled = ({ by, line, at, thread }: Review): boolean => {
-    const later = byTime.filter((one) => one.at > at);
-    return line === null && thread === null
-      ? later.some((one) => one.by === by && one.verdict === 'approved')
-      : later.some((one) => one.isOwn && one.thread === thread);
-  };
+  const answered = new Set(reviews.filter(({ isOwn }) => isOwn).flatMap(({ body }) => answeredIn(body)));
+  const isSettled = ({ id, by, line, at }: Review): boolean =>
+    answered.has(id) ||
+    (line === null && byTime.some((one) => one.at > at && one.by === by && one.verdict === 'approved'));
   return byTime
     .filter(({ isTrusted, isOwn, isResolved, verdict }) => isTrusted && !isOwn && !isResolved && verdict !== 'approved')
     .filter((review) => outsideText(review.body) !== '' && !isSettled(review))

@@ -216,7 +216,7 @@ for (const [name, open] of [
       expect(lines[0]?.thread).toBe(lines[1]?.thread);
       // An answer is found by its marker, in its thread and on the whole.
       for (const thread of [lines[0]?.thread ?? '', null]) {
-        const marker = answerMarker(`key ${thread}`);
+        const marker = answerMarker('key', thread, ['2']);
         expect(await forge.findReply(made.number, thread, marker)).toBeNull();
         const answer = await forge.reply(made.number, thread, `${marker}\n\nDone.`);
         expect(await forge.findReply(made.number, thread, marker)).toMatchObject({ id: answer.id });

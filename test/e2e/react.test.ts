@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { parseItemId } from '../../src/core/ids.ts';
 import { pathsOf } from '../../src/core/paths.ts';
@@ -26,12 +27,20 @@ test('a failed check, a remark and a moved base become one pushed commit, answer
   });
   remark(4, 'This one is settled.');
   github.resolved.add(4);
+  github.reviews.push({
+    id: 7,
+    user: { login: 'mia', type: 'User' },
+    author_association: 'MEMBER',
+    body: 'Not yet.',
+    state: 'CHANGES_REQUESTED',
+    submitted_at: '2026-03-03T11:00:00Z',
+  });
   const base = await moveBase({ 'src/other.js': 'export {};\n' });
   const untouched = await treeOf(repository.root);
   const planned = await run('fixes', 'react', '--all', '--dry-run');
   expect(planned, planned.stderr).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/check build failed, 1 remark of mia, main has moved/),
+    stdout: expect.stringMatching(/check build failed, 2 remarks of mia, main has moved/),
   });
   expect([await treeOf(repository.root), github.writes()]).toEqual([untouched, []]);
 
@@ -74,6 +83,14 @@ test('a failed check, a remark and a moved base become one pushed commit, answer
   expect([github.writes().length, (await reactorCalls()).length]).toEqual([written, 1]);
   expect(await repository.list('.agentos/checkpoints')).toEqual([]);
   expect(repository.git('branch', '--list', 'agentos/reacting-*')).toBe('');
+
+  // What was answered is known without the state folder too.
+  await rm(`${repository.root}/.agentos`, { recursive: true });
+  expect(await run('fixes', 'react', '42')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('skipped: nothing happened'),
+  });
+  expect([github.writes().length, (await reactorCalls()).length]).toEqual([written, 1]);
 });
 
 test('killed while it answers, a reaction pays and posts nothing twice; a person who pushed is not overwritten', async () => {
