@@ -260,6 +260,18 @@ test('required checks that have not reported yet are pending on GitHub', async (
   ]);
 });
 
+test('two hundred open pull requests are three requests on GitHub, and as many when nothing changed', async () => {
+  const github = await fakeGitHub();
+  for (let number = 1; number <= 201; number++) github.pull({ number });
+  const forge = createGitHubForge(createGitHubClient(options('github', github.url, TOKEN)), 'acme/widget');
+  expect(await forge.openPullRequests()).toHaveLength(201);
+  const asked = github.requests.length;
+  const mark = await forge.poll(null);
+  expect([github.requests.length - asked, await forge.poll(mark)]).toEqual([3, mark]);
+  github.checkRuns.push({ head_sha: '0'.repeat(40), name: 'build', status: 'completed', conclusion: 'failure' });
+  expect(await forge.poll(mark)).not.toBe(mark);
+});
+
 test('a GitHub App signs for its token, renews it early, and reports a check run', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const keyFile = join(await testFolder(), 'app.pem');

@@ -114,7 +114,7 @@ test('a branch that a person pushed to, or pushed over, is never overwritten; a 
 });
 
 test('a draft stays one until its required checks have passed; pr.ready says when', async () => {
-  const { github, post, repository } = await unposted();
+  const { github, post, repository, flags, options } = await unposted();
   github.required = ['build'];
   expect((await post()).stdout).toContain('the pull request stays a draft: build (pending)');
   const sha = github.pulls[0]?.head.sha ?? '';
@@ -122,7 +122,10 @@ test('a draft stays one until its required checks have passed; pr.ready says whe
   github.checkRuns.push({ head_sha: sha, name: 'build', status: 'completed', conclusion: 'failure' });
   expect((await post()).stdout).toContain('build (failed)');
   github.checkRuns.push({ head_sha: sha, name: 'build', status: 'completed', conclusion: 'success' });
-  expect((await post()).stdout).toContain('the pull request is ready for review');
+  // A watch makes it ready as well as the same command.
+  const watched = await agentos(['watch', '--once', ...SOURCE, '--pr', ...flags], options);
+  expect(watched, watched.stderr).toMatchObject({ code: 0 });
+  expect(watched.stdout).toContain('the pull request is ready for review');
   expect(github.pulls).toMatchObject([{ draft: false }]);
   await repository.write('agentos.yaml', 'pr:\n  open: true\n  ready: never\n');
   const asked = github.requests.length;

@@ -1,12 +1,15 @@
 import { rm } from 'node:fs/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { parseItemId } from '../../src/core/ids.ts';
 import { pathsOf } from '../../src/core/paths.ts';
 import { reactionKey } from '../../src/core/reaction.ts';
 import { postOnce } from '../../src/run/post-once.ts';
 import { TOKEN } from '../support/hosts/github.ts';
 import { NUMBER, type OpenedProject, openedProject } from '../support/hosts/pull-request.ts';
+import { vendorEnv } from '../support/models.ts';
+import { agentos } from '../support/program.ts';
 import { treeOf } from '../support/tree.ts';
+import { startVendor } from '../support/vendor/index.ts';
 
 const answers = ({ github }: OpenedProject): string[] =>
   [...github.lines, ...github.comments]
@@ -213,4 +216,43 @@ test('a watch reacts to its pull requests, and asks once when nothing has change
   watch.child.kill('SIGTERM');
   expect((await watch.ended).code).toBe(143);
   expect(await reactorCalls()).toHaveLength(2);
+});
+
+test('a question is answered in its thread without a change, within its budget, and paid for once', async () => {
+  const vendor = await startVendor({ script: () => ({ text: 'All fine.\n\nR1: The issue says so, @mia #7.' }) });
+  onTestFinished(() => vendor.close());
+  const { github, remark, head, repository, models } = await openedProject();
+  remark(2, 'Why 42?');
+  const before = head();
+  const react = (...words: string[]) =>
+    agentos(
+      [
+        'react',
+        '42',
+        '--source',
+        'github:acme/widget',
+        ...models.flags,
+        '--implementer',
+        'anthropic:claude-opus-5',
+        ...words,
+      ],
+      { cwd: repository.root, env: { ...github.env, ...vendorEnv(vendor.url) } },
+    );
+  const dear = await react('--max-cost', '0.000001', '--json');
+  expect(dear.code, dear.stderr).toBe(1);
+  expect(JSON.parse(dear.stdout.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({
+    items: [{ status: 'over-budget' }],
+  });
+  expect([vendor.calls.length, github.writes()]).toEqual([0, []]);
+
+  const answered = await react();
+  expect(answered, answered.stdout).toMatchObject({ code: 0, stderr: '' });
+  expect(await react()).toMatchObject({ code: 0 });
+  expect([vendor.calls.length, head()]).toEqual([1, before]);
+  expect(github.writes()).toHaveLength(1);
+  expect(github.lines.at(-1)).toMatchObject({
+    in_reply_to_id: 2,
+    body: expect.stringMatching(/The issue says so[^]*Nothing was changed/),
+  });
+  expect(github.lines.at(-1)?.['body']).not.toMatch(/@(?=\w)|#\d/);
 });
