@@ -51,7 +51,7 @@ function read(line) {
   if (Array.isArray(value.items) && 'exitCode' in value) summaries.push(value);
 }
 
-/** One line of a table, of words that may be anybody's. */
+/** One line of a table, of words that may come from outside. */
 const cell = (text) =>
   String(text ?? '')
     .replace(/[\u0000-\u001F]+/g, ' ')

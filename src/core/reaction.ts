@@ -123,7 +123,7 @@ export function nextReaction(found: Found, earlier: readonly DispatchedReaction[
   return asksNothing(now) ? null : { ...now, cycle: nextCycle(earlier.filter((one) => one !== given)) };
 }
 
-/** The number of the next cycle: a base that was merged without a change to anything else is none. */
+/** The number of the next cycle: a merge of the base that changed nothing else does not count. */
 export function nextCycle(earlier: readonly DispatchedReaction[]): number {
   return 1 + earlier.filter(({ end }) => end === null || end.wrote).length;
 }

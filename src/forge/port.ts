@@ -30,7 +30,7 @@ export function answeredIn(text: string): string[] {
   return ids.split(' ').filter(Boolean);
 }
 
-/** The name of our own status or check run: it is none of CI's. */
+/** The name of our own status or check run, which is not one of CI's. */
 export const EVIDENCE = 'agentos / evidence';
 
 export interface Posted {

@@ -1,41 +1,22 @@
 import { join } from 'node:path';
-import {
-  describeReaction,
-  MOST_CYCLES,
-  needsConsent,
-  type ReactionResult,
-  type ReviewRequest,
-  reactBranch,
-} from '../core/reaction.ts';
+import { describeReaction, MOST_CYCLES, needsConsent, type ReviewRequest } from '../core/reaction.ts';
 import { describeDecision } from '../documents/decision.ts';
-import { commitMessage } from '../documents/implementation/commit-message.ts';
-import { gateTable } from '../documents/implementation/markdown-text.ts';
-import { provenTests } from '../documents/implementation/proven-tests.ts';
-import { withReaction } from '../documents/implementation/reaction-report.ts';
-import { designFacts, readLld } from '../documents/lld/document.ts';
-import { namesFile } from '../documents/review/named-files.ts';
-import { type Merge, mergeTrees } from '../git/merge.ts';
-import { openCommit, readAt } from '../git/repository.ts';
+import { openCommit } from '../git/repository.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { answersIn, askedText, reactTask } from '../prompts/react-task.ts';
 import { tagged } from '../prompts/tags.ts';
-import { folderFiles } from '../testing/project.ts';
 import { mayHoldTests } from '../testing/test-files.ts';
 import { type Baseline, baselineOf, NO_BASELINE, whyNoBaseline } from '../verification/baseline.ts';
 import { reviewCode } from './code-review.ts';
 import { createDecider, type Decider } from './decide.ts';
-import { testsFor } from './implement-base.ts';
-import { createPortableText } from './implement-finish.ts';
-import { prepareWorktree } from './implement-worktree.ts';
-import type { ItemContext, ItemResult } from './item.ts';
-import { isProtected } from './protected-paths.ts';
-import { type ReactGates, reactGates } from './react-gates.ts';
+import type { ItemContext } from './item.ts';
+import { commitReaction, type ReactResult, succeeded } from './react-finish.ts';
+import { reactGates } from './react-gates.ts';
 import type { ReactContext, ReactParts } from './react-item.ts';
+import { filesForPeople, openReaction, openTestsIn } from './react-open.ts';
 import { createTestRuns, type TestRuns } from './test-runs.ts';
 import { createTrials } from './trials.ts';
 import { createWriterCalls } from './writing.ts';
-
-export type ReactResult = ItemResult & { reaction: ReactionResult | null };
 
 /**
  * One round of reaction to what happened to a pull request: the base is merged into it, the implementer changes what failed
@@ -119,56 +100,6 @@ export async function runReact(item: ItemContext, parts: ReactParts): Promise<Re
   return commitReaction(context, gates, { tree: review.tree, authors: [...authors.code], answers });
 }
 
-async function openReaction(item: ItemContext, parts: ReactParts): Promise<ReactContext> {
-  const { git, reaction, config, lldText } = parts;
-  const { head, isBaseMoved } = reaction;
-  const base = isBaseMoved ? reaction.base.commit : await git.text(['merge-base', head, reaction.base.commit]);
-  const { worktree, setUp } = await prepareWorktree(item, parts, {
-    start: base,
-    branch: reactBranch(item.id),
-    isPersons: true,
-  });
-  const { directory } = worktree;
-  const { files } = designFacts(lldText);
-  const suite = await parts.openSuite(await testsFor(folderFiles(directory), config, files, directory));
-  const [baseTree, headTree] = await Promise.all([worktree.treeOf(base), worktree.treeOf(head)]);
-  const merge = isBaseMoved ? await mergeOf(item, parts) : null;
-  const conflict = merge !== null && merge.conflicts.length > 0 ? merge : null;
-  const parted = await git.text(['merge-base', head, base]);
-  const listing = await git.text(['diff', '--name-only', '-z', parted, head]);
-  const [report = null] = await readAt(git, [{ ref: head, path: item.paths.report(item.id) }]);
-  const own = new Set(listing.split('\0').filter(Boolean));
-  const testFiles = (await openCommit(git, head)).paths.filter((path) => suite.isTestFile(path));
-  return {
-    ...item,
-    ...parts,
-    lld: readLld(lldText),
-    base,
-    baseTree,
-    headTree,
-    startTree: merge?.tree ?? headTree,
-    own,
-    conflict,
-    proven: provenTests(report ?? ''),
-    testFiles,
-    openTests: openTestsIn({ testFiles, conflict }, reaction.reviews),
-    on: [],
-    forecast: '',
-    worktree,
-    setUp,
-    suite,
-    portable: await createPortableText(item.paths.repository, directory),
-    // A reaction is about what is there: the writer looks for itself.
-    contextFor: async () => ({ text: '', tests: [] }),
-  };
-}
-
-async function mergeOf(item: ItemContext, { git, reaction }: ReactParts): Promise<Merge> {
-  const { head, base } = reaction;
-  const inputs = { ours: head, theirs: base.commit };
-  return (await item.step({ name: 'merge', inputs }, () => mergeTrees(git, head, base.commit))).value;
-}
-
 async function baselineIn({ git, base, suite }: ReactContext, runs: TestRuns | null): Promise<Baseline> {
   if (runs === null) return NO_BASELINE;
   const run = await runs.baseline(async (found) => {
@@ -180,14 +111,6 @@ async function baselineIn({ git, base, suite }: ReactContext, runs: TestRuns | n
     );
   });
   return baselineOf(run);
-}
-
-/** What runs elsewhere with more rights, and what is no text: no implementer settles these. */
-async function filesForPeople({ conflict, worktree }: ReactContext): Promise<string[]> {
-  if (conflict === null) return [];
-  const paths = conflict.conflicts.map(({ path }) => path);
-  const texts = await Promise.all(paths.map((path) => worktree.read(conflict.tree, path)));
-  return paths.filter((path, at) => isProtected(path) || (texts[at] ?? '').includes('\0'));
 }
 
 /** After so many reactions a person says whether there should be more; their words are one more remark. */
@@ -210,17 +133,6 @@ async function askConsent(
   return { context: { ...context, reaction: { ...reaction, reviews }, openTests: openTestsIn(context, reviews) } };
 }
 
-/** Tests are frozen, but for those in conflict and those that a remark is about: at a line of it, or in words that name it. */
-function openTestsIn(
-  { testFiles, conflict }: Pick<ReactContext, 'testFiles' | 'conflict'>,
-  reviews: readonly ReviewRequest[],
-): string[] {
-  const inConflict = new Set(conflict?.conflicts.map(({ path }) => path));
-  return testFiles.filter(
-    (file) => inConflict.has(file) || reviews.some(({ path, body }) => path === file || namesFile(body, file)),
-  );
-}
-
 function discuss({ worktree }: ReactContext, reason: string, outputs = [worktree.directory]): ReactResult {
   return { status: 'discuss', reason, outputs, reaction: null };
 }
@@ -229,11 +141,6 @@ async function dropped({ worktree }: ReactContext, reason: string): Promise<Reac
   await worktree.remove();
   const reaction = { commit: null, wrote: false, dropped: true, answers: {}, files: [], evidence: null };
   return { status: 'skipped', reason, outputs: [], reaction };
-}
-
-function succeeded({ reaction }: ReactContext, commit: string | null, more: string[]): ItemResult {
-  const reason = commit === null ? 'answered, without a change' : null;
-  return { status: 'succeeded', reason, outputs: [reaction.branch, ...more] };
 }
 
 /** For the reviewer the change has to do what its design says, and what was asked of it since. */
@@ -260,59 +167,4 @@ function answersOf({ reaction, journal }: ReactContext, step: string): Record<st
   return Object.fromEntries(
     reaction.reviews.flatMap(({ id }, at) => (said.has(at + 1) ? [[id, said.get(at + 1) ?? '']] : [])),
   );
-}
-
-interface Reacted {
-  tree: string;
-  authors: readonly string[];
-  answers: Record<string, string>;
-}
-
-/** Commits on top of the pull request, and leaves the commit on the reaction's own branch for the parent to push. */
-async function commitReaction(
-  context: ReactContext,
-  gates: ReactGates,
-  { tree, authors, answers }: Reacted,
-): Promise<ReactResult> {
-  const { id, reaction, worktree, paths, git, mask, portable, startTree, emit, signal } = context;
-  const { head, base, isBaseMoved, cycle } = reaction;
-  const parents = isBaseMoved ? [head, base.commit] : [head];
-  const wrote = authors.length > 0;
-  const message = wrote
-    ? commitMessage({
-        subject:
-          isBaseMoved && tree === startTree
-            ? `Merge ${base.branch}`
-            : `React: ${describeReaction(reaction)}`.slice(0, 120),
-        body: `For ${id}, reaction ${cycle}.`,
-        models: new Set(authors),
-        coAuthor: context.config.implement.coAuthor,
-      })
-    : `Merge ${base.branch}\n`;
-  const evidence = gates.evidence();
-  const path = paths.report(id);
-  const [report = null] = await readAt(git, [{ ref: head, path }]);
-  const noted =
-    wrote && report !== null ? withReaction(report, { cycle, what: describeReaction(reaction), evidence }) : null;
-  const complete = noted === null ? tree : await worktree.withFiles(tree, { [path]: mask(portable(noted)) });
-  const { value } = await context.step(
-    { name: 'commit-reaction', inputs: { tree: complete, parents, message } },
-    async () => ({
-      commit: await worktree.commit({ tree: complete, parents, message }),
-    }),
-  );
-  signal.throwIfAborted();
-  const { commit } = value;
-  await worktree.setBranch(commit);
-  emit({ type: 'committed', branch: worktree.branch, commit, what: 'code' });
-  const files = (await worktree.changes(startTree, tree)).map((change) => change.path);
-  await worktree.remove();
-  const failing = evidence.filter(({ passed }) => !passed).map(({ gate }) => gate);
-  const names = evidence.map(({ gate }) => gate).join(', ');
-  const summary = failing.length > 0 ? `fails: ${failing.join(', ')}` : `holds: ${names || 'no gate was checked'}`;
-  const shown = { passed: failing.length === 0 && evidence.length > 0, summary, details: gateTable(evidence) };
-  return {
-    ...succeeded(context, commit, []),
-    reaction: { commit, wrote, dropped: false, answers, files, evidence: shown },
-  };
 }
