@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { describeReaction, MOST_CYCLES, needsConsent, type ReviewRequest } from '../core/reaction.ts';
+import { describeReaction, MOST_CYCLES, needsConsent } from '../core/reaction.ts';
 import { describeDecision } from '../documents/decision.ts';
 import { openCommit } from '../git/repository.ts';
 import { writeFileAtomic } from '../process/files.ts';
