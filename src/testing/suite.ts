@@ -31,6 +31,8 @@ export interface SuiteOptions {
   /** The same with all scripts written out, so that arguments can be put into it. */
   script: string;
   onLine: (line: string, stream: 'stdout' | 'stderr') => void;
+  /** Hides secrets in the lines. */
+  mask?: (text: string) => string;
   onProgress: () => void;
   onGroup: (leader: number, ended: boolean) => void;
 }
@@ -155,6 +157,7 @@ async function runOnce(
     signal: wish.signal,
     onProgress: options.onProgress,
     onGroup: options.onGroup,
+    mask: options.mask,
     onLine(line, stream) {
       if (stream === 'stderr' && stderr.length < KEEP_STDERR_CHARS) stderr += `${line}\n`;
       const said = stream === 'stdout' && runner.line !== undefined ? runner.line(line) : line;
