@@ -24,10 +24,9 @@ test('the action runs the program with its inputs, and turns the summary into ou
   const { repository, bare, models, flags } = await hostedProject();
   const github = await fakeGitHub({ bare });
   github.issue({ number: 42, title: 'Add a number | @everyone', body: ISSUE });
-  await repository.write(
-    'agentos.yaml',
-    `source: github:acme/widget\nmodels: ${JSON.stringify({ drafter: flags[1], reviewer: flags[3], implementer: flags[5] })}\n`,
-  );
+  const who = (role: string): string => flags[flags.indexOf(`--${role}`) + 1] ?? '';
+  const roles = Object.fromEntries(['drafter', 'reviewer', 'implementer'].map((role) => [role, who(role)]));
+  await repository.write('agentos.yaml', `source: github:acme/widget\nmodels: ${JSON.stringify(roles)}\n`);
   const [output, summary] = ['output', 'summary'].map((name) => join(repository.home, '..', `${name}.md`));
   const run = (inputs: Record<string, string>): Promise<{ code: number; stdout: string; stderr: string }> =>
     new Promise((resolve) => {
@@ -61,7 +60,7 @@ test('the action runs the program with its inputs, and turns the summary into ou
   // Nothing is trusted because it runs in CI.
   expect(await run({})).toMatchObject({ code: 2, stderr: expect.stringContaining('trust') });
   await models.answer('review-lld', '42', review({ verdict: 'DISCUSS', questions: ['Which one?'] }));
-  const waits = await run({ args: '--comment --pr --trust' });
+  const waits = await run({ args: '--comment --pr --trust --sandbox off' });
   expect(waits, waits.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('::notice title=agentos::') });
   expect(await outputs()).toMatchObject({ outcome: 'waits', 'exit-code': '3', 'pull-requests': '[]' });
 
@@ -70,7 +69,7 @@ test('the action runs the program with its inputs, and turns the summary into ou
   expect(await repository.list('docs')).toEqual([]);
   const answer = github.comment(42, '/agentos approve the first');
   answer.created_at = new Date(Date.now() + 60_000).toISOString();
-  const done = await run({ command: 'watch', args: '--comment --pr --trust' });
+  const done = await run({ command: 'watch', args: '--comment --pr --trust --sandbox off' });
   expect((await models.calls()).filter((call) => call.endsWith('lld 42'))).toEqual(['lld 42', 'review-lld 42']);
   expect(done, done.stderr).toMatchObject({ code: 0, stdout: '' });
   const now = await outputs();
