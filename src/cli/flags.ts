@@ -152,6 +152,7 @@ export function addLandFlags(command: Command): Command {
       'the implementer settles conflicts, within the gates of both items; without it they are reported',
     )
     .option('--fetch', 'fetch the default branch of origin first, and begin there if it is newer')
+    .option('--pr', 'push the branch and open a pull request that closes the issues of all that is on it')
     .option('--dry-run', 'show the order and the base; merge nothing, write nothing')
     .option('--trust', 'trust the repository’s configuration for this run (agentos trust remembers it)')
     .option('--json', 'stdout is JSON only: a line per event, the summary last; lines for people go to stderr');
@@ -159,6 +160,15 @@ export function addLandFlags(command: Command): Command {
   addConfigFlags(command, flags, new Set());
   command.option('--quiet', 'results only').option('--verbose', 'every step and file');
   return addPlaceFlags(command);
+}
+
+/** Those of a batch, but for which issues: a reaction is about pull requests. */
+export function addReactFlags(command: Command): Command {
+  command
+    .option('--ids <id...>', 'exactly these items (the same as naming them as arguments)')
+    .option('--all', 'every open pull request that this program opened')
+    .option('--comment', WRITE_FLAGS['--comment']);
+  return addRunFlags(command, new Set());
 }
 
 /** Those of a batch over all that is pending, and when to look again. */

@@ -6,6 +6,7 @@ import {
   addEvalFlags,
   addLandFlags,
   addPlaceFlags,
+  addReactFlags,
   addResumeFlags,
   addWatchFlags,
   port,
@@ -91,9 +92,17 @@ export function createProgram(): Command {
   const watch = command('watch', 'keeps going: looks for pending issues, runs them, and waits for changes', [
     'agentos watch --parallel 3 --max-cost-per-day 20',
     'agentos watch --until lld --interval 5m',
+    'agentos watch --source github:owner/name --pr --comment   and reacts to its pull requests',
     'agentos watch --once               one look, for cron; ends with the exit code of a batch',
   ]).addOption(new Option('--until <stage>', 'how far').choices(['lld', 'implement']).default('implement'));
   addWatchFlags(watch).action(runs(async () => (await import('./commands/watch.ts')).watchCommand));
+
+  const react = command('react', 'one reaction to failed checks, remarks or a moved base of an item’s pull request', [
+    'agentos react 42                   revises the pull request of 42, pushes it, and answers',
+    'agentos react --all --dry-run      what there is to react to, over all open pull requests',
+    'agentos react 42 --max-cost 2',
+  ]).argument('[ids...]', 'exactly these items');
+  addReactFlags(react).action(runs(async () => (await import('./commands/react.ts')).reactCommand));
 
   const land = command(
     'land',
@@ -102,6 +111,7 @@ export function createProgram(): Command {
       'agentos land --all                 every finished branch that is not merged, as agentos/land-<date>',
       'agentos land --all --dry-run       the order, and what they are merged onto',
       'agentos land 42 57 --resolve       a conflict goes to the implementer',
+      'agentos land --all --pr            pushes it, and opens a pull request that closes them all',
     ],
   ).argument('[ids...]', 'exactly these items');
   addLandFlags(land).action(runs(async () => (await import('./commands/land.ts')).landCommand));

@@ -94,6 +94,14 @@ export const IMPLEMENTATION_PROBLEMS = {
     `${p.id} has no finished branch.`,
     `agentos implement ${p.id} makes one; agentos status shows how far each item is.`,
   ],
+  'pull-request-missing': (p: { id: string }) => [
+    `${p.id} has no open pull request that this program knows of.`,
+    `agentos implement ${p.id} --pr opens one.`,
+  ],
+  'pull-request-moved': (p: { number: number; branch: string }) => [
+    `Pull request #${p.number} is not at the commit any more that was looked at: ${p.branch} was pushed to.`,
+    'Run the same command again.',
+  ],
   /** others: what was merged before it. */
   'branch-breaks': (p: { id: string; others: string[]; problems: string[] }) => [
     `The tests fail with it${p.others.length === 0 ? '' : `, on top of ${listed(p.others)}`}: ${p.problems.join('; ')}`,

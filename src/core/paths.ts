@@ -6,8 +6,11 @@ import type { ItemId } from './ids.ts';
 export const STAGES = ['issue', 'lld', 'implement'] as const;
 export type StageName = (typeof STAGES)[number];
 
-/** `eval` replays what is past, `land` combines what is finished: they are no stage of anything. */
-export const WORKFLOWS = [...STAGES, 'eval', 'land'] as const;
+/**
+ * `eval` replays what is past, `land` combines what is finished, `react` answers what happens to a pull request: they are no stage
+ * of anything.
+ */
+export const WORKFLOWS = [...STAGES, 'eval', 'land', 'react'] as const;
 export type WorkflowName = (typeof WORKFLOWS)[number];
 
 /** What a batch command runs: one workflow, or several one after another. */
@@ -21,6 +24,7 @@ const LABELS: Record<WorkflowName, string> = {
   implement: 'IMPL',
   eval: 'EVAL',
   land: 'LAND',
+  react: 'REACT',
 };
 
 export function labelOf(workflow: WorkflowName, id: ItemId): string {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { REACT_KINDS } from './reaction.ts';
 import { parseSource, READY } from './remote.ts';
 
 const apiUrl = z.url({ protocol: /^https?$/, error: 'is not a URL such as https://host/api/v3' });
@@ -33,6 +34,10 @@ export const REMOTE_SETTINGS = {
         .enum(READY)
         .optional()
         .describe('when it stops being a draft: green gates and required checks (default), at-once, never'),
+      react: z
+        .array(z.enum(REACT_KINDS))
+        .optional()
+        .describe('what agentos react and watch react to (default: failed checks, reviews, a base that moved)'),
     })
     .optional()
     .describe('Pull requests.'),

@@ -31,7 +31,11 @@ test('nothing is written unless a flag or the configuration says so', () => {
     create: false,
     pr: { open: false, ready: 'green' },
   });
-  expect(resolveRemote({ pr: true }, { pr: { ready: 'never' } }, {}).pr).toEqual({ open: true, ready: 'never' });
+  expect(resolveRemote({ pr: true }, { pr: { ready: 'never', react: ['checks'] } }, {}).pr).toEqual({
+    open: true,
+    ready: 'never',
+    react: ['checks'],
+  });
 });
 
 test.each([

@@ -1,4 +1,5 @@
 import { AgentosError } from './errors.ts';
+import { REACT_KINDS, type ReactKind } from './reaction.ts';
 import type { RemoteSettings } from './remote-settings.ts';
 import { Secret } from './secret.ts';
 
@@ -43,7 +44,7 @@ export interface RemoteConfig {
   select: Selection;
   /** Issues are commented and labelled. */
   comment: boolean;
-  pr: { open: boolean; ready: ReadyRule };
+  pr: { open: boolean; ready: ReadyRule; react: readonly ReactKind[] };
   /** An issue that was written from a brief is created where issues come from. */
   create: boolean;
   apiUrls: Record<HostName, string>;
@@ -121,7 +122,7 @@ export function resolveRemote(
       limit: flags.limit ?? select.limit ?? null,
     },
     comment: flags.comment ?? file.comment ?? false,
-    pr: { open: flags.pr ?? pr.open ?? false, ready: pr.ready ?? 'green' },
+    pr: { open: flags.pr ?? pr.open ?? false, ready: pr.ready ?? 'green', react: pr.react ?? REACT_KINDS },
     create: flags.create ?? false,
     apiUrls: {
       github: apiUrl('GITHUB_API_URL', github.apiUrl ?? env['GITHUB_API_URL'], 'https://api.github.com'),

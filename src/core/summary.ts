@@ -59,7 +59,7 @@ export interface Summary {
   /** Of `agentos eval`. */
   evaluation?: Evaluation;
   /** Of `agentos land`: the branch that was made, null where none was, and what it is based on. */
-  landing?: { branch: string | null; onto: string; base: string };
+  landing?: { branch: string | null; onto: string; base: string; pullRequest: string | null };
 }
 
 /** `summary.json` of an item: the last stage that it reached tells how it ended. */

@@ -105,6 +105,8 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'dependency-conflict': [{ code: 'dependency-conflict', on: '1', files: [text] }],
   'watch-running': [{ code: 'watch-running', pid: 1, since: '2026-01-01T00:00:00.000Z' }],
   'branch-missing': [{ code: 'branch-missing', id: '1' }],
+  'pull-request-missing': [{ code: 'pull-request-missing', id: '1' }],
+  'pull-request-moved': [{ code: 'pull-request-moved', number: 1, branch: text }],
   'branch-breaks': [{ code: 'branch-breaks', id: '1', others: ['2'], problems: [text] }],
   'landing-incomplete': [
     { code: 'landing-incomplete', out: ['1', '2'], branch: text },

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
 import type { Ask, GitHubClient } from '../host/github-client.ts';
+import { createGitHubViewer } from './github-viewer.ts';
 import { type Posted, STATE_LABELS, type Tracker } from './port.ts';
 
 const posted = z.looseObject({ id: z.union([z.int(), z.bigint()]), html_url: z.string() });
@@ -22,25 +23,12 @@ const nothing = z.unknown();
 /** The issues of one repository of GitHub. */
 export function createGitHubTracker(client: GitHubClient, path: string): Tracker {
   const location = `github:${path}`;
-  let viewer: Promise<string | null> | null = null;
+  const { name: ownName, isOwn } = createGitHubViewer(client);
 
   const below = async (route: string, what: string, parameters: Record<string, unknown> = {}): Promise<Ask> => {
     const [owner, repo] = (await client.repository(path)).path.split('/');
     const [method = '', rest = ''] = route.split(' ');
     return { what, route: `${method} /repos/{owner}/{repo}${rest}`, parameters: { owner, repo, ...parameters } };
-  };
-  /** Null: a token of an app has no user; what is by a bot may be its own then. */
-  const ownName = (): Promise<string | null> =>
-    (viewer ??= client.get({ what: 'read whose token it is', route: 'GET /user' }, user).then(
-      ({ login }) => login,
-      (error: unknown) => {
-        if (codeOf(error) !== 'host-scope-missing' && codeOf(error) !== 'host-not-found') throw error;
-        return null;
-      },
-    ));
-  const isOwn = async (by: z.infer<typeof user> | null | undefined): Promise<boolean> => {
-    const name = await ownName();
-    return name === null ? by?.type === 'Bot' : by?.login === name;
   };
 
   return {

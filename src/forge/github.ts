@@ -2,7 +2,11 @@ import { z } from 'zod';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import type { Ask, GitHubClient } from '../host/github-client.ts';
 import { webHostOf } from '../host/remote-url.ts';
-import type { Check, Forge, PullRequest, Review } from './port.ts';
+import { createGitHubChecks } from './github-checks.ts';
+import { glanceAt } from './github-open.ts';
+import { createGitHubReviews } from './github-reviews.ts';
+import { createGitHubViewer } from './github-viewer.ts';
+import { EVIDENCE, type Forge, type PullRequest } from './port.ts';
 
 const pullSchema = z.looseObject({
   number: z.int(),
@@ -12,49 +16,14 @@ const pullSchema = z.looseObject({
   draft: z.boolean().default(false),
   merged_at: z.string().nullish(),
   title: z.string(),
+  body: z.string().nullish(),
   head: z.looseObject({ ref: z.string(), sha: z.string(), repo: z.looseObject({ full_name: z.string() }).nullish() }),
   base: z.looseObject({ ref: z.string() }),
   updated_at: z.string(),
 });
 
-const branchSchema = z.looseObject({
-  commit: z.looseObject({ sha: z.string() }),
-  protection: z
-    .looseObject({ required_status_checks: z.looseObject({ contexts: z.array(z.string()).default([]) }).nullish() })
-    .nullish(),
-});
-const ruleSchema = z.looseObject({
-  type: z.string(),
-  parameters: z
-    .looseObject({ required_status_checks: z.array(z.looseObject({ context: z.string() })).optional() })
-    .nullish(),
-});
-const runSchema = z.looseObject({
-  name: z.string(),
-  status: z.string(),
-  conclusion: z.string().nullish(),
-  html_url: z.string().nullish(),
-});
-const statusSchema = z.looseObject({ context: z.string(), state: z.string(), target_url: z.string().nullish() });
+const branchSchema = z.looseObject({ commit: z.looseObject({ sha: z.string() }) });
 
-const said = z.looseObject({
-  id: z.union([z.int(), z.bigint()]),
-  user: z.looseObject({ login: z.string() }).nullish(),
-  author_association: z.string().default('NONE'),
-  body: z.string().nullish(),
-});
-const reviewSchema = said.extend({ state: z.string(), submitted_at: z.string().nullish() });
-const lineSchema = said.extend({
-  created_at: z.string(),
-  path: z.string(),
-  line: z.int().nullish(),
-  in_reply_to_id: z.union([z.int(), z.bigint()]).nullish(),
-});
-
-const TRUSTED = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
-/** Conclusions that hold nothing up. */
-const FINE = new Set(['success', 'neutral', 'skipped']);
-const EVIDENCE = 'agentos / evidence';
 const LONGEST_DESCRIPTION = 140;
 
 const MAKE_READY = `mutation($id: ID!) {
@@ -81,6 +50,7 @@ export function createGitHubForge(client: GitHubClient, path: string): Forge {
       state: pull.merged_at ? 'merged' : pull.state === 'open' ? 'open' : 'closed',
       isDraft: pull.draft,
       title: pull.title,
+      body: pull.body ?? '',
       branch: pull.head.ref,
       head: pull.head.sha,
       base: pull.base.ref,
@@ -93,18 +63,8 @@ export function createGitHubForge(client: GitHubClient, path: string): Forge {
     return Promise.all(found.map(pullOf));
   };
 
-  async function requiredFor(base: string): Promise<string[]> {
-    const [branch, rules] = await Promise.all([
-      below('GET /branches/{base}', `read branch ${base}`, { base }).then((ask) => client.get(ask, branchSchema)),
-      below('GET /rules/branches/{base}', `read the rules of ${base}`, { base })
-        .then((ask) => client.list(ask, ruleSchema))
-        .catch(orNothing),
-    ]);
-    const byRule = rules.flatMap(
-      ({ parameters }) => parameters?.required_status_checks?.map(({ context }) => context) ?? [],
-    );
-    return [...new Set([...(branch.protection?.required_status_checks?.contexts ?? []), ...byRule])];
-  }
+  const checks = createGitHubChecks(client, below);
+  const reviews = createGitHubReviews(client, below, createGitHubViewer(client).isOwn);
 
   return {
     location,
@@ -144,8 +104,14 @@ export function createGitHubForge(client: GitHubClient, path: string): Forge {
       const [owner] = (await facts()).path.split('/');
       return pulls(`read pull requests of ${branch}`, { state: 'all', head: `${owner}:${branch}` });
     },
-    openPullRequests: () =>
-      pulls(`read pull requests of ${path}`, { state: 'open', sort: 'updated', direction: 'desc' }),
+    async openPullRequests() {
+      const { requests } = await glanceAt(client, below);
+      return requests.map(({ node, ...request }) => {
+        nodes.set(request.number, node);
+        return request;
+      });
+    },
+    poll: async () => (await glanceAt(client, below)).mark,
     async pullRequest(number) {
       const ask = await below('GET /pulls/{number}', `read pull request ${number}`, { number });
       return pullOf(await client.get(ask, pullSchema));
@@ -161,67 +127,22 @@ export function createGitHubForge(client: GitHubClient, path: string): Forge {
       return pullOf(await client.send(ask, pullSchema));
     },
     async rewrite(number, { title, body }) {
-      const ask = await below('PATCH /pulls/{number}', `edit pull request ${number}`, { number, title, body });
+      const ask = await below('PATCH /pulls/{number}', `edit pull request ${number}`, {
+        number,
+        body,
+        ...(title === undefined ? {} : { title }),
+      });
       await client.send(ask, z.unknown());
     },
     async makeReady({ number }) {
       const id = nodes.get(number) ?? '';
       await client.graphql(`make pull request ${number} ready`, MAKE_READY, { id }, z.unknown());
     },
-    async checks(commit, base) {
-      const ask = async (what: string) =>
-        below(`GET /commits/{commit}/${what}`, `read the checks of ${commit}`, { commit });
-      const [required, runs, statuses] = await Promise.all([
-        requiredFor(base),
-        client.list(await ask('check-runs'), runSchema),
-        client.list(await ask('statuses'), statusSchema),
-      ]);
-      const found = new Map<string, Check>();
-      const add = (name: string, state: Check['state'], url: string | null): void => {
-        if (name !== EVIDENCE) found.set(name, { name, state, isRequired: required.includes(name), url });
-      };
-      // The newest status of a context comes first.
-      for (const { context, state, target_url } of statuses.toReversed())
-        add(context, state === 'success' ? 'passed' : state === 'pending' ? 'pending' : 'failed', target_url ?? null);
-      for (const { name, status, conclusion, html_url } of runs.toReversed())
-        add(
-          name,
-          status !== 'completed' ? 'pending' : FINE.has(conclusion ?? '') ? 'passed' : 'failed',
-          html_url ?? null,
-        );
-      const missing = required.filter((name) => name !== EVIDENCE && !found.has(name));
-      return [
-        ...found.values(),
-        ...missing.map((name): Check => ({ name, state: 'pending', isRequired: true, url: null })),
-      ];
-    },
-    async reviews(number) {
-      const [reviews, lines] = await Promise.all([
-        client.list(await below('GET /pulls/{number}/reviews', `read reviews of ${number}`, { number }), reviewSchema),
-        client.list(await below('GET /pulls/{number}/comments', `read reviews of ${number}`, { number }), lineSchema),
-      ]);
-      const plain = ({ id, user, author_association, body }: z.infer<typeof said>) => ({
-        id: String(id),
-        by: user?.login ?? 'ghost',
-        isTrusted: TRUSTED.has(author_association),
-        body: body ?? '',
-      });
-      return [
-        ...reviews.map(
-          (review): Review => ({
-            ...plain(review),
-            verdict: verdictOf(review.state),
-            at: review.submitted_at ?? '',
-            line: null,
-          }),
-        ),
-        ...lines.map((line): Review => {
-          const thread = String(line.in_reply_to_id ?? line.id);
-          const at = { path: line.path, line: line.line ?? null, thread };
-          return { ...plain(line), verdict: 'commented', at: line.created_at, line: at };
-        }),
-      ];
-    },
+    checks: (commit, base) => checks.of(commit, base),
+    failureLog: (check) => checks.log(check),
+    reviews: (number) => reviews.of(number),
+    reply: (number, thread, text) => reviews.reply(number, thread, text),
+    findReply: (number, thread, marker) => reviews.find(number, thread, marker),
     async setEvidence(commit, { passed, summary, details, url }) {
       const what = `report evidence on ${commit.slice(0, 12)}`;
       if (client.options.isApp) {
@@ -237,15 +158,4 @@ export function createGitHubForge(client: GitHubClient, path: string): Forge {
       await client.send(await below('POST /statuses/{sha}', what, status), z.unknown());
     },
   };
-}
-
-function verdictOf(state: string): Review['verdict'] {
-  if (state === 'APPROVED') return 'approved';
-  return state === 'CHANGES_REQUESTED' ? 'changes-requested' : 'commented';
-}
-
-/** A repository without such rules, or a token that may not see them. */
-function orNothing(error: unknown): [] {
-  if (codeOf(error) !== 'host-not-found' && codeOf(error) !== 'host-scope-missing') throw error;
-  return [];
 }

@@ -16,6 +16,23 @@ export const STATE_LABELS = [
 ] as const;
 export type StateLabel = (typeof STATE_LABELS)[number];
 
+/** How every answer of ours begins; nothing from outside is inside of it. */
+export const ANSWER = '<!-- agentos:reaction';
+
+/** Names the remarks that it answers, so that they are known as answered wherever the answer is read. */
+export function answerMarker(key: string, thread: string | null, remarks: readonly string[]): string {
+  return `${ANSWER} ${[key, thread ?? 'all', 'remarks', ...remarks].join(' ')} -->`;
+}
+
+/** The remarks that an answer of ours is for. */
+export function answeredIn(text: string): string[] {
+  const [, ids = ''] = /^<!-- agentos:reaction \S+ \S+ remarks([\w -]*) -->/.exec(text) ?? [];
+  return ids.split(' ').filter(Boolean);
+}
+
+/** The name of our own status or check run, which is not one of CI's. */
+export const EVIDENCE = 'agentos / evidence';
+
 export interface Posted {
   id: string;
   url: string;
@@ -60,6 +77,7 @@ export interface PullRequest {
   state: 'open' | 'merged' | 'closed';
   isDraft: boolean;
   title: string;
+  body: string;
   branch: string;
   /** The commit that the branch is at. */
   head: string;
@@ -68,6 +86,16 @@ export interface PullRequest {
   /** Its branch is in this repository, not in a fork. */
   isOwn: boolean;
   updatedAt: string;
+}
+
+/** An open pull request at a glance, as a list of many has them. */
+export interface OpenRequest extends Omit<PullRequest, 'body' | 'state'> {
+  /** The commit that its base is at. */
+  baseHead: string | null;
+  /** Of all its checks together; null: there are none, or the list does not say. */
+  checks: Check['state'] | null;
+  /** Reviews and threads; null: the list does not say. */
+  remarks: number | null;
 }
 
 export interface NewPullRequest {
@@ -84,6 +112,8 @@ export interface Check {
   state: 'pending' | 'passed' | 'failed';
   isRequired: boolean;
   url: string | null;
+  /** What it says itself, where there is no log to read. Text from outside. */
+  output: string;
 }
 
 /** What a person says of a pull request, as a whole or at a line. */
@@ -95,7 +125,13 @@ export interface Review {
   body: string;
   at: string;
   /** Null: about the pull request as a whole. */
-  line: { path: string; line: number | null; thread: string } | null;
+  line: { path: string; line: number | null } | null;
+  /** Where an answer to it goes; null: to the pull request as a whole. */
+  thread: string | null;
+  /** An answer of this program's: it begins with its marker, and is by the user of the token. */
+  isOwn: boolean;
+  /** A person has settled the thread. */
+  isResolved: boolean;
 }
 
 /** What the gates saw, for the commit that they saw it at. */
@@ -125,15 +161,26 @@ export interface Forge {
   gitHeader(): Promise<{ url: string; header: string } | null>;
   /** Of a branch in this very repository, the newest first, whatever state they are in. */
   pullRequestsOf(branch: string): Promise<PullRequest[]>;
-  /** Every open one, those of forks included. */
-  openPullRequests(): Promise<PullRequest[]>;
+  /** Every open one, those of forks included. A request for each hundred. */
+  openPullRequests(): Promise<OpenRequest[]>;
+  /**
+   * A mark that is another one whenever an open pull request, its checks, its base or an issue here may have changed since
+   * `last`. As cheap as the service allows.
+   */
+  poll(last: string | null): Promise<string>;
   pullRequest(number: number): Promise<PullRequest>;
   open(request: NewPullRequest): Promise<PullRequest>;
-  /** Gives it another title and text. */
-  rewrite(number: number, text: Pick<NewPullRequest, 'title' | 'body'>): Promise<void>;
+  /** Gives it another text, and another title where there is one. */
+  rewrite(number: number, text: { title?: string; body: string }): Promise<void>;
   makeReady(request: PullRequest): Promise<void>;
   /** Of a commit, with those that have not reported yet but are required for `base`. */
   checks(commit: string, base: string): Promise<Check[]>;
+  /** Why a check failed: the log of its job, whole, or else what it says itself. */
+  failureLog(check: Check): Promise<string>;
   reviews(number: number): Promise<Review[]>;
+  /** An answer in a thread, or on the pull request as a whole. Threads of people are never resolved. */
+  reply(number: number, thread: string | null, text: string): Promise<Posted>;
+  /** An answer of our own that begins with the marker, wherever it is on the pull request. */
+  findReply(number: number, thread: string | null, marker: string): Promise<Posted | null>;
   setEvidence(commit: string, evidence: Evidence): Promise<void>;
 }

@@ -99,6 +99,18 @@ export async function makeLandBranch(repository: Git, commit: string, date: stri
   throw unusable(repository.directory, `There are ${MOST_NAMES} branches named ${prefix}${date} already.`);
 }
 
+/** Moves a branch on, if it is where it was and checked out nowhere: what a person has in their hands stays. */
+export async function moveBranchForward(
+  repository: Git,
+  branch: string,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  const ref = `refs/heads/${branch}`;
+  const format = '--format=%(objectname) %(worktreepath)';
+  if ((await repository.text(['for-each-ref', format, ref])) !== from) return;
+  await repository.run(['update-ref', '-m', 'agentos react', ref, to, from]);
+}
+
 /** One of ours that nothing is on any more. */
 export async function deleteBranch(repository: Git, branch: string): Promise<void> {
   await repository.run(['update-ref', '-d', `refs/heads/${branch}`]);

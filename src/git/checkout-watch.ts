@@ -54,7 +54,7 @@ export interface OutsideView {
 
 const IN_A_ROW = 1_000;
 const MOST_IN_FOLDER = 2_000;
-const ITEM = /^(?:lld|issue|implement|eval|land)-[a-zA-Z0-9_-]+$/;
+const ITEM = /^(?:lld|issue|implement|eval|land|react)-[a-zA-Z0-9_-]+$/;
 const READING = /^reading-\d+$/;
 export const DESIGN = /^docs\/lld\/LLD-([a-zA-Z0-9_-]+)\.md$/;
 const INPUT = /^(?:issues|briefs)\//;

@@ -58,6 +58,26 @@ export async function pushBranch(git: Git, push: Push): Promise<void> {
   }
 }
 
+/** Brings these branches of a remote here, as it has them now. Nothing of the user's is touched. */
+export async function fetchBranches(
+  git: Git,
+  {
+    remote,
+    branches,
+    header,
+    env,
+    signal,
+  }: Pick<Push, 'remote' | 'header' | 'env'> & { branches: readonly string[]; signal?: AbortSignal },
+): Promise<void> {
+  const refs = [...new Set(branches)].map((name) => `+refs/heads/${name}:refs/remotes/${remote}/${name}`);
+  const options: GitRunOptions = {
+    timeoutMs: TIMEOUT_MS,
+    env: header === null ? {} : headerEnv(header, env),
+    ...(signal === undefined ? {} : { signal }),
+  };
+  await git.run(['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', remote, ...refs], options);
+}
+
 function headerEnv({ url, header }: GitHeader, env: Push['env']): Record<string, string> {
   const first = Number(env['GIT_CONFIG_COUNT'] ?? 0) || 0;
   const settings = [

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { formatDuration } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import { connectionDetail, hostFailure } from './failure.ts';
+import { fetchLog } from './log-fetch.ts';
 import type { HostOptions, RepositoryFacts } from './port.ts';
 import { createWholeFetch } from './whole-fetch.ts';
 
@@ -29,6 +30,8 @@ export interface GitHubClient {
   list<T>(ask: Ask, schema: z.ZodType<T>, most?: { count: number; isWanted: (one: T) => boolean }): Promise<T[]>;
   send<T>(ask: Ask, schema: z.ZodType<T>): Promise<T>;
   graphql<T>(what: string, query: string, variables: Parameters, schema: z.ZodType<T>): Promise<T>;
+  /** A log of CI; null: it is not there, or the token may not read it. */
+  log(ask: Ask): Promise<string | null>;
   /** Another mark than the last one where the answer is another; costs nothing where it is not. */
   mark(ask: Ask, last: string | null): Promise<string>;
   repository(path: string): Promise<RepositoryFacts>;
@@ -160,6 +163,11 @@ export function createGitHubClient(options: HostOptions): GitHubClient {
       } catch (error) {
         throw error instanceof AgentosError ? error : failureOf(what, false, error);
       }
+    },
+    async log({ what, route, parameters }) {
+      const { url } = octokit.request.endpoint(route, { baseUrl: apiUrl, ...parameters });
+      const authorization = `Bearer ${(await token()).reveal()}`;
+      return fetchLog({ host: 'github', what, url, authorization, maxRetries });
     },
     async mark(ask, last) {
       try {

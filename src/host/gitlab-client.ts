@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { formatDuration } from '../core/duration.ts';
 import { parseJson } from '../core/json.ts';
 import { connectionDetail, hostFailure } from './failure.ts';
+import { fetchLog } from './log-fetch.ts';
 import type { HostOptions, RepositoryFacts } from './port.ts';
 import { createWholeFetch } from './whole-fetch.ts';
 
@@ -21,6 +22,8 @@ export interface GitLabClient {
   get<T>(ask: GitLabAsk, schema: z.ZodType<T>): Promise<T>;
   list<T>(ask: GitLabAsk, schema: z.ZodType<T>, most?: { count: number; isWanted: (one: T) => boolean }): Promise<T[]>;
   send<T>(ask: GitLabAsk, schema: z.ZodType<T>): Promise<T>;
+  /** A log of CI; null: it is not there, or the token may not read it. */
+  log(ask: GitLabAsk): Promise<string | null>;
   mark(ask: GitLabAsk, last: string | null): Promise<string>;
   repository(path: string): Promise<RepositoryFacts>;
 }
@@ -118,6 +121,11 @@ export function createGitLabClient(options: HostOptions): GitLabClient {
         next = link === undefined ? null : { what: ask.what, route: `GET ${link}` };
       }
       return all;
+    },
+    async log({ what, route }) {
+      const authorization = `Bearer ${(await token()).reveal()}`;
+      const url = `${apiUrl}${route.replace(/^GET /, '')}`;
+      return fetchLog({ host: 'gitlab', what, url, authorization, maxRetries });
     },
     async mark(ask, last) {
       const response = await request(ask, last);

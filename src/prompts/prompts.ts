@@ -17,6 +17,7 @@ import issueDrafter from './issue-drafter.md';
 import issueReview from './issue-review.md';
 import issueReviewer from './issue-reviewer.md';
 import issueRevise from './issue-revise.md';
+import react from './react.md';
 import repair from './repair.md';
 import resolve from './resolve.md';
 import review from './review.md';
@@ -49,6 +50,7 @@ const BUILT_IN = {
   'write-code': [writeCode, 'id', 'title', 'runner', 'command', 'files'],
   'write-again': [writeAgain, 'failures'],
   resolve: [resolve, 'id', 'title', 'others', 'runner', 'command', 'files'],
+  react: [react, 'id', 'title', 'base', 'asked', 'tests', 'runner', 'command'],
   guards: [guards, 'id', 'title', 'scenarios'],
   'already-done': [alreadyDone, 'id', 'title', 'tests'],
   'code-reviewer': [codeReviewer],

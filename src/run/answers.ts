@@ -23,7 +23,7 @@ export async function takeAnswers(
   const { paths, source, config } = project;
   if (config.remote.source === null) return [];
   const begun = (await namesIn(paths.checkpoints)).flatMap((name) => {
-    const id = /^(?:lld|implement)-(.+)\.db$/.exec(name)?.[1] ?? '';
+    const id = /^(?:lld|implement|react)-(.+)\.db$/.exec(name)?.[1] ?? '';
     return isItemId(id) && (ids === 'all' || ids.includes(id)) ? [id] : [];
   });
   const lines: string[] = [];

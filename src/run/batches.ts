@@ -18,6 +18,7 @@ import { blocked, heldBack } from './held-back.ts';
 import { implementAgain, implementBatch } from './implement-batch.ts';
 import { type LandRequest, landBatch } from './land-batch.ts';
 import { type Batch, type CollectedItem, type Pipeline, pipelineOf, readSome } from './pipeline.ts';
+import { type ReactRequest, reactBatch } from './react-batch.ts';
 
 /** How far `run` goes. */
 export type Until = 'lld' | 'implement';
@@ -29,12 +30,19 @@ export interface PipelineFlags {
   again?: boolean | undefined;
   evaluation?: EvalRequest | undefined;
   landing?: LandRequest | undefined;
+  reacting?: ReactRequest | undefined;
 }
 
 /** The pipeline of a command, by the name that its runs are recorded under. */
 export function pipelineNamed(
   name: PipelineName,
-  { until = 'implement', again = false, evaluation, landing }: PipelineFlags = {},
+  {
+    until = 'implement',
+    again = false,
+    evaluation,
+    landing,
+    reacting = { mayFetch: true, quiet: new Map() },
+  }: PipelineFlags = {},
 ): Pipeline {
   switch (name) {
     case 'eval':
@@ -43,6 +51,8 @@ export function pipelineNamed(
     case 'land':
       if (landing === undefined) throw new TypeError('a landing without a request');
       return pipelineOf(landBatch(landing));
+    case 'react':
+      return pipelineOf(reactBatch(reacting));
     case 'lld':
       return pipelineOf(lldBatch);
     case 'implement':

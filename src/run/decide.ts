@@ -140,6 +140,8 @@ export async function inputHash({ paths, source }: Project, workflow: WorkflowNa
     case 'eval':
     case 'land':
       return (await source.read(id)).hash;
+    case 'react':
+      return waitingItem(paths, id, ['react'])?.question.input ?? '';
     case 'implement':
       return bodyHash(readFrontMatter(readLldText(paths.lld(id)) ?? '').body);
   }

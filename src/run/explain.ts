@@ -4,7 +4,7 @@ import type { ItemDetail } from '../core/summary.ts';
 import { wordingOf } from '../core/wording.ts';
 import type { Issue, IssueFacts } from '../source/port.ts';
 import { pipelineNamed } from './batches.ts';
-import { heldBack } from './held-back.ts';
+import { heldBack, whyUnselected } from './held-back.ts';
 import { detailOf } from './item-standing.ts';
 import { planBatch } from './plan-batch.ts';
 import { openedFor } from './posts.ts';
@@ -137,16 +137,6 @@ async function verdictOf(
   if (doubt !== null)
     return { taken: true, why: doubt, waitsFor: 'person', next: 'a run asks a person to read it before a model does' };
   return { taken: true, why: reason ?? 'nothing speaks against it', waitsFor, next: planned };
-}
-
-/** `--all` takes what has the labels; what is named is taken without them. */
-function whyUnselected({ config: { remote } }: Project, { facts, labels }: Issue): string | null {
-  if (facts === undefined || remote.select.query !== null) return null;
-  const has = new Set(labels.map((label) => label.toLowerCase()));
-  const missing = remote.select.labels.filter((label) => !has.has(label.toLowerCase()));
-  return missing.length === 0
-    ? null
-    : `it does not have the label ${missing.join(' and ')}, so that --all passes it over`;
 }
 
 /** What the next run would begin with, or why it could not. */

@@ -2,6 +2,7 @@ import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts
 import type { ItemId } from '../core/ids.ts';
 import type { Solved } from '../core/plan.ts';
 import type { Issue } from '../source/port.ts';
+import type { Project } from './project.ts';
 
 type HeldBack = { state: 'already-done'; solved: Solved } | { state: 'not-ready'; error: ErrorRecord };
 
@@ -18,4 +19,17 @@ export function heldBack({ id, facts }: Pick<Issue, 'id' | 'facts'>): HeldBack |
 
 export function blocked(id: ItemId, by: string[], count: number): HeldBack {
   return { state: 'not-ready', error: toErrorRecord(new AgentosError({ code: 'issue-blocked', id, by, count })) };
+}
+
+/** `--all` takes what has the labels; what is named is taken without them. */
+export function whyUnselected(
+  { config: { remote } }: Pick<Project, 'config'>,
+  { facts, labels }: Issue,
+): string | null {
+  if (facts === undefined || remote.select.query !== null) return null;
+  const has = new Set(labels.map((label) => label.toLowerCase()));
+  const missing = remote.select.labels.filter((label) => !has.has(label.toLowerCase()));
+  return missing.length === 0
+    ? null
+    : `it does not have the label ${missing.join(' and ')}, so that --all passes it over`;
 }

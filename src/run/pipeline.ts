@@ -20,6 +20,7 @@ import type { Issue } from '../source/port.ts';
 import type { ItemInput } from '../worker/adapters.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
 import { readLldText } from '../workflow/approved-lld.ts';
+import { whyUnselected } from './held-back.ts';
 import type { Unposted } from './posts.ts';
 import type { Project } from './project.ts';
 import type { ItemAccess } from './run-gateway.ts';
@@ -67,7 +68,7 @@ export async function readSome<T>(ids: readonly ItemId[], read: (id: ItemId) => 
 export interface ItemSetting extends Partial<Pick<Batch, 'demand'>>, Pick<Batch, 'roles'> {
   /** One object for all items that share it. */
   config: Config;
-  input?: Partial<Pick<ItemInput, 'prompts' | 'replay' | 'landing'>>;
+  input?: Partial<Pick<ItemInput, 'prompts' | 'replay' | 'landing' | 'reaction'>>;
 }
 
 /** What a workflow supplies; everything else about running a batch exists once. */
@@ -82,6 +83,8 @@ export interface Batch {
   settingOf?(id: ItemId): ItemSetting | undefined;
   /** What an item is made from, which its worker is handed; absent: the worker knows where to look. */
   read?(project: Project, id: ItemId): Promise<Issue>;
+  /** Notes that an item starts now, under its lock, and brings what its worker needs. */
+  dispatch?(project: Project, id: ItemId): Promise<void>;
   /** Issues of a service that it looks like; absent: it is compared with files alone. */
   existing?(project: Project, issue: Issue): Promise<ExistingIssue[]>;
   /** Exactly these (a missing one is an error), or all there are. */
@@ -177,7 +180,7 @@ export async function endedAlready(item: PlannedItem, project: Project, pipeline
  */
 export async function doneElsewhere(
   { id, workflow }: Item,
-  { project, pipeline, fresh }: Pick<StageOptions, 'project' | 'pipeline' | 'fresh'>,
+  { project, pipeline, fresh, isSelected }: Pick<StageOptions, 'project' | 'pipeline' | 'fresh' | 'isSelected'>,
 ): Promise<TaskResult | null> {
   const stage = stageOf(pipeline, workflow);
   const [found] = await stage.collect(project, [id]).catch((error: unknown) => {
@@ -185,6 +188,9 @@ export async function doneElsewhere(
     return [withdrawn(id, error)];
   });
   if (found?.issue !== undefined) fresh.set(id, found.issue);
+  // Its label may have been taken away since the plan.
+  const unselected = isSelected && found?.issue !== undefined ? whyUnselected(project, found.issue) : null;
+  if (unselected !== null) return { status: 'skipped', reason: unselected, outputs: [] };
   if (found?.state === 'not-ready' && found.error?.problem.code === 'issue-blocked')
     return { status: 'skipped', reason: wordingOf(found.error.problem).message, outputs: [] };
   if (found?.solved !== undefined) return { ...found.solved, status: 'skipped' };
@@ -205,6 +211,8 @@ export interface StageOptions {
   pipeline: Pipeline;
   /** Issues that were read for an item that starts now, by id. */
   fresh: Map<string, Issue>;
+  /** Items were not named, but selected by what they are labelled with. */
+  isSelected: boolean;
   /** Told of the text that an item starts with. */
   onRead?: (id: ItemId, issue: Issue) => void;
   runId: string;
@@ -234,6 +242,7 @@ export function coordinatedItem(
       // A later attempt reads it again.
       fresh.delete(id);
       if (issue !== undefined) onRead?.(id, issue);
+      await stage.dispatch?.(project, id);
       const setting = stage.settingOf?.(id);
       const cast = { config: project.config, roles: stage.roles, ...setting };
       const input = itemInput(

@@ -28,6 +28,9 @@ export const STEPS = {
   text: 'pull-request-text',
   evidence: 'evidence',
   ready: 'ready',
+  reaction: 'reaction',
+  reactionEnd: 'reaction-end',
+  answer: 'answer',
 } as const;
 
 export interface Opened extends Pushed {

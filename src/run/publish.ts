@@ -5,14 +5,18 @@ import type { AgentosEvent, ItemFinished, Subscriber } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
 import type { Item } from '../core/item.ts';
+import type { WorkflowName } from '../core/paths.ts';
 import type { RunState } from '../core/run-state.ts';
 import { wordingOf } from '../core/wording.ts';
 import { commentMarker, type IssueComment, writeIssueComment } from '../documents/post/issue-comment.ts';
 import type { Posted, StateLabel, Tracker } from '../forge/port.ts';
 import type { StepKey } from '../journal/port.ts';
 import type { Issue } from '../source/port.ts';
+import type { ItemInput } from '../worker/adapters.ts';
 import type { TaskResult } from '../worker/protocol.ts';
 import { createIssue } from './created-issue.ts';
+import { finishReaction } from './finish-reaction.ts';
+import { openLandingRequest } from './landing-request.ts';
 import { postOnce } from './post-once.ts';
 import type { Project } from './project.ts';
 import { openPullRequest } from './pull-request.ts';
@@ -26,6 +30,8 @@ interface PublisherOptions {
   place: readonly string[];
   onNotice: (item: Item, text: string) => void;
   onWarning: (text: string) => void;
+  /** What was handed to the worker of an item. */
+  inputOf: (item: Item) => Pick<ItemInput, 'landing' | 'reaction'> | undefined;
 }
 
 /** What a run writes to services. Only the parent has one: no worker holds a token. */
@@ -39,6 +45,13 @@ export interface Publisher {
   /** Resolves when everything is posted, or the time is up. */
   close(patienceMs: number): Promise<void>;
 }
+
+/** What is shown of an item that starts. */
+const STATES: ReadonlyMap<WorkflowName, { state: string; label: StateLabel }> = new Map([
+  ['lld', { state: 'it is being designed', label: 'agentos:designing' }],
+  ['implement', { state: 'it is being implemented', label: 'agentos:implementing' }],
+  ['react', { state: 'its pull request is being revised', label: 'agentos:implementing' }],
+]);
 
 type Shown = Pick<IssueComment, 'state' | 'reason' | 'question'> & {
   /** Undefined: it stays as it is. */
@@ -55,12 +68,13 @@ export async function requireWriting({ config, hosts }: Project): Promise<Tracke
 }
 
 export function createPublisher(
-  { project, runId, state, place, onNotice, onWarning }: PublisherOptions,
+  { project, runId, state, place, onNotice, onWarning, inputOf }: PublisherOptions,
   tracker: Tracker | null,
 ): Publisher {
   const { paths, config, mask } = project;
   const queues = new Map<ItemId, { next: Shown | null; work: Promise<void> | null }>();
   const requests = new Map<string, Awaited<ReturnType<typeof openPullRequest>>>();
+  const landed = new Map<string, Map<string, string | null>>();
   const others = new Set<Promise<void>>();
 
   const warn = (what: string, error: unknown): void => {
@@ -143,7 +157,8 @@ export function createPublisher(
     } else if (isFailure(status)) {
       const why = error === null ? reason : wordingOf(error.problem).message;
       show(id, { ...plain, state: `failed (${status})`, reason: why, label: 'agentos:failed' });
-    } else if (isPosted) show(id, { ...plain, state: 'a pull request is open', reason: null, label: 'agentos:pr' });
+    } else if (isPosted || workflow === 'react')
+      show(id, { ...plain, state: 'a pull request is open', reason: null, label: 'agentos:pr' });
     else if (status === 'succeeded') {
       const made = workflow === 'implement' ? 'implemented on a branch' : 'the design is approved';
       show(id, { ...plain, state: made, label: null });
@@ -160,16 +175,46 @@ export function createPublisher(
     return { ...result, status: 'skipped', reason, outputs: [url, ...result.outputs] };
   }
 
+  const landing = async (item: Item, branch: string | undefined, signal: AbortSignal): Promise<string | null> => {
+    const request = inputOf(item)?.landing;
+    if (request === undefined || branch === undefined) return null;
+    const out = landed.get(item.id) ?? new Map<string, string | null>();
+    const facts = { landing: request, branch, out };
+    const say = (text: string): void => onNotice(item, text);
+    return openLandingRequest({ project, id: item.id, landed: facts, onNotice: say, signal });
+  };
+
+  /** Of a landing that is not whole, what is on its branch is posted all the same. */
+  function onLanding(id: ItemId, event: AgentosEvent & { item: string }): void {
+    if (!config.remote.pr.open) return;
+    if (event.type === 'branch-landed') {
+      const why = event.error === null ? (event.reason ?? event.status) : wordingOf(event.error.problem).message;
+      const parts = landed.get(id) ?? new Map<string, string | null>();
+      landed.set(id, parts.set(event.id, event.status === 'succeeded' ? null : why));
+    } else if (event.type === 'item-finished' && event.error?.problem.code === 'landing-incomplete') {
+      const { branch } = event.error.problem;
+      const work = landing({ workflow: 'land', id }, branch ?? undefined, new AbortController().signal);
+      follow(work, `no pull request was opened for ${branch}`);
+    }
+  }
+
+  async function reacted(item: Item, result: TaskResult, signal: AbortSignal): Promise<TaskResult> {
+    const reaction = inputOf(item)?.reaction;
+    const made = result.reaction;
+    if (reaction === undefined || made === undefined) return result;
+    const say = (text: string): void => onNotice(item, text);
+    await finishReaction({ project, id: item.id, reaction, result: made, onNotice: say, signal });
+    return { ...result, outputs: [...result.outputs, reaction.url] };
+  }
+
   return {
     subscriber(event: AgentosEvent) {
-      if (!('item' in event) || (event.workflow !== 'lld' && event.workflow !== 'implement')) return;
+      if (!('item' in event)) return;
       const id = parseItemId(event.item);
+      if (event.workflow === 'land') onLanding(id, event);
+      if (!STATES.has(event.workflow)) return;
       if (event.type === 'item-started') {
-        const [doing, label] =
-          event.workflow === 'lld'
-            ? (['it is being designed', 'agentos:designing'] as const)
-            : (['it is being implemented', 'agentos:implementing'] as const);
-        show(id, { state: doing, reason: null, question: null, label });
+        show(id, { state: '', ...STATES.get(event.workflow), reason: null, question: null });
       } else if (event.type === 'item-finished') onFinished(id, event);
     },
     read(id, { facts }) {
@@ -186,6 +231,11 @@ export function createPublisher(
     async complete(item, result, signal) {
       const isDone = result.status === 'succeeded' || result.status === 'skipped';
       if (config.remote.create && item.workflow === 'issue') return created(item, result);
+      if (item.workflow === 'react') return reacted(item, result, signal);
+      if (config.remote.pr.open && item.workflow === 'land') {
+        const url = await landing(item, result.outputs[0], signal);
+        return url === null ? result : { ...result, outputs: [...result.outputs, url] };
+      }
       if (!config.remote.pr.open || item.workflow !== 'implement' || !isDone) return result;
       const request = await openPullRequest({
         project,

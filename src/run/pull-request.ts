@@ -5,6 +5,7 @@ import { readHeader } from '../documents/header.ts';
 import { designFacts } from '../documents/lld/document.ts';
 import { evidenceOf, pullRequestBody, pullRequestTitle } from '../documents/post/pull-request.ts';
 import type { Forge, NewPullRequest, PullRequest } from '../forge/port.ts';
+import { isAncestor } from '../git/branches.ts';
 import { createGit, type Git } from '../git/git.ts';
 import { pushBranch, pushUrl } from '../git/push.ts';
 import { checkoutOf, readAt } from '../git/repository.ts';
@@ -14,7 +15,7 @@ import { postOnce } from './post-once.ts';
 import { type Opened, type Pushed, pushedFor, STEPS } from './posts.ts';
 import type { Project } from './project.ts';
 
-const REMOTE = 'origin';
+export const REMOTE = 'origin';
 
 interface PullRequestOptions {
   project: Project;
@@ -43,7 +44,7 @@ export async function openPullRequest(options: PullRequestOptions): Promise<Open
   const requestTo = (base: string): Promise<NewPullRequest> => requestFor(options, forge, { branch, base, ...texts });
   const key = { name: STEPS.opened, inputs: { branch } };
   const opened = await postOnce<Opened>(paths, id, key, {
-    lookUp: async () => newest(await forge.pullRequestsOf(branch)),
+    lookUp: async () => newestOf(await forge.pullRequestsOf(branch)),
     post: async () => openedOf(await openDraft(forge, await requestTo(await baseBranch(forge, git)), onNotice)),
   });
   onNotice(`pull request ${opened.url}`);
@@ -77,7 +78,8 @@ async function push(
   const { paths, childEnv: env } = project;
   const last = pushedFor(project, id);
   const before = last?.branch === branch ? last.commit : null;
-  if (before === commit) return;
+  // Also where a reaction pushed something on top of it since.
+  if (before === commit || (before !== null && (await isAncestor(git, commit, before)))) return;
   const key = { name: STEPS.pushed, inputs: { branch, commit } };
   await postOnce<Pushed>(paths, id, key, {
     lookUp: async () => null,
@@ -99,7 +101,7 @@ async function finishedBranch({ paths }: Project, git: Git, id: ItemId): Promise
 }
 
 /** The token, where git speaks HTTP with the service that it belongs to; ssh and folders have credentials of their own. */
-async function headerFor(forge: Forge, git: Git): Promise<{ url: string; header: string } | null> {
+export async function headerFor(forge: Forge, git: Git): Promise<{ url: string; header: string } | null> {
   const url = await pushUrl(git, REMOTE);
   if (url === null) {
     const hint = 'Add the repository that branches go to: git remote add origin <url>';
@@ -111,13 +113,13 @@ async function headerFor(forge: Forge, git: Git): Promise<{ url: string; header:
 }
 
 /** A merged one answers the branch for good; one that a person closed is not opened again either. */
-function newest(requests: readonly PullRequest[]): Opened | null {
+export function newestOf(requests: readonly PullRequest[]): Opened | null {
   const own = requests.filter(({ isOwn }) => isOwn);
   const found = own.find(({ state }) => state !== 'closed') ?? own[0];
   return found === undefined ? null : openedOf(found);
 }
 
-function openedOf({ number, url, branch, head }: PullRequest): Opened {
+export function openedOf({ number, url, branch, head }: PullRequest): Opened {
   return { number, url, branch, commit: head };
 }
 
@@ -181,7 +183,7 @@ async function requestFor(
 }
 
 /** Some repositories take no drafts, and don't say so in a form that could be told. */
-async function openDraft(
+export async function openDraft(
   forge: Forge,
   request: NewPullRequest,
   onNotice: (text: string) => void,

@@ -5,4 +5,5 @@
 export { takeAnswers } from './answers.ts';
 export { createdFrom, existingLike } from './created-issue.ts';
 export { createPublisher, requireWriting } from './publish.ts';
+export { dispatch, dispatchedFor, lookAt, pushedReaction } from './reactions.ts';
 export { createServices } from './services.ts';

@@ -110,7 +110,7 @@ export async function outcomeOf(
     changeFirst: retry.changeFirst,
     items,
     ...(plan.workflow === 'eval' ? { evaluation: comparison(options, state) } : {}),
-    ...landingFacts(options, items),
+    ...landingFacts(options, items, state),
   };
 }
 
@@ -130,12 +130,18 @@ function landedItems(item: ItemState, { branches, merged, onto }: Landing): Item
   ];
 }
 
-function landingFacts({ plan, pipeline }: RunOptions, items: readonly ItemSummary[]): Pick<Summary, 'landing'> {
+function landingFacts(
+  { plan, pipeline }: RunOptions,
+  items: readonly ItemSummary[],
+  state: RunState,
+): Pick<Summary, 'landing'> {
   const [item] = plan.items;
   const landing = item === undefined ? null : landingOf(pipeline, item.id);
   if (landing === null) return {};
   const branch = items.flatMap(({ outputs }) => outputs)[0] ?? null;
-  return { landing: { branch, onto: landing.onto, base: landing.base } };
+  const posted = state.items.get(item?.id ?? '')?.ends.at(-1)?.outputs ?? [];
+  const pullRequest = posted.find((output) => /^https?:/.test(output)) ?? null;
+  return { landing: { branch, onto: landing.onto, base: landing.base, pullRequest } };
 }
 
 function comparison({ plan, pipeline }: RunOptions, state: RunState): Evaluation {

@@ -26,7 +26,7 @@ export function startsPrograms(pipeline: Pipeline, open: readonly PlannedItem[],
     return spec.provider === 'command' || isAgent(spec);
   };
   return (
-    stagesAhead(pipeline, open).some(({ workflow }) => workflow === 'implement' || workflow === 'land') ||
+    stagesAhead(pipeline, open).some(({ workflow }) => ['implement', 'land', 'react'].includes(workflow)) ||
     casts.some(({ config, roles }) => roles.some((role) => isProgram(config.models[role])))
   );
 }

@@ -33,6 +33,7 @@ import {
   type Pipeline,
   requirements,
   type StageOptions,
+  stageOf,
 } from './pipeline.ts';
 import type { Project } from './project.ts';
 import { openRunGateway } from './run-gateway.ts';
@@ -134,6 +135,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
       place: placeOf(options.retryFlags),
       onNotice: (item, text) => emitter.item(item, { type: 'notice', text }),
       onWarning: (text) => emitter.warn(text),
+      inputOf: (item) => stageOf(pipeline, item.workflow).settingOf?.(item.id)?.input,
     },
     tracker,
   );
@@ -164,6 +166,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   }
 
   const fresh: StageOptions['fresh'] = new Map();
+  const isSelected = options.request['all'] === true;
   const prefixer = options.prefixer((label, _stream, line) => {
     const item = itemOfLabel(label);
     if (item !== null) files.printed(item.workflow, item.id, line);
@@ -192,7 +195,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     },
     // Of several items, one that another run is at can wait its turn; for one alone a person should know at once.
     claimWaitMs: open.length > 1 ? config.bounds.timeoutMs : 0,
-    alreadyDone: (key) => doneElsewhere(itemOf(key), { project, pipeline, fresh }),
+    alreadyDone: (key) => doneElsewhere(itemOf(key), { project, pipeline, fresh, isSelected }),
     ...(publisher && { complete: (key, result, signal) => publisher.complete(itemOf(key), result, signal) }),
     isWaiting: (key) => gateway?.isWaiting(itemOf(key).id) ?? false,
     mayStart: () => gateway?.hasQuota() ?? true,
@@ -227,6 +230,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     prompts: readPromptFiles(paths.prompts),
     sandbox: sandbox.tool,
     fresh,
+    isSelected,
     onRead: (id, issue) => publisher?.read(id, issue),
     accessOf: (id, cast) => gateway?.access(id, cast) ?? null,
   };

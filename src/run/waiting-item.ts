@@ -46,7 +46,7 @@ const decisionSchema = z.object({
   replaced: z.array(z.string()).default([]),
 });
 
-const LATER_FIRST = STAGES.toReversed();
+const LATER_FIRST: readonly WorkflowName[] = ['react', ...STAGES.toReversed()];
 
 /** Of an item that waits in two workflows, the later stage counts. Looks, and writes nothing. */
 export function waitingItem(
@@ -121,7 +121,7 @@ function decideLine({ id, question }: WaitingItem, place: readonly string[]): st
 
 /** What led to the question: the last verdict, or the draft that was not reviewed. Relative to the repository. */
 function fileToRead(paths: Paths, { workflow, id, question }: WaitingItem): string | null {
-  const isImplementation = workflow === 'implement';
+  const isImplementation = workflow === 'implement' || workflow === 'react';
   const folder = isImplementation ? join(paths.home(workflow, id), 'reviews') : join(paths.repository, question.folder);
   const version = isImplementation ? /^review-(\d+)\.md$/ : /^(\d{3,})-(?:draft|verdict)\.md$/;
   const [last] = namesIn(folder)

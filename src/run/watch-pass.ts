@@ -2,9 +2,10 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Subscriber } from '../core/events.ts';
 import { sha256 } from '../core/hash.ts';
-import { parseItemId } from '../core/ids.ts';
-import { endedWell, type Item } from '../core/item.ts';
+import { type ItemId, parseItemId } from '../core/ids.ts';
+import { endedWell, type Item, keyOf } from '../core/item.ts';
 import type { Plan, PlannedItem } from '../core/plan.ts';
+import { reactionKey } from '../core/reaction.ts';
 import type { Summary } from '../core/summary.ts';
 import {
   dayAround,
@@ -41,7 +42,11 @@ export interface WatchPass {
   held: HeldBack[];
   day: DayBudget | null;
   nowMs: number;
+  readiness: Readiness;
 }
+
+/** Null: they are not done. Otherwise another mark whenever a draft may have become ready. */
+export type Readiness = (id: ItemId) => string | null;
 
 interface PassOptions {
   project: Project;
@@ -49,14 +54,14 @@ interface PassOptions {
   parallel: number;
   maxCostPerDayUsd: number | null;
   nowMs: number;
+  /** How far the checks of an item's pull request are. */
+  readiness: Readiness;
 }
 
 /** A mark that differs when something may have changed that decides what is pending. */
-export async function watchMark(
-  { paths, childEnv, configFile, source: issues }: Project,
-  last: string | null,
-): Promise<string> {
-  const source = await issues.poll(last?.split(' ')[0] ?? null);
+export async function watchMark(project: Project, last: string | null): Promise<string> {
+  const { paths, childEnv, configFile } = project;
+  const source = await servicesMark(project, last?.split(' ')[0] ?? null);
   const listed = async (folder: string): Promise<string[]> =>
     (await namesIn(folder)).map((name) => join(folder, name)).sort();
   const files = [
@@ -69,6 +74,17 @@ export async function watchMark(
   const refs = await createGit(paths.repository, childEnv).text(['for-each-ref', '--format=%(objectname) %(refname)']);
   return `${source} ${sha256([...dates, refs].join('\n'))}`;
 }
+
+/** Of the issues, and of the pull requests where they are reacted to. One request tells of both where they are in one place. */
+async function servicesMark({ source, config, hosts }: Project, last: string | null): Promise<string> {
+  if (!config.remote.pr.open) return source.poll(last);
+  const forge = await hosts.forge();
+  if (forge.location === source.location) return forge.poll(last);
+  const [issues = null, requests = null] = last?.split(SEPARATOR) ?? [];
+  return (await Promise.all([source.poll(issues), forge.poll(requests)])).join(SEPARATOR);
+}
+
+const SEPARATOR = '\u001F';
 
 /** Reads only. */
 export async function watchPass(options: PassOptions): Promise<WatchPass> {
@@ -83,40 +99,49 @@ export async function watchPass(options: PassOptions): Promise<WatchPass> {
   const held: HeldBack[] = [];
   const start: PlannedItem[] = [];
   for (const item of plan.items) {
-    const why = await whyHeld(project, item, state, nowMs);
+    const why = await whyHeld(options, item, state);
     if (why !== null) held.push(why);
     else if (isSpent)
       held.push({ id: item.id, status: 'paused', why: `$${day.limitUsd} a day are spent`, untilMs: endMs });
     else start.push(item);
   }
   const ready = withoutDependents(start, held);
-  return { project, pipeline, plan: planOf(plan, ready), held, day, nowMs };
+  return { project, pipeline, plan: planOf(plan, ready), held, day, nowMs, readiness: options.readiness };
 }
 
-async function whyHeld(
-  project: Project,
-  item: PlannedItem,
-  state: WatchState,
-  nowMs: number,
-): Promise<HeldBack | null> {
+/** A reaction to the pull request of an item is not the item. */
+function nameOf(item: Item): string {
+  return item.workflow === 'react' ? keyOf(item) : item.id;
+}
+
+async function whyHeld(options: PassOptions, item: PlannedItem, state: WatchState): Promise<HeldBack | null> {
+  const { project, nowMs, readiness } = options;
   const { id, workflow, error } = item;
   if (!isOpen(item)) {
     const why = error === null ? item.state : wordingOf(error.problem).message;
     return { id, status: error === null ? 'skipped' : 'failed', why, untilMs: null };
   }
-  // A draft becomes ready by its checks, not by anything that a run could do.
-  if (item.fromStep === 'ready')
-    return { id, status: 'skipped', why: 'its pull request waits for checks', untilMs: null };
-  const known = state.items[id];
+  // A draft becomes ready by its checks, not by anything that a run could do before they have passed.
+  const waits: HeldBack = { id, status: 'skipped', why: 'its pull request waits for checks', untilMs: null };
+  if (item.fromStep === 'ready' && readiness(id) === null) return waits;
+  const known = state.items[nameOf(item)];
   // Nothing was started of most of them: their text needs no second reading.
   if (known === undefined) return null;
-  const hash = await hashOf(project, item);
+  const hash = await hashOf(options, item);
+  if (item.fromStep === 'ready' && known.status !== null && endedWell(known.status) && known.hash === hash)
+    return waits;
   const isDecided = (): boolean => (waitingItem(project.paths, id, [workflow])?.decided.length ?? 0) > 0;
   return heldBack(id, known, { workflow, hash, nowMs, isDecided: known.status === 'discuss' && isDecided() });
 }
 
 /** Empty where it can't be read: then it is another text as soon as it can. */
-function hashOf(project: Project, { workflow, id }: Item): Promise<string> {
+async function hashOf(
+  { project, pipeline, readiness }: Pick<PassOptions, 'project' | 'pipeline' | 'readiness'>,
+  { workflow, id, fromStep }: Item & Partial<Pick<PlannedItem, 'fromStep'>>,
+): Promise<string> {
+  if (fromStep === 'ready') return `ready ${readiness(id)}`;
+  const reaction = workflow === 'react' ? pipeline.stages[0].settingOf?.(id)?.input?.reaction : undefined;
+  if (reaction !== undefined) return reactionKey(reaction);
   return inputHash(project, workflow, id).catch(() => '');
 }
 
@@ -145,18 +170,19 @@ function planOf(plan: Plan, items: PlannedItem[]): Plan {
 
 /** Runs what may start as an ordinary run, within what is left of the day's budget, and notes what came of it. */
 export async function runPass(
-  { project, plan, day, nowMs }: WatchPass,
+  pass: WatchPass,
   run: (project: Project, plan: Plan, subscriber: Subscriber) => Promise<Summary | null>,
 ): Promise<Summary | null> {
+  const { project, plan, day, nowMs } = pass;
   const { paths, config } = project;
   const before = await readWatchState(paths.watch);
   const state: WatchState = { ...before, items: { ...before.items } };
-  const pending = new Set<string>(plan.items.map(({ id }) => id));
-  for (const [id, { status }] of Object.entries(state.items))
-    if (status !== null && endedWell(status) && !pending.has(id)) delete state.items[id];
-  for (const item of plan.items) {
-    const { id, workflow } = item;
-    state.items[id] = startedItem(state.items[id], { workflow, hash: await hashOf(project, item), nowMs });
+  const pending = new Map(plan.items.map((item) => [nameOf(item), item]));
+  for (const [name, { status }] of Object.entries(state.items))
+    if (status !== null && endedWell(status) && !pending.has(name)) delete state.items[name];
+  for (const [name, item] of pending) {
+    const hash = await hashOf(pass, item);
+    state.items[name] = startedItem(state.items[name], { workflow: item.workflow, hash, nowMs });
   }
   await writeWatchState(paths.watch, state);
   const leftUsd = day === null ? Number.POSITIVE_INFINITY : day.limitUsd - day.paidUsd;
@@ -168,18 +194,23 @@ export async function runPass(
     const problem = event.error?.problem;
     const isSpent = problem?.code === 'over-budget' && problem.scope === 'run' && leftUsd < ownUsd;
     const status = isSpent ? 'cancelled' : event.status;
-    ends.set(event.item, { workflow: event.workflow, status, forMs: isSpent ? null : waitAfter(event), isSpent });
+    ends.set(nameOf({ workflow: event.workflow, id: parseItemId(event.item) }), {
+      workflow: event.workflow,
+      status,
+      forMs: isSpent ? null : waitAfter(event),
+      isSpent,
+    });
   }).catch(async (error: unknown) => {
     // Nothing was started.
     await writeWatchState(paths.watch, before);
     throw error;
   });
   const endedMs = Date.now();
-  for (const id of pending) {
+  for (const [id, item] of pending) {
     const known = state.items[id];
     const end = ends.get(id);
     if (known === undefined || end === undefined) continue;
-    const hash = await hashOf(project, { workflow: end.workflow, id: parseItemId(id) });
+    const hash = await hashOf(pass, { workflow: end.workflow, id: item.id, fromStep: item.fromStep });
     state.items[id] = endedItem(known, { ...end, hash }, endedMs);
     if (end.isSpent) state.spentUpMs = dayAround(nowMs).startMs;
   }

@@ -6,9 +6,10 @@ import type { Plan } from '../core/plan.ts';
 import type { Summary } from '../core/summary.ts';
 import type { HeldBack } from '../core/watching.ts';
 import type { Pipeline } from './pipeline.ts';
+import { openedFor } from './posts.ts';
 import type { Project } from './project.ts';
 import type { Interruption } from './stops.ts';
-import { type DayBudget, runPass, type WatchPass, watchMark, watchPass } from './watch-pass.ts';
+import { type DayBudget, type Readiness, runPass, type WatchPass, watchMark, watchPass } from './watch-pass.ts';
 
 /** Nothing can start: what there is, and when it is looked at again. */
 export interface WatchIdle {
@@ -22,7 +23,8 @@ export interface WatchIdle {
 interface WatchOptions {
   /** Opens the project as it is configured now. */
   open: () => Promise<Project>;
-  pipeline: () => Pipeline;
+  /** What is looked at, one after another; each is a run of its own. */
+  pipelines: (project: Project) => readonly Pipeline[];
   parallel: number;
   maxCostPerDayUsd: number | null;
   intervalMs: number;
@@ -31,7 +33,7 @@ interface WatchOptions {
   interrupt: Pick<Interruption, 'polite' | 'by'>;
   clock: Clock;
   /** Runs a plan, and shows it. Null: it failed as a whole, which was said. */
-  run: (project: Project, plan: Plan, subscriber: Subscriber) => Promise<Summary | null>;
+  run: (project: Project, pipeline: Pipeline, plan: Plan, subscriber: Subscriber) => Promise<Summary | null>;
   onIdle: (idle: WatchIdle) => void;
   /** A pass that failed, each reason once; the next one may not. */
   onProblem: (problem: Problem) => void;
@@ -62,18 +64,24 @@ export async function watch(options: WatchOptions): Promise<number> {
     try {
       const project = await options.open();
       const mark = await watchMark(project, null);
-      const { parallel, maxCostPerDayUsd } = options;
-      const nowMs = clock.dateMs();
-      const pass = await watchPass({ project, pipeline: options.pipeline(), parallel, maxCostPerDayUsd, nowMs });
+      const passes: PassEnd[] = [];
+      for (const pipeline of options.pipelines(project)) {
+        const pass = await lookOnce(options, project, pipeline);
+        if (isStopped()) return exitCodeOf([], interrupt.by());
+        const canStart = pass.plan.items.length > 0;
+        const run: Run = (own, plan, subscriber) => options.run(own, pipeline, plan, subscriber);
+        passes.push({ ...pass, canStart, summary: canStart ? await runPass(pass, run) : null });
+        if (isStopped()) break;
+      }
       hasLooked = true;
       reported = '';
-      const canStart = pass.plan.items.length > 0;
-      if (isStopped()) return exitCodeOf([], interrupt.by());
-      const summary = canStart ? await runPass(pass, options.run) : null;
-      if (once && !canStart) options.onIdle({ ...pass, nextLookMs: null });
-      if (once || isStopped()) return endOf(pass, summary, canStart, interrupt);
+      const isIdle = !passes.some(({ canStart }) => canStart);
+      const held = passes.flatMap((pass) => pass.held);
+      const day = passes.at(-1)?.day ?? null;
+      if (once && isIdle) options.onIdle({ held, day, nextLookMs: null });
+      if (once || isStopped()) return endOf(passes, interrupt);
       // What could start has counted as started: the next look finds something else, or nothing.
-      if (!canStart) await idle(options, pass, mark, report);
+      if (isIdle) await idle(options, { project, held, day }, mark, report);
     } catch (error) {
       if (once || !hasLooked) throw error;
       report(error);
@@ -83,20 +91,42 @@ export async function watch(options: WatchOptions): Promise<number> {
   }
 }
 
+type Run = Parameters<typeof runPass>[1];
+
+type PassEnd = WatchPass & { canStart: boolean; summary: Summary | null };
+
+async function lookOnce(options: WatchOptions, project: Project, pipeline: Pipeline): Promise<WatchPass> {
+  const { parallel, maxCostPerDayUsd, clock } = options;
+  const nowMs = clock.dateMs();
+  const readiness = await readinessIn(project);
+  return watchPass({ project, pipeline, parallel, maxCostPerDayUsd, nowMs, readiness });
+}
+
+/** By the list of open pull requests; one that is not in it may be merged, which is found out. */
+async function readinessIn(project: Project): Promise<Readiness> {
+  if (!project.config.remote.pr.open) return () => null;
+  const open = await (await project.hosts.forge()).openPullRequests();
+  const byNumber = new Map(open.map((request) => [request.number, request]));
+  return (id) => {
+    const request = byNumber.get(openedFor(project, id)?.number ?? -1);
+    if (request === undefined) return 'closed';
+    const { head, checks } = request;
+    return checks === 'pending' || checks === 'failed' ? null : `${head} ${checks}`;
+  };
+}
+
 /** As a batch over all that is pending: what was run, and what was held back. */
-function endOf(
-  { held }: WatchPass,
-  summary: Summary | null,
-  wasRun: boolean,
-  interrupt: WatchOptions['interrupt'],
-): number {
-  const ended = summary?.items.map(({ status }) => status) ?? (wasRun ? (['failed'] as const) : []);
-  return exitCodeOf([...ended, ...held.map(({ status }) => status)], interrupt.by());
+function endOf(passes: readonly PassEnd[], interrupt: WatchOptions['interrupt']): number {
+  const statuses = passes.flatMap(({ held, summary, canStart }) => [
+    ...(summary?.items.map(({ status }) => status) ?? (canStart ? (['failed'] as const) : [])),
+    ...held.map(({ status }) => status),
+  ]);
+  return exitCodeOf(statuses, interrupt.by());
 }
 
 async function idle(
   options: WatchOptions,
-  { project, held, day }: WatchPass,
+  { project, held, day }: Pick<WatchPass, 'project' | 'held' | 'day'>,
   first: string,
   report: (error: unknown) => void,
 ): Promise<void> {

@@ -10,6 +10,7 @@ import { createFingerprintMask, type Fingerprint, MASK } from '../core/mask.ts';
 import { parseModelSpec } from '../core/model-spec.ts';
 import { costUsd, priceOf, type Usage } from '../core/money.ts';
 import { type Paths, pathsOf, type WorkflowName, workDirectory } from '../core/paths.ts';
+import type { Reaction } from '../core/reaction.ts';
 import { Secret } from '../core/secret.ts';
 import { createGit, type Git } from '../git/git.ts';
 import { type BaseCommit, headCommit, openCommit } from '../git/repository.ts';
@@ -59,6 +60,8 @@ export interface ItemInput {
   replay?: Pick<Replay, 'past' | 'candidate'>;
   /** Of a landing: the branches, and what they are combined on. */
   landing?: Landing;
+  /** Of a reaction: what happened to the pull request. */
+  reaction?: Reaction;
 }
 
 /** The adapters of one item, whatever its workflow. */

@@ -51,7 +51,7 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
   const id = parseItemId(input.id);
   const worktree = paths.worktree(workflow, id);
   const home = paths.home(workflow, id);
-  const hasWorktree = workflow === 'implement' || workflow === 'land';
+  const hasWorktree = workflow === 'implement' || workflow === 'land' || workflow === 'react';
   let opened: Promise<ReadingWorktree> | null = null;
   const open = async (): Promise<ReadingWorktree> => {
     await prepareWorkFolder(paths);

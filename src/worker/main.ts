@@ -102,6 +102,8 @@ async function loadBuiltIn(workflow: WorkflowName): Promise<Task> {
       return (await import('./eval-task.ts')).evalTask;
     case 'land':
       return (await import('./land-task.ts')).landTask;
+    case 'react':
+      return (await import('./react-task.ts')).reactTask;
     case 'implement':
       return (await import('./implement-task.ts')).implementTask;
   }

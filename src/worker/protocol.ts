@@ -1,6 +1,7 @@
 import type { ErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { WorkflowName } from '../core/paths.ts';
+import type { ReactionResult } from '../core/reaction.ts';
 import type { Journal } from '../journal/port.ts';
 import type { SpanRecord } from '../telemetry/span.ts';
 
@@ -35,6 +36,8 @@ export interface TaskResult {
   outputs: string[];
   /** Its answers are of use to a later run, though it is done. */
   keepsCheckpoint?: boolean;
+  /** Of a reaction: what is to be pushed and answered. */
+  reaction?: ReactionResult;
 }
 
 /** The argument of the one worker of a run that leaves its compiled code for the workers of later runs. */

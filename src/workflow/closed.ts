@@ -22,6 +22,7 @@ const HASH_FIELD = {
   implement: 'lldHash',
   eval: 'issueHash',
   land: 'lldHash',
+  react: 'lldHash',
 } as const;
 
 function recordOf(

@@ -11,7 +11,7 @@ import { protectedChange } from './protected-paths.ts';
 import { type ReviewOutcome, reviewLoop } from './review.ts';
 
 export interface CodeReview {
-  gates: Gates;
+  gates: Pick<Gates, 'evidence' | 'undone'>;
   decide: AskPerson;
   onReview: (text: string, round: number) => Promise<void>;
   /** Has the writer change what the review asks for, and proves it again; returns the new state of the worktree. */

@@ -192,7 +192,7 @@ export function ignoredNote(dropped: readonly string[]): string[] {
       ];
 }
 
-function targetOf({ config, lld }: ImplementContext): CoverageTarget | null {
+export function targetOf({ config, lld }: Pick<ImplementContext, 'config' | 'lld'>): CoverageTarget | null {
   const { coverage } = config.implement;
   if (coverage !== null) return { percent: coverage, from: 'configuration' };
   const percent = lld.fields.coverageTarget;

@@ -9,7 +9,7 @@ import { createGitHubForge } from '../../src/forge/github.ts';
 import { createGitHubTracker } from '../../src/forge/github-tracker.ts';
 import { createGitLabForge } from '../../src/forge/gitlab.ts';
 import { createGitLabTracker } from '../../src/forge/gitlab-tracker.ts';
-import type { Forge, Tracker } from '../../src/forge/port.ts';
+import { answerMarker, type Forge, type Tracker } from '../../src/forge/port.ts';
 import { createAppToken } from '../../src/host/app-token.ts';
 import { createGitHubClient } from '../../src/host/github-client.ts';
 import { createGitLabClient } from '../../src/host/gitlab-client.ts';
@@ -208,12 +208,25 @@ for (const [name, open] of [
       expect(await forge.reviews(made.number)).toEqual([]);
       review();
       const said = await forge.reviews(made.number);
-      const lines = said.flatMap(({ line, body, isTrusted }) => (line === null ? [] : [{ ...line, body, isTrusted }]));
+      const lines = said.flatMap(({ line, ...one }) => (line === null ? [] : [{ ...one, ...line }]));
       expect(lines).toMatchObject([
-        { path: 'src/x.js', line: 3, body: 'Why?', isTrusted: true },
+        { path: 'src/x.js', line: 3, body: 'Why?', isTrusted: true, isResolved: false },
         { path: 'src/x.js', line: 3, body: '+1', isTrusted: false },
       ]);
       expect(lines[0]?.thread).toBe(lines[1]?.thread);
+      // An answer is found by its marker, in its thread and on the whole.
+      for (const thread of [lines[0]?.thread ?? '', null]) {
+        const marker = answerMarker('key', thread, ['2']);
+        expect(await forge.findReply(made.number, thread, marker)).toBeNull();
+        const answer = await forge.reply(made.number, thread, `${marker}\n\nDone.`);
+        expect(await forge.findReply(made.number, thread, marker)).toMatchObject({ id: answer.id });
+      }
+      const answered = (await forge.reviews(made.number)).filter(({ isOwn }) => isOwn);
+      expect(answered.map(({ thread }) => thread)).toContain(lines[0]?.thread);
+      const mark = await forge.poll(null);
+      const asked = server.requests.length;
+      expect(await forge.poll(mark)).toBe(mark);
+      expect(server.requests.length - asked).toBe(name === 'GitHub' ? 1 : 3);
       if (name === 'GitHub')
         expect(said[0]).toMatchObject({ verdict: 'changes-requested', body: 'Not yet', line: null });
     });
@@ -242,7 +255,21 @@ for (const [name, open] of [
 
 test('required checks that have not reported yet are pending on GitHub', async () => {
   const { forge, head } = await onGitHub(true);
-  expect(await forge.checks(head, 'main')).toEqual([{ name: 'build', state: 'pending', isRequired: true, url: null }]);
+  expect(await forge.checks(head, 'main')).toEqual([
+    { name: 'build', state: 'pending', isRequired: true, url: null, output: '' },
+  ]);
+});
+
+test('two hundred open pull requests are three requests on GitHub, and as many when nothing changed', async () => {
+  const github = await fakeGitHub();
+  for (let number = 1; number <= 201; number++) github.pull({ number });
+  const forge = createGitHubForge(createGitHubClient(options('github', github.url, TOKEN)), 'acme/widget');
+  expect(await forge.openPullRequests()).toHaveLength(201);
+  const asked = github.requests.length;
+  const mark = await forge.poll(null);
+  expect([github.requests.length - asked, await forge.poll(mark)]).toEqual([3, mark]);
+  github.checkRuns.push({ head_sha: '0'.repeat(40), name: 'build', status: 'completed', conclusion: 'failure' });
+  expect(await forge.poll(mark)).not.toBe(mark);
 });
 
 test('a GitHub App signs for its token, renews it early, and reports a check run', async () => {

@@ -114,7 +114,7 @@ test('a branch that a person pushed to, or pushed over, is never overwritten; a 
 });
 
 test('a draft stays one until its required checks have passed; pr.ready says when', async () => {
-  const { github, post, repository } = await unposted();
+  const { github, post, repository, flags, options } = await unposted();
   github.required = ['build'];
   expect((await post()).stdout).toContain('the pull request stays a draft: build (pending)');
   const sha = github.pulls[0]?.head.sha ?? '';
@@ -122,7 +122,10 @@ test('a draft stays one until its required checks have passed; pr.ready says whe
   github.checkRuns.push({ head_sha: sha, name: 'build', status: 'completed', conclusion: 'failure' });
   expect((await post()).stdout).toContain('build (failed)');
   github.checkRuns.push({ head_sha: sha, name: 'build', status: 'completed', conclusion: 'success' });
-  expect((await post()).stdout).toContain('the pull request is ready for review');
+  // A watch makes it ready as well as the same command.
+  const watched = await agentos(['watch', '--once', ...SOURCE, '--pr', ...flags], options);
+  expect(watched, watched.stderr).toMatchObject({ code: 0 });
+  expect(watched.stdout).toContain('the pull request is ready for review');
   expect(github.pulls).toMatchObject([{ draft: false }]);
   await repository.write('agentos.yaml', 'pr:\n  open: true\n  ready: never\n');
   const asked = github.requests.length;
@@ -161,4 +164,37 @@ test('what can’t be written is said before anything is paid for', async () => 
   expect(await post()).toMatchObject({ code: 2, stderr: expect.stringContaining('may not push to acme/widget') });
   expect(await models.calls()).toEqual([]);
   expect(github.writes()).toEqual([]);
+});
+
+test('pr.ready at-once opens no draft; a repository that takes none gets an ordinary one; a redo rewrites its text', async () => {
+  const { github, post, repository, finished, branch, remote } = await unposted();
+  await repository.write('agentos.yaml', 'pr:\n  ready: at-once\n');
+  expect(await post()).toMatchObject({ code: 0, stderr: '' });
+  expect(github.seen('POST', /\/pulls$/).map(({ body }) => body['draft'])).toEqual([false]);
+
+  // Done over, by the same name: what was pushed for it is replaced, and its text with it.
+  const [pull] = github.pulls;
+  const before = remote('rev-parse', branch);
+  await repository.write('agentos.yaml', '');
+  await repository.write('docs/lld/LLD-42.md', '');
+  repository.git('branch', '--quiet', '-D', branch);
+  await finished('42');
+  repository.git('switch', '--quiet', branch);
+  repository.git('commit', '--quiet', '--amend', '--allow-empty', '-m', 'Done over', '--date', '2026-02-02T00:00:00Z');
+  repository.git('switch', '--quiet', 'main');
+  Object.assign(pull ?? {}, { body: 'Old words', draft: true });
+  expect(await post()).toMatchObject({ code: 0, stderr: '' });
+  expect(remote('rev-parse', branch)).not.toBe(before);
+  expect(github.pulls).toMatchObject([{ body: expect.stringContaining('Closes #42'), draft: false }]);
+  const edits = (): number => github.seen('PATCH', /\/pulls\/\d+$/).length;
+  expect(edits()).toBe(1);
+  expect(await post()).toMatchObject({ code: 0 });
+  expect(edits()).toBe(1);
+
+  const other = await unposted('Another title');
+  const refusal = { status: 422, body: { message: 'Draft pull requests are not supported in this repository.' } };
+  other.github.fail('POST', /\/pulls$/, refusal);
+  const ordinary = await other.post();
+  expect(ordinary, ordinary.stdout).toMatchObject({ code: 0, stdout: expect.stringContaining('takes no drafts') });
+  expect(other.github.pulls).toMatchObject([{ draft: false }]);
 });

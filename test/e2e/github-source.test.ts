@@ -1,3 +1,5 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type FakeGitHub, fakeGitHub, TOKEN } from '../support/hosts/github.ts';
 import type { Answer, Fault } from '../support/hosts/server.ts';
@@ -269,4 +271,42 @@ test('a watch takes what is labelled, and drops what is closed meanwhile', async
   const closed = await watch();
   expect(closed, closed.stdout).toMatchObject({ code: 0, stdout: expect.stringContaining('it was deleted') });
   expect(await models.calls()).toEqual(['lld 1', 'review-lld 1']);
+});
+
+test('the token of gh is used where there is no other; a search of which GitHub shows a part is never taken for the whole', async () => {
+  const { repository, github, run } = await ground();
+  github.issue({ number: 42, title: 'Add a number', body: ISSUE });
+  const programs = join(repository.home, '..', 'programs');
+  await mkdir(programs);
+  const asked = join(programs, 'asked');
+  await writeFile(join(programs, 'gh'), `#!/bin/sh\necho "$@ \${GITHUB_TOKEN-none}" >> '${asked}'\necho ${TOKEN}\n`, {
+    mode: 0o755,
+  });
+  const env = { GITHUB_API_URL: github.url, PATH: `${programs}:${process.env['PATH'] ?? ''}` };
+  const planned = await run(['lld', '--all', '--dry-run'], env);
+  expect(planned, planned.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('Add a number') });
+  expect(await readFile(asked, 'utf8')).toBe(`auth token --hostname ${new URL(github.url).host} none\n`);
+  await writeFile(join(programs, 'gh'), '#!/bin/sh\nexit 1\n');
+  expect(await run(['lld', '--all', '--dry-run'], env)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('GITHUB_TOKEN'),
+  });
+
+  const items = Array.from({ length: 100 }, (_, at) => ({
+    ...github.issue({ number: 100 + at }),
+    html_url: 'u',
+    comments: 0,
+  }));
+  const link = `<${github.url}/search/issues?page=2>; rel="next", <${github.url}/search/issues?page=10>; rel="last"`;
+  const found = { headers: { link }, body: { total_count: 1_500, incomplete_results: false, items } };
+  github.fail('GET', /search/, found, 2);
+  const many = await run(['lld', '--all', '--query', 'is:open', '--dry-run']);
+  expect(many).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(/finds 1500 issues, of which GitHub shows 1000/),
+  });
+  const few = await run(['lld', '--all', '--query', 'is:open', '--limit', '5', '--dry-run', '--json']);
+  expect(few, few.stderr).toMatchObject({ code: 0 });
+  expect((JSON.parse(few.stdout) as { items: unknown[] }).items).toHaveLength(5);
 });

@@ -1,7 +1,10 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { finishedBranch, moduleWithTest, projectRepository, testOf } from '../support/branches.ts';
+import { fakeGitHub } from '../support/hosts/github.ts';
+import { hostedProject } from '../support/hosts/project.ts';
+import { designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
 import { vendorEnv } from '../support/models.ts';
 import { agentos, PROJECT, startAgentos, WITHOUT_SANDBOX } from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
@@ -351,4 +354,58 @@ test('a conflict in a workflow or in what is no text goes to no implementer', as
   expect(summaryIn(ended.stdout).items[1]?.reason).toBe(
     'conflicts with 42 in .github/workflows/ci.yml, logo.bin; only a person may settle .github/workflows/ci.yml, logo.bin',
   );
+});
+
+test('a landing becomes one pull request that closes what is in it, once, also when it is killed', async () => {
+  const { repository, bare, remote } = await hostedProject();
+  const github = await fakeGitHub({ bare });
+  for (const id of ['42', '57', '58'])
+    await finishedBranch(repository, id, {
+      title: id === '57' ? 'Fixes #1 @everyone' : `Item ${id}`,
+      files: id === '58' ? { 'src/main.js': 'export const answer = 41;\n' } : moduleWithTest(id),
+      tests: id === '58' ? [] : [`item ${id}`],
+    });
+  const command = ['land', '--all', '--pr', '--source', 'github:acme/widget', '--json'];
+  const options = { cwd: repository.root, env: { ...github.env, HOME: repository.home } };
+  const planned = await agentos([...command, '--dry-run'], options);
+  expect([planned.code, github.writes(), remote('branch', '--list', 'agentos/*')]).toEqual([0, [], '']);
+
+  const killed = startAgentos(command, options);
+  github.onPost = (path) => {
+    if (path.endsWith('/pulls')) killed.child.kill('SIGKILL');
+  };
+  expect((await killed.ended).signal).toBe('SIGKILL');
+  github.onPost = () => undefined;
+  const ended = await agentos(command, options);
+  // 58 breaks a test: it is out, and the others are posted all the same.
+  expect(ended.code, ended.stderr).toBe(1);
+  const { landing } = summaryIn(ended.stdout);
+  expect(github.pulls).toMatchObject([{ title: 'Land 42, 57', draft: false, base: { ref: 'main' } }]);
+  const [pull] = github.pulls;
+  expect(pull?.head).toMatchObject({ ref: landing.branch, sha: remote('rev-parse', landing.branch ?? '') });
+  expect(pull?.body).toMatch(/^Closes #42\nCloses #57\n/);
+  expect(pull?.body).toMatch(/## Out\n\n- `58` Item 58: The tests fail with it/);
+  expect(pull?.body.replace(/^Closes #\d+$/gm, '')).not.toMatch(/@(?=\w)|#\d/);
+  expect(github.writes()).toHaveLength(1);
+});
+
+test('a landing beside an implementation leaves it alone, and takes what is finished', async () => {
+  const repository = await designedRepository(['42']);
+  await finishedBranch(repository, '57', { files: moduleWithTest('57'), tests: ['item 57'] });
+  const hold = join(repository.home, '..', 'hold');
+  await writeFile(hold, '');
+  const models = ['--reviewer', await reviewerSaying(repository, 'APPROVED')];
+  const writer = implementer({ code: 'held', hold });
+  const running = startAgentos(['implement', '42', '--implementer', writer, ...models], placed(repository));
+  await running.printed('held back');
+  const ended = await land(repository, '--all', '--json');
+  expect(ended.code, ended.stderr).toBe(0);
+  expect(summaryIn(ended.stdout).items.map(({ id, status }) => [id, status])).toEqual([['57', 'succeeded']]);
+  await rm(hold);
+  expect(await running.ended).toMatchObject({ code: 0, stderr: '' });
+  const after = await land(repository, '--all', '--json');
+  expect(summaryIn(after.stdout).items.map(({ id, status }) => [id, status])).toEqual([
+    ['42', 'succeeded'],
+    ['57', 'succeeded'],
+  ]);
 });

@@ -73,7 +73,7 @@ async function goneBecause(
   workflow: PipelineName,
   id: ItemId,
 ): Promise<string | null> {
-  if (config.remote.source !== null && workflow !== 'issue' && workflow !== 'land') {
+  if (config.remote.source !== null && !['issue', 'land', 'react'].includes(workflow)) {
     return source.look(id).then(
       () => null,
       (error: unknown) => {
@@ -82,7 +82,7 @@ async function goneBecause(
       },
     );
   }
-  if (workflow === 'implement' || workflow === 'land') return null;
+  if (workflow === 'implement' || workflow === 'land' || workflow === 'react') return null;
   const file = workflow === 'issue' ? join(paths.briefs, `${id}.md`) : paths.issue(id);
   return existsSync(file) ? null : `${relative(paths.repository, file)} is gone.`;
 }

@@ -36,6 +36,7 @@ export async function watchCommand(rawFlags: unknown): Promise<number> {
   const request = parseBatchFlags('watch', [], { ...(rawFlags as object), all: true });
   const pipeline = () => pipelineNamed('run', request);
   if (request.dryRun) return runBatchCommand(pipeline(), request);
+  const reacting = { mayFetch: true, quiet: new Map<number, string>() };
   const said = new Set<string>();
   const say = (text: string): void => {
     if (!said.has(text)) process.stderr.write(`${printable(text)}\n`);
@@ -57,20 +58,21 @@ export async function watchCommand(rawFlags: unknown): Promise<number> {
   try {
     const code = await watch({
       open,
-      pipeline,
+      // What is under way is finished before something new begins.
+      pipelines: ({ config }) => [...(config.remote.pr.open ? [pipelineNamed('react', { reacting })] : []), pipeline()],
       parallel: request.parallel.workers,
       maxCostPerDayUsd: maxCostPerDay,
       intervalMs: interval,
       once,
       interrupt,
       clock: systemClock,
-      async run(project, plan, subscriber) {
+      async run(project, own, plan, subscriber) {
         idle.clear();
         hasRun = true;
         const output = outputFor(project, request);
         const printJson = jsonPrinter(project);
         try {
-          const run = { project, pipeline: pipeline(), plan, request, resumes: null, interrupt, output, printJson };
+          const run = { project, pipeline: own, plan, request, resumes: null, interrupt, output, printJson };
           return await runPlanned({ ...run, subscriber });
         } finally {
           output.close();

@@ -2,6 +2,7 @@ import type { Nodes } from 'mdast';
 import { oneLine, unlinked } from '../../core/lines.ts';
 import { readFrontMatter } from '../header.ts';
 import { asCode, asText } from '../implementation/markdown-text.ts';
+import { isGatesTitle } from '../implementation/reaction-report.ts';
 import { readLld } from '../lld/document.ts';
 import { flatText, flattenSections, parseMarkdown, sectionsOf, tablesIn } from '../markdown.ts';
 import type { DocumentSection } from '../sections.ts';
@@ -49,8 +50,8 @@ export function pullRequestBody(facts: PullRequestFacts): string {
     closing ?? (issueUrl === null ? `Implements ${asCode(id)}.` : `For ${issueUrl}`),
     `**Why.** ${said(objectiveOf(section('1')) || design.title)}`,
     `## Design\n\n${summaryOf(section('2.6'), section('2.5'), section('3'))}\n\nIn full: [the design](${lldUrl}), [the report](${reportUrl}).`,
-    `## Evidence\n\n${sectionText(report, 'Gates') || 'No gate was checked.'}`,
-    `## Coverage\n\n${sectionText(report, 'Coverage') || 'Not measured.'}`,
+    `## Evidence\n\n${sectionText(report, isGatesTitle) || 'No gate was checked.'}`,
+    `## Coverage\n\n${sectionText(report, (title) => title === 'Coverage') || 'Not measured.'}`,
     `## Risk\n\n${risksOf(section('11'))}`,
     `## Cost\n\nOf the implementation: ${cost}. Written by ${model('implementer')}, reviewed by ${model('reviewer')}.`,
     `## To redo it\n\n${asCode(['agentos', 'implement', '--again', id, ...place].join(' '))}`,
@@ -110,9 +111,9 @@ function linesOf(node: Nodes): string[] {
 }
 
 /** A section of our own report as it is: the engine wrote it, and what is from elsewhere is escaped there. */
-function sectionText(report: string, title: string): string {
+function sectionText(report: string, isIt: (title: string) => boolean): string {
   const { body } = readFrontMatter(report);
-  const found = flattenSections(sectionsOf(parseMarkdown(body))).find((section) => section.title === title);
+  const found = flattenSections(sectionsOf(parseMarkdown(body))).findLast(({ title }) => isIt(title));
   if (found === undefined) return '';
   const text = body.slice(found.start, found.end);
   // Details of each gate are in the report.
@@ -126,7 +127,7 @@ function sectionText(report: string, title: string): string {
 
 /** The gates of a report as one line, and as the table that it has. */
 export function evidenceOf(report: string): { passed: boolean; summary: string; details: string } {
-  const details = sectionText(report, 'Gates');
+  const details = sectionText(report, isGatesTitle);
   const rows = tablesIn(parseMarkdown(details).children).flatMap(({ rows: all }) => all);
   const gates = rows.map(({ cells: [gate = '', result = ''] }) => ({ gate, result }));
   const failing = gates.filter(({ result }) => result === 'fails').map(({ gate }) => gate);

@@ -55,10 +55,11 @@ function isDoneOver(path: string, { workflow }: Item): boolean {
 /** What for, where a checkpoint is kept though nothing resumes from it. */
 function keptForNext(item: Item | null): string | null {
   if (item?.workflow === 'eval') return 'the next evaluation takes its answers from it';
+  if (item?.workflow === 'react') return 'the next reaction to its pull request resumes from it';
   return item?.workflow === 'land' ? 'the next landing takes what it can use from it' : null;
 }
 
-/** An evaluation and a landing are never done: what they found is there for the next one. */
+/** An evaluation, a landing and a reaction are never done: what they found is there for the next one. */
 export async function reusableOf({ paths }: Project): Promise<Candidate[]> {
   const found = (await namesIn(paths.checkpoints)).flatMap((name) => {
     const item = name.endsWith('.db') ? itemOfKey(basename(name, '.db')) : null;

@@ -97,8 +97,8 @@ async function judge(
     remove: async () => {
       const branch = state?.branch ?? null;
       if (gitDir !== null) await removeWorktree({ repository: git, place, branch, lockFile: paths.gitQueue });
-      // What a landing came to is on a branch of its own.
-      if (item?.workflow === 'land' && branch !== null) await deleteBranch(git, branch);
+      // What a landing came to is on a branch of its own, and a reaction on that of its pull request.
+      if ((item?.workflow === 'land' || item?.workflow === 'react') && branch !== null) await deleteBranch(git, branch);
       await removePins(git, name);
       await removeFolder(place.stateFolder, place.work);
     },
@@ -128,11 +128,11 @@ async function judge(
   if (gitDir === null || state === null) return kept('git has no complete record of it', discard);
   const reason = await lockReason(gitDir);
   if (reason !== null && reason !== BEING_MADE) return kept(`locked${reason ? `: ${reason}` : ''}`);
-  if (item.workflow === 'land') {
+  if (item.workflow === 'land' || item.workflow === 'react') {
     const isOld = Date.now() - (await modifiedMs(place.stateFolder)) > RECENT_MS;
     return isOld
-      ? removable('a landing that was not resumed for 14 days')
-      : kept('the next agentos land resumes in it');
+      ? removable(`${item.workflow === 'land' ? 'a landing' : 'a reaction'} that was not resumed for 14 days`)
+      : kept(`the next agentos ${item.workflow} resumes in it`);
   }
   const tip = (await tipOf(git, state.branch)) ?? state.head;
   if (!(await isImplemented(paths, git, item.id, { start: state.start, tip })))

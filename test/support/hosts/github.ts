@@ -56,7 +56,11 @@ export interface FakeGitHub extends HostServer {
   events: Map<number, Record<string, unknown>[]>;
   pulls: FakePull[];
   statuses: { sha: string; state: string; context: string; description: string }[];
-  checkRuns: { head_sha: string; name: string; status: string; conclusion: string | null }[];
+  checkRuns: { head_sha: string; name: string; status: string; conclusion: string | null; html_url?: string }[];
+  /** Of jobs, by their number. */
+  logs: Map<string, string>;
+  /** Comments at lines whose threads a person has resolved. */
+  resolved: Set<number>;
   reactions: { comment: number; content: string }[];
   /** When each issue's text was last edited, and by whom. */
   edits: Map<number, { editedAt: string; editor: { login: string } }[]>;
@@ -102,7 +106,12 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
     ...comment,
     html_url: `${web}/issues/${issue}#issuecomment-${comment.id}`,
   });
-  const shownPull = (pull: FakePull) => ({ ...pull, html_url: `${web}/pull/${pull.number}` });
+  const shaOf = ({ head }: FakePull): string => (head.repo?.full_name === repository && headOf(head.ref)) || head.sha;
+  const shownPull = (pull: FakePull) => ({
+    ...pull,
+    head: { ...pull.head, sha: shaOf(pull) },
+    html_url: `${web}/pull/${pull.number}`,
+  });
   const headOf = (branch: string): string | null => {
     try {
       return execFileSync('git', ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`], {
@@ -212,11 +221,14 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
     return null;
   }
 
+  const lineOf = (thread: string): Record<string, unknown> =>
+    github.lines.find(({ id }) => String(id) === thread) ?? { path: '', line: null };
+
   function write(method: string, rest: string, body: Record<string, unknown>): Answer | null {
     const [, number = '', part, name] = /^\/issues\/(\d+)\/(comments|labels)(?:\/(.+))?$/.exec(rest) ?? [];
     const issue = github.issues.get(Number(number));
-    if (part === 'comments' && issue) {
-      const comment = github.comment(issue.number, String(body['body']), github.viewer.login, 'MEMBER');
+    if (part === 'comments' && (issue || github.pulls.some((one) => String(one.number) === number))) {
+      const comment = github.comment(Number(number), String(body['body']), github.viewer.login, 'MEMBER');
       return { status: 201, body: shownComment(comment) };
     }
     if (part === 'labels' && issue && method === 'POST') {
@@ -278,6 +290,12 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
       });
       return { status: 201, body: shownPull(pull) };
     }
+    const [, thread] = /^\/pulls\/\d+\/comments\/(\d+)\/replies$/.exec(rest) ?? [];
+    if (thread !== undefined) {
+      const line = { ...lineOf(thread), body: String(body['body']), user: github.viewer, author_association: 'MEMBER' };
+      github.lines.push({ ...line, id: nextId++, in_reply_to_id: Number(thread), created_at: tick() });
+      return { status: 201, body: { ...github.lines.at(-1), html_url: web } };
+    }
     const pull = github.pulls.find((one) => rest === `/pulls/${one.number}`);
     if (pull && method === 'PATCH') {
       Object.assign(pull, body, { head: { ...pull.head, sha: headOf(pull.head.ref) ?? pull.head.sha } });
@@ -295,13 +313,55 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
     return null;
   }
 
+  function openRequests(after: string | null | undefined) {
+    const [newest] = [...github.issues.values()].toSorted((a, b) => b.updated_at.localeCompare(a.updated_at));
+    const open = github.pulls.filter(({ state }) => state === 'open');
+    const from = Number(after ?? 0);
+    const nodes = open.slice(from, from + 100).map((pull) => {
+      const sha = shaOf(pull);
+      const states = [
+        ...new Map(github.checkRuns.filter((run) => run.head_sha === sha).map((run) => [run.name, run])).values(),
+      ].map(({ status, conclusion }) => (status === 'completed' ? conclusion : 'pending'));
+      const all = states.includes('failure') ? 'FAILURE' : states.includes('pending') ? 'PENDING' : 'SUCCESS';
+      return {
+        id: pull.node_id,
+        number: pull.number,
+        url: `${web}/pull/${pull.number}`,
+        isDraft: pull.draft,
+        title: pull.title,
+        headRefName: pull.head.ref,
+        headRefOid: sha,
+        baseRefName: pull.base.ref,
+        baseRef: { target: { oid: headOf(pull.base.ref) ?? '0'.repeat(40) } },
+        isCrossRepository: pull.head.repo?.full_name !== repository,
+        updatedAt: pull.updated_at,
+        reviews: { totalCount: github.reviews.length },
+        reviewThreads: { totalCount: github.lines.length },
+        commits: { nodes: [{ commit: { statusCheckRollup: states.length === 0 ? null : { state: all } } }] },
+      };
+    });
+    const pageInfo = { hasNextPage: open.length > from + 100, endCursor: String(from + 100) };
+    const issues = { nodes: newest === undefined ? [] : [{ number: newest.number, updatedAt: newest.updated_at }] };
+    return { issues, pullRequests: { nodes, pageInfo } };
+  }
+
   function graphql({ query, variables }: Record<string, unknown>): Answer {
-    const words = variables as { number?: number; id?: string };
+    const words = variables as { number?: number; id?: string; after?: string | null };
     if (String(query).includes('userContentEdits')) {
       const nodes = [...(github.edits.get(words.number ?? 0) ?? [])].reverse();
       const issue = { lastEditedAt: nodes[0]?.editedAt ?? null, userContentEdits: { nodes } };
       return { body: { data: { repository: { issue } } } };
     }
+    if (String(query).includes('reviewThreads(last')) {
+      const threads = github.lines.filter(({ in_reply_to_id }) => in_reply_to_id === undefined);
+      const nodes = threads.map(({ id }) => ({
+        isResolved: github.resolved.has(Number(id)),
+        comments: { nodes: [{ fullDatabaseId: String(id) }] },
+      }));
+      return { body: { data: { repository: { pullRequest: { reviewThreads: { nodes } } } } } };
+    }
+    if (String(query).includes('pullRequests(first'))
+      return { body: { data: { repository: openRequests(words.after) } } };
     const pull = github.pulls.find(({ node_id }) => node_id === words.id);
     if (!pull) return { body: { errors: [{ message: 'Could not resolve to a node' }] } };
     pull.draft = false;
@@ -310,6 +370,11 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
 
   /** Git over HTTP, for requests with the token. */
   const overGit = (request: IncomingMessage, response: ServerResponse, body: Buffer): boolean => {
+    const [, job] = /\/actions\/jobs\/(\d+)\/logs$/.exec(request.url ?? '') ?? [];
+    if (job !== undefined) {
+      response.writeHead(github.logs.has(job) ? 200 : 404, { 'content-type': 'text/plain' }).end(github.logs.get(job));
+      return true;
+    }
     if (!request.url?.startsWith(`/${repository}.git/`)) return false;
     const login = `Basic ${Buffer.from(`x-access-token:${TOKEN}`).toString('base64')}`;
     if (request.headers.authorization === login) return serveGit(bare, `/${repository}.git`, request, response, body);
@@ -329,6 +394,8 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
     pulls: [] as FakePull[],
     statuses: [] as FakeGitHub['statuses'],
     checkRuns: [] as FakeGitHub['checkRuns'],
+    logs: new Map() as FakeGitHub['logs'],
+    resolved: new Set() as FakeGitHub['resolved'],
     reactions: [] as FakeGitHub['reactions'],
     edits: new Map() as FakeGitHub['edits'],
     required: [] as string[],

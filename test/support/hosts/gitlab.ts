@@ -164,6 +164,8 @@ export async function fakeGitLab({ path = 'acme/tools/widget', bare = '' } = {})
     const request = gitlab.mergeRequests.find(({ iid }) => rest === `/merge_requests/${iid}`);
     if (request !== undefined) return { body: shownMerge(request) };
     if (/^\/merge_requests\/\d+\/discussions$/.test(rest)) return page(gitlab.discussions);
+    if (/^\/merge_requests\/\d+\/notes$/.test(rest)) return page(gitlab.discussions.flatMap(({ notes }) => notes));
+    if (rest === '/pipelines') return page(gitlab.statuses.map((status, id) => ({ id, ...status })));
     const [, branch] = /^\/repository\/branches\/(.+)$/.exec(rest) ?? [];
     const head = branch === undefined ? null : headOf(branch);
     if (head !== null) return { body: { name: branch, commit: { id: head } } };
@@ -226,6 +228,14 @@ export async function fakeGitLab({ path = 'acme/tools/widget', bare = '' } = {})
         author: SELF,
       });
       return { status: 201, body: shownMerge(made) };
+    }
+    const [, discussion] = /^\/merge_requests\/\d+\/(?:discussions\/(\w+)\/)?notes$/.exec(rest) ?? [rest];
+    if (/^\/merge_requests\/\d+\/.*notes$/.test(rest)) {
+      const made = { id: nextId++, body: text, author: SELF, created_at: tick() };
+      const known = gitlab.discussions.find(({ id }) => id === discussion);
+      if (known === undefined) gitlab.discussions.push({ id: `d${made.id}`, notes: [made] });
+      else known.notes.push(made);
+      return { status: 201, body: made };
     }
     const request = gitlab.mergeRequests.find(({ iid }) => rest === `/merge_requests/${iid}`);
     if (request && method === 'PUT') {
