@@ -19,7 +19,7 @@ export interface Journal {
   /** The result of the step of this name that finished last, whatever its inputs; undefined where none did. */
   last(name: string): unknown;
   /** Ends well: the record is not needed any more. */
-  remove(): void;
+  remove(): Promise<void>;
   close(): void;
 }
 
@@ -29,7 +29,7 @@ export interface SettlingJournal extends Journal {
    * Stores a result for the step of this name that was started last, in place of its function. It may be settled again until
    * another step is started: the last result counts. False, and nothing is stored, where there is no such step.
    */
-  settle(name: string, value: unknown): boolean;
+  settle(name: string, value: unknown): Promise<boolean>;
 }
 
 export interface StepKey {

@@ -67,7 +67,7 @@ export async function decide(project: Project, id: ItemId, word: Word): Promise<
     if (decided.length > 0) decision.replaced = decided;
     const lineage = `${question.folder}/${versionName(question.number + decided.length, 'verdict')}`;
     // The journal first: by it the decision is taken, and a run writes the file if we could not.
-    if (!settle(paths, waiting, decision)) throw await notWaiting(paths, id);
+    if (!(await settle(paths, waiting, decision))) throw await notWaiting(paths, id);
     await writeFileAtomic(join(paths.repository, lineage), decision.document);
     return { workflow, decision, lineage, replaces: decided.length > 0, kept: null };
   } finally {
@@ -75,10 +75,10 @@ export async function decide(project: Project, id: ItemId, word: Word): Promise<
   }
 }
 
-function settle(paths: Paths, { workflow, id, step }: WaitingItem, decision: Decision): boolean {
+async function settle(paths: Paths, { workflow, id, step }: WaitingItem, decision: Decision): Promise<boolean> {
   const journal = openSqliteJournal(paths.checkpoint(workflow, id), { clock: systemClock });
   try {
-    return journal.settle(step, decision);
+    return await journal.settle(step, decision);
   } finally {
     journal.close();
   }

@@ -44,7 +44,7 @@ const journal: Journal = {
   step: async ({ name }, run) => ({ value: await run({ id: `${name}#1`, earlierStarts: 0 }), replayed: false }),
   steps: () => [],
   last: () => undefined,
-  remove: () => undefined,
+  remove: async () => undefined,
   close: () => undefined,
 };
 const signal = new AbortController().signal;

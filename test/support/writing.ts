@@ -56,7 +56,7 @@ const NO_JOURNAL: Journal = {
   step: () => Promise.reject(new Error('this writer stores no steps')),
   last: () => undefined,
   steps: () => [],
-  remove: () => undefined,
+  remove: async () => undefined,
   close: () => undefined,
 };
 
