@@ -1,7 +1,7 @@
-import { Argument, Command, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { AgentosError } from '../core/errors.ts';
 import type { PipelineName } from '../core/paths.ts';
-import { addBatchFlags, addEvalFlags, addPlaceFlags, addResumeFlags } from './flags.ts';
+import { addBatchFlags, addDatabaseFlag, addEvalFlags, addPlaceFlags, addResumeFlags, duration } from './flags.ts';
 import { suggestion } from './problem.ts';
 import { version } from './version.ts';
 
@@ -196,6 +196,53 @@ export function createProgram(): Command {
     runs(async () => (await import('./commands/trust.ts')).trustCommand),
   );
 
+  const hub = command('hub', 'several machines, one backlog: the database, the keys and the repository for them', [
+    'agentos hub                        with a PostgreSQL of its own; says how a machine joins',
+    'agentos hub --database postgres://agentos@db.example/agentos',
+    'agentos hub machines               who has joined, and what each does',
+    'agentos hub revoke laptop-2        refuse a machine',
+  ]);
+  // Its subcommands have a flag of the same name.
+  hub.enablePositionalOptions();
+  addDatabaseFlag(hub)
+    .option('--host <address>', 'listen on this address only', '0.0.0.0')
+    .option('--port <n>', 'listen on this port', portNumber, 7477)
+    .option('--address <url...>', 'how machines reach it (default: by the addresses of this machine)')
+    .option('--tls-cert <file>', 'its certificate (default: made at the first start)')
+    .option('--tls-key <file>', 'the key of that certificate')
+    .option('--lease <duration>', 'how long a machine that is cut off keeps its items', duration, 45_000)
+    .option('--base-dir <dir>', 'state folder (default: .agentos in the current directory, or AGENTOS_HOME)')
+    .option('--config <file>', 'keys, limits and endpoints (default: from the environment alone)')
+    .action(runs(async () => (await import('./commands/hub.ts')).hubCommand));
+  addDatabaseFlag(hub.command('machines').description('the machines that have joined').option('--json', 'print JSON')).action(
+    runs(async () => (await import('./commands/hub.ts')).machinesCommand),
+  );
+  addDatabaseFlag(
+    hub.command('revoke').description('refuse a machine, and give its items to others').argument('<machine>', 'its name or id'),
+  ).action(runs(async () => (await import('./commands/hub.ts')).revokeCommand));
+
+  const worker = command('worker', 'joins the hub’s backlog from this machine; needs no key and no checkout', [
+    'agentos worker --database postgres://agentos@db.example/agentos --parallel 4',
+    'agentos worker --tag gpu           also takes items that need a gpu',
+  ]);
+  addDatabaseFlag(worker)
+    .option('--parallel [n]', 'n items at once (default: the number of cores; at most 10)')
+    .option('--tag <tag...>', 'what this machine has; items may need it')
+    .option('--name <name>', 'how it is called in agentos hub machines (default: its host name)')
+    .option('--base-dir <dir>', 'state folder (default: .agentos in the current directory, or AGENTOS_HOME)')
+    .action(runs(async () => (await import('./commands/worker.ts')).workerCommand));
+
+  const database = command('database', 'the schema that the machines of a hub share', [
+    'agentos database migrate --database postgres://agentos@db.example/agentos',
+    'agentos database check',
+  ]);
+  addDatabaseFlag(database.command('migrate').description('brings it to the version that this program needs')).action(
+    runs(async () => (await import('./commands/database.ts')).migrateCommand),
+  );
+  addDatabaseFlag(
+    database.command('check').description('says whether this program can work with it').option('--json', 'print JSON'),
+  ).action(runs(async () => (await import('./commands/database.ts')).checkDatabaseCommand));
+
   const init = command('init', 'writes a commented agentos.yaml', ['agentos init', 'agentos init --print']);
   init
     .option('--print', 'print it instead of writing it')
@@ -235,4 +282,10 @@ export function createProgram(): Command {
     });
 
   return program;
+}
+
+function portNumber(text: string): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value <= 65_535) return value;
+  throw new InvalidArgumentError('Write a port from 0 to 65535.');
 }

@@ -5,6 +5,7 @@ import type { ConfigFlags } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import { type ItemId, isItemId, parseItemId } from '../core/ids.ts';
 import { definedOnly } from '../core/json.ts';
+import { DATABASE_VARIABLE } from '../core/keys.ts';
 import { flagWords } from '../core/lines.ts';
 import { isInside } from '../core/paths.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
@@ -16,7 +17,7 @@ import { BOUND_FLAGS, ROLE_FLAGS } from './flags.ts';
 const BARE_PARALLEL = 3;
 
 /** As the parser of the command line leaves them: its options check and convert what they are given. */
-interface BatchFlags extends PlaceFlags {
+interface BatchFlags extends PlaceFlags, DatabaseFlags {
   ids?: string[];
   all?: boolean;
   parallel?: string | true;
@@ -29,6 +30,7 @@ interface BatchFlags extends PlaceFlags {
   until?: Until;
   trust?: boolean;
   again?: boolean;
+  detach?: boolean;
   [setting: string]: unknown;
 }
 
@@ -51,6 +53,10 @@ export interface BatchRequest {
   again: boolean;
   /** Of `eval`. */
   evaluation?: EvalRequest;
+  /** The hub's database; null: this machine alone. */
+  database: string | null;
+  /** On a hub: submit and leave. */
+  detach: boolean;
 }
 
 export function parseBatchFlags(command: string, positional: readonly string[], rawFlags: unknown): BatchRequest {
@@ -65,6 +71,9 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
     throw usage('--again does over the items that you name, not all.', `Write: agentos ${command} --again 42`);
   if (flags.quiet && flags.verbose) throw usage('--quiet and --verbose exclude each other.', 'Remove one of them.');
   const config = configOf(flags);
+  const database = command === 'eval' ? null : databaseOf(flags);
+  if (flags.detach && database === null)
+    throw usage('--detach leaves items running on a hub, and none is named.', 'Name its database with --database, or in AGENTOS_DATABASE_URL.');
   if (flags.offline && (config.drafter ?? config.reviewer ?? config.implementer) !== undefined) {
     throw usage(
       "--offline plays the recorded tour and can't be combined with --drafter, --reviewer or --implementer.",
@@ -82,6 +91,8 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
     place: definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config }),
     config: { ...config, offline: flags.offline },
     again: flags.again ?? false,
+    database,
+    detach: flags.detach ?? false,
     ...(flags.until === undefined ? {} : { until: flags.until }),
   };
   return { ...request, retryFlags: retryFlagsOf(request) };
@@ -97,12 +108,15 @@ function configOf(flags: BatchFlags): ConfigFlags {
 interface Parallel {
   workers: number;
   asked: number;
+  /** On a hub; null: as many as its machines take. */
+  limit: number | null;
 }
 
 function parallelOf(flag: string | true | undefined): Parallel {
   const few = Math.min(BARE_PARALLEL, availableParallelism());
   const asked = flag === undefined ? 1 : flag === true ? few : wholeNumberOf('--parallel', flag);
-  return { workers: Math.min(asked, MAX_PARALLEL), asked };
+  const workers = Math.min(asked, MAX_PARALLEL);
+  return { workers, asked, limit: flag === undefined ? null : workers };
 }
 
 function wholeNumberOf(name: string, text: string): number {
@@ -124,7 +138,9 @@ export function retryFlagsOf({
   until,
   trust,
   again,
-}: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'trust' | 'again'>): string[] {
+  database = null,
+}: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'trust' | 'again'> &
+  Partial<Pick<BatchRequest, 'database'>>): string[] {
   const written = (flags: typeof BOUND_FLAGS): Record<string, string | number | undefined> =>
     Object.fromEntries(
       flags.map(({ name, setting, write }) => {
@@ -139,6 +155,8 @@ export function retryFlagsOf({
     '--halt': haltAfter,
     ...written(BOUND_FLAGS),
     ...placeValues(place),
+    // Nothing to repeat where the environment names it.
+    '--database': database === null || database === databaseOf({}) ? undefined : withoutPassword(database),
     // The whole way is what is meant without it.
     '--until': until === 'implement' ? undefined : until,
   };
@@ -152,6 +170,25 @@ export interface PlaceFlags {
   repo?: string;
   baseDir?: string;
   config?: string;
+}
+
+export interface DatabaseFlags {
+  database?: string;
+}
+
+/** The database of the hub; null: this machine works alone. */
+export function databaseOf({ database }: DatabaseFlags): string | null {
+  // The arguments of a process are for all users of the machine to read.
+  if (database !== undefined && URL.parse(database)?.password) process.title = 'agentos';
+  return database ?? (process.env[DATABASE_VARIABLE]?.trim() || null);
+}
+
+/** For lines that are shown. */
+function withoutPassword(url: string): string {
+  const shown = URL.parse(url);
+  if (shown === null) return '…';
+  shown.password = '';
+  return shown.href;
 }
 
 export function projectOf(place: PlaceFlags, flags: ConfigFlags = {}): Promise<Project> {

@@ -35,11 +35,21 @@ export interface SubmittedItem {
 export interface SubmittedRun {
   id: string;
   repository: string;
+  /** The state folder that it comes from. */
   checkout: string;
   token: string;
   version: string;
   settings: RunSettings;
-  items: readonly SubmittedItem[];
+}
+
+/** Without items: with its token the submitter can push what they need. */
+export async function registerRun(sql: Sql, run: SubmittedRun): Promise<void> {
+  const { id, repository, checkout, token, version, settings } = run;
+  await sql.rows(
+    `INSERT INTO agentos.runs (id, repository, checkout, token_hash, version, settings, submitted_at)
+      VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp()) ON CONFLICT (id) DO NOTHING`,
+    [id, repository, checkout, hashOfToken(token), version, JSON.stringify(settings)],
+  );
 }
 
 /** Where a submitted item is: in a row of the backlog, or refused because it is under way for another text. */
@@ -51,9 +61,15 @@ export interface Placed {
   isShared: boolean;
 }
 
-/** Two submissions of one item are one item: the second run follows the first one's. */
-export async function submitRun(database: Database, run: SubmittedRun): Promise<Placed[]> {
-  const { id, repository, checkout, token, version, settings, items } = run;
+/** Two submissions of one item are one item: the second run follows the first one's. `documents`: the commit that was
+ * pushed; `onFresh`: called within the same transaction, with the keys of those that were not there. */
+export async function submitItems(
+  database: Database,
+  { id, repository, checkout, settings }: SubmittedRun,
+  documents: string,
+  items: readonly SubmittedItem[],
+  onFresh: (sql: Sql, keys: ReadonlySet<string>) => Promise<void>,
+): Promise<Placed[]> {
   const isLimited = settings.parallel !== null;
   const given = items.map((item, position) => ({
     ...item,
@@ -62,11 +78,7 @@ export async function submitRun(database: Database, run: SubmittedRun): Promise<
   }));
   return database.transaction(async (sql) => {
     await sql.rows(`SELECT pg_advisory_xact_lock(hashtext('agentos submit'), hashtext($1))`, [repository]);
-    await sql.rows(
-      `INSERT INTO agentos.runs (id, repository, checkout, token_hash, version, settings, submitted_at)
-        VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp())`,
-      [id, repository, checkout, hashOfToken(token), version, JSON.stringify(settings)],
-    );
+    await sql.rows('UPDATE agentos.runs SET documents = $2 WHERE id = $1', [id, documents]);
     const placed = await sql.rows<Placed>(
       `WITH given AS (
           SELECT * FROM json_to_recordset($1) AS g(position integer, key text, hash text, stage integer, state text,
@@ -96,10 +108,12 @@ export async function submitRun(database: Database, run: SubmittedRun): Promise<
           UNION ALL SELECT k.key, CASE WHEN k.hash = g.hash THEN k.id END, true FROM known k JOIN given g USING (key)),
         kept AS (
           INSERT INTO agentos.run_items (run, item, position)
-            SELECT $3, p.item, g.position FROM placed p JOIN given g USING (key) WHERE p.item IS NOT NULL)
+            SELECT $3, p.item, g.position FROM placed p JOIN given g USING (key) WHERE p.item IS NOT NULL
+            ON CONFLICT DO NOTHING)
         SELECT * FROM placed`,
       [JSON.stringify(given), repository, id, checkout, settings.stages.length === 1],
     );
+    await onFresh(sql, new Set(placed.filter(({ isShared }) => !isShared).map(({ key }) => key)));
     await sql.rows(`SELECT pg_notify('agentos_ready', ''), pg_notify('agentos_hub', '')`);
     return placed;
   });
@@ -116,36 +130,55 @@ export interface Claim {
   fence: number;
   /** Time that earlier claims used. */
   usedMs: number;
+  /** The commit with its run's documents. */
+  documents: string;
+  /** Its journal has steps. */
+  isResumed: boolean;
+  /** Keys of the run's implementations that are done. */
+  done: string[];
 }
 
 interface Claimant {
   machine: string;
+  version: string;
   tags: readonly string[];
   /** For the new claim. */
   token: string;
   leaseMs: number;
 }
 
-/** The first item that this machine may take; null: there is none. Nothing is claimed across versions of the schema. */
-export async function claimItem(sql: Sql, { machine, tags, token, leaseMs }: Claimant): Promise<Claim | null> {
+/**
+ * The first item that this machine may take; null: there is none. Nothing is claimed across versions of the schema, and items of another
+ * version of the program only while no machine of that version is there: their prompts would not be the same.
+ */
+export async function claimItem(sql: Sql, { machine, version, tags, token, leaseMs }: Claimant): Promise<Claim | null> {
   const [claim] = await sql.rows<Claim>(
     `WITH next AS (
-        SELECT i.id FROM agentos.items i
+        SELECT i.id FROM agentos.items i JOIN agentos.runs r ON r.id = i.run
         WHERE i.state = 'ready' AND i.needs <@ $2::text[]
+          AND (r.version = $6 OR NOT EXISTS (SELECT 1 FROM agentos.machines m WHERE m.version = r.version AND m.parallel > 0
+            AND m.revoked_at IS NULL AND m.left_at IS NULL AND m.seen_at > clock_timestamp() - $4 * interval '1 millisecond'))
           AND EXISTS (SELECT 1 FROM agentos.machines WHERE id = $1 AND revoked_at IS NULL)
           AND (SELECT max(version) FROM agentos.migrations) = $5
           AND (NOT EXISTS (SELECT 1 FROM agentos.hub WHERE exhausted)
             OR NOT EXISTS (SELECT 1 FROM agentos.items WHERE state = 'running'))
-        ORDER BY i.ahead DESC, i.id FOR UPDATE SKIP LOCKED LIMIT 1),
+        ORDER BY i.ahead DESC, i.id FOR UPDATE OF i SKIP LOCKED LIMIT 1),
       taken AS (
         UPDATE agentos.items i SET state = 'running', machine = $1, fence = fence + 1, token_hash = $3,
             claimed_at = clock_timestamp(), lease_until = clock_timestamp() + $4 * interval '1 millisecond'
           FROM next WHERE i.id = next.id
-          RETURNING i.id, i.repository, i.key, i.run, i.stage, i.input, i.fence, i.used_ms AS "usedMs"),
+          RETURNING i.id, i.repository, i.key, i.run, i.stage, i.input, i.fence, i.used_ms AS "usedMs",
+            (SELECT documents FROM agentos.runs r WHERE r.id = i.run) AS documents),
       fenced AS (
         UPDATE agentos.journals j SET token = token + 1 FROM taken t WHERE j.repository = t.repository AND j.key = t.key)
-      SELECT * FROM taken`,
-    [machine, tags, hashOfToken(token), leaseMs, SCHEMA_VERSION],
+      SELECT *,
+        EXISTS (SELECT 1 FROM agentos.journals j JOIN agentos.steps s ON s.journal = j.id
+          WHERE j.repository = taken.repository AND j.key = taken.key) AS "isResumed",
+        ARRAY(SELECT d.key FROM agentos.run_items o JOIN agentos.items d ON d.id = o.item
+          WHERE o.run = taken.run AND d.state = 'ended' AND d.key LIKE 'implement-%' AND taken.key LIKE 'implement-%'
+            AND d.ending->>'status' = 'succeeded') AS done
+      FROM taken`,
+    [machine, tags, hashOfToken(token), leaseMs, SCHEMA_VERSION, version],
   );
   return claim ?? null;
 }

@@ -126,8 +126,8 @@ function sqlOf(name: string, client: pg.ClientBase): Sql {
   };
 }
 
-/** Repeats what failed because the database was away. */
-async function patiently<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+/** Repeats what failed because the database was away, until the signal fires. */
+export async function patiently<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
     signal.throwIfAborted();
     try {

@@ -63,7 +63,8 @@ export function createEventWriter(sql: Sql, name: string): EventWriter {
   };
 }
 
-async function appendEvents(
+/** Each batch counts once, however often it is written under its number. */
+export async function appendEvents(
   sql: Sql,
   writer: string,
   batches: readonly (Batch & { number: number })[],

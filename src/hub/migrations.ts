@@ -48,6 +48,8 @@ CREATE TABLE agentos.runs (
   token_hash text NOT NULL,
   version text NOT NULL,
   settings json NOT NULL,
+  -- The commit with the documents as they are now; null: the submitter has not pushed them yet.
+  documents text,
   submitted_at timestamptz NOT NULL,
   -- Why nothing new of it is started.
   stopped json,
@@ -128,6 +130,8 @@ CREATE TABLE agentos.journals (
   repository text NOT NULL,
   key text NOT NULL,
   token bigint NOT NULL DEFAULT 0,
+  -- The state folder that has a copy of all of it, and may have changed that since.
+  checkout text,
   UNIQUE (repository, key)
 );
 

@@ -92,6 +92,61 @@ export function postgresSteps(sql: Sql, { repository, key, claim }: JournalPlace
   };
 }
 
+/** Of a journal that is nobody's now; null: there is none. */
+export async function readJournal(sql: Sql, repository: string, key: string): Promise<StoredStep[] | null> {
+  const [row] = await sql.rows<{ id: number }>('SELECT id FROM agentos.journals WHERE repository = $1 AND key = $2', [
+    repository,
+    key,
+  ]);
+  return row === undefined ? null : readSteps(sql, row.id);
+}
+
+/** A copy of all of it is in this state folder now. */
+export async function noteCopy(sql: Sql, repository: string, key: string, checkout: string): Promise<void> {
+  await sql.rows('UPDATE agentos.journals SET checkout = $3 WHERE repository = $1 AND key = $2', [
+    repository,
+    key,
+    checkout,
+  ]);
+}
+
+/**
+ * Adds what a state folder has of journals. One whose copy that folder got last is replaced: what is there now, or nothing, is what counts. Of
+ * a step that is in both, the later result counts.
+ */
+export async function addJournals(
+  sql: Sql,
+  { repository, checkout }: { repository: string; checkout: string },
+  journals: readonly { key: string; steps: readonly StoredStep[] }[],
+): Promise<void> {
+  const keys = journals.map(({ key }) => key);
+  await sql.rows('DELETE FROM agentos.journals WHERE repository = $1 AND checkout = $2 AND key = ANY($3)', [
+    repository,
+    checkout,
+    keys,
+  ]);
+  await sql.rows('UPDATE agentos.journals SET checkout = NULL WHERE repository = $1 AND key = ANY($2)', [repository, keys]);
+  const filled = journals.filter(({ steps }) => steps.length > 0);
+  if (filled.length === 0) return;
+  await sql.rows(
+    'INSERT INTO agentos.journals (repository, key) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING',
+    [repository, filled.map(({ key }) => key)],
+  );
+  for (const { key, steps } of filled) {
+    await sql.rows(
+      `INSERT INTO agentos.steps AS s (journal, id, name, number, starts, started_at, finished_at, finish_order, result)
+        SELECT j.id, g.id, g.name, g.number, g.starts, g."startedAt", g."finishedAt", g."order", g.result
+          FROM agentos.journals j, json_to_recordset($3) AS g(id text, name text, number bigint, starts integer,
+            "startedAt" text, "finishedAt" text, "order" bigint, result text)
+          WHERE j.repository = $1 AND j.key = $2
+        ON CONFLICT (journal, id) DO UPDATE SET finished_at = excluded.finished_at, finish_order = excluded.finish_order,
+          result = excluded.result, starts = excluded.starts, number = excluded.number
+          WHERE excluded.finished_at IS NOT NULL AND (s.finished_at IS NULL OR s.finished_at < excluded.finished_at)`,
+      [repository, key, JSON.stringify(steps.map(({ end, ...step }) => ({ ...step, ...end })))],
+    );
+  }
+}
+
 async function readSteps(sql: Sql, journal: number): Promise<StoredStep[]> {
   const rows = await sql.rows<StepRow>(
     `SELECT id, name, number, starts, started_at, finished_at, finish_order, result

@@ -20,6 +20,8 @@ export const STATE_ENTRIES: ReadonlySet<string> = new Set([
   'batches',
   'compile-cache',
   'keys.json',
+  'hub',
+  'machine',
 ]);
 
 /** Folders of which each entry is one item's or one run's. */

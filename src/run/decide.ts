@@ -115,7 +115,7 @@ async function refuseUnfit(paths: Paths, { workflow, id, question }: WaitingItem
 }
 
 /** Of what the item is made from, as it is now. */
-async function inputHash(paths: Paths, workflow: WorkflowName, id: ItemId): Promise<string> {
+export async function inputHash(paths: Paths, workflow: WorkflowName, id: ItemId): Promise<string> {
   switch (workflow) {
     case 'issue':
       return (await createBriefSource(paths.briefs).read(id)).hash;

@@ -64,9 +64,11 @@ export function runIdOf(startedAt: Date, base: string): string {
   return `${stamp}-${sha256(`${base}\0${process.pid}\0${stamp}`).slice(0, 8)}`;
 }
 
+type OutcomeOptions = Pick<RunOptions, 'project' | 'pipeline' | 'plan' | 'interrupt' | 'retryFlags'>;
+
 /** What the state of a run that has ended comes to. */
 export async function outcomeOf(
-  options: RunOptions,
+  options: OutcomeOptions,
   state: RunState,
   { runId, startedAt }: { runId: string; startedAt: Date },
 ): Promise<Summary> {
@@ -109,7 +111,7 @@ export async function outcomeOf(
   };
 }
 
-function comparison({ plan, pipeline }: RunOptions, state: RunState): Evaluation {
+function comparison({ plan, pipeline }: OutcomeOptions, state: RunState): Evaluation {
   const replayed = plan.items.flatMap(({ id }) => pipeline.stages[0].settingOf?.(id)?.input?.replay ?? []);
   const candidates = replayed.map(({ past, candidate }) => ({ kind: past.kind, candidate }));
   return evaluationOf(
@@ -118,7 +120,7 @@ function comparison({ plan, pipeline }: RunOptions, state: RunState): Evaluation
   );
 }
 
-async function itemSummary(options: RunOptions, id: ItemId, item: ItemState): Promise<ItemSummary> {
+async function itemSummary(options: OutcomeOptions, id: ItemId, item: ItemState): Promise<ItemSummary> {
   const { project, pipeline, plan, retryFlags } = options;
   const last = item.ends.at(-1);
   const isAhead = stagesAhead(pipeline, plan.items.filter(isOpen)).some(({ workflow }) => workflow === 'implement');
@@ -127,7 +129,7 @@ async function itemSummary(options: RunOptions, id: ItemId, item: ItemState): Pr
 }
 
 async function questionOf(
-  { project, retryFlags }: RunOptions,
+  { project, retryFlags }: OutcomeOptions,
   id: ItemId,
   { workflow }: ItemState,
 ): Promise<Asked | null> {

@@ -20,7 +20,7 @@ export async function prepareWorktree(
   item: ItemContext,
   parts: ImplementParts,
   start: string,
-): Promise<Pick<ImplementContext, 'worktree' | 'setUp'>> {
+): Promise<Pick<ImplementContext, 'worktree' | 'setUp' | 'isNewWorktree'>> {
   const { paths, id, title, emit } = item;
   const { git, env } = parts;
   await mkdir(paths.home('implement', id), { recursive: true });
@@ -45,7 +45,7 @@ export async function prepareWorktree(
   const hasRun = await createSetUp(item, parts, opened.worktree, start).first(opened.isNew);
   const fresh = opened.isAtStart && !hasRun ? await opened.worktree.treeOf(start) : null;
   const worktree = cachedWorktree(opened.worktree, fresh);
-  return { worktree, setUp: createSetUp(item, parts, worktree, start) };
+  return { worktree, setUp: createSetUp(item, parts, worktree, start), isNewWorktree: opened.isNew };
 }
 
 /**

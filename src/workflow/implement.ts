@@ -88,13 +88,14 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
 
 async function openImplementation(item: ItemContext, parts: ImplementParts): Promise<ImplementContext> {
   const { base, on = [], forecast = '' } = await beginImplementation(item, parts);
-  const { worktree, setUp } = await prepareWorktree(item, parts, base);
+  const prepared = await prepareWorktree(item, parts, base);
+  const { worktree } = prepared;
   const { directory } = worktree;
   const suite = await parts.openSuite(await testsFor(folderFiles(directory), parts, directory));
   const baseTree = await worktree.treeOf(base);
   const portable = await createPortableText(item.paths.repository, directory);
   const lld = readLld(parts.lldText);
-  return { ...item, ...parts, lld, base, on, forecast, baseTree, worktree, setUp, suite, portable };
+  return { ...item, ...parts, ...prepared, lld, base, on, forecast, baseTree, suite, portable };
 }
 
 async function baselineIn(context: ImplementContext, runs: TestRuns): Promise<Baseline> {

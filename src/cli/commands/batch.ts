@@ -16,7 +16,7 @@ import { pipelineNamed } from '../../run/batches.ts';
 import type { Pipeline } from '../../run/pipeline.ts';
 import { planBatch } from '../../run/plan-batch.ts';
 import type { Project } from '../../run/project.ts';
-import { runPlan } from '../../run/run.ts';
+import { type RunOptions, runPlan } from '../../run/run.ts';
 import { sweep } from '../../run/sweep.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { printProblem } from '../problem.ts';
@@ -67,7 +67,7 @@ export async function runBatchCommand(
       isStarted ||= event.type === 'run-started';
     };
     try {
-      const summary = await runPlan({
+      const options: RunOptions = {
         project,
         pipeline,
         plan,
@@ -86,8 +86,15 @@ export async function runBatchCommand(
         subscribers: [noteStart, output.subscriber, ...(request.json ? [printJson] : [])],
         prefixer: output.prefixer,
         version,
-      });
+      };
+      const summary = request.database === null ? await runPlan(options) : await submitAndFollow(options, request, request.database);
       output.close();
+      if (summary === null) {
+        const line = 'Left running at the hub. See: agentos status --database …';
+        output.terminal.line(line);
+        if (request.json) printJson({ detached: true });
+        return EXIT.ok;
+      }
       printSummary(output.terminal, summary, await guideOf(project, request, summary));
       if (request.json) printJson(summary);
       return summary.exitCode;
@@ -102,6 +109,21 @@ export async function runBatchCommand(
     }
   } finally {
     output.close();
+  }
+}
+
+/** Null: it was left running. */
+async function submitAndFollow(options: RunOptions, { parallel, detach }: BatchRequest, databaseUrl: string): Promise<Summary | null> {
+  const [{ openHubConnection }, { runOnHub }] = await Promise.all([
+    import('../../hub/submitter.ts'),
+    import('../../run/hub-run.ts'),
+  ]);
+  const { project } = options;
+  const connection = await openHubConnection({ databaseUrl, base: project.paths.base, version });
+  try {
+    return await runOnHub(options, { connection, detach, parallel: parallel.limit });
+  } finally {
+    await connection.close();
   }
 }
 

@@ -86,7 +86,7 @@ function requestOf(
 ): BatchRequest {
   const flags = z.looseObject({}).parse(rawFlags);
   const asked = Math.min(MAX_PARALLEL, request.parallel);
-  const parallel = 'parallel' in flags ? given.parallel : { workers: asked, asked };
+  const parallel = 'parallel' in flags ? given.parallel : { workers: asked, asked, limit: request.parallel > 1 ? asked : null };
   const haltAfter = 'halt' in flags ? given.haltAfter : request.haltAfter;
   const overrides = Object.fromEntries(Object.entries(given.config).filter(([, value]) => value !== undefined));
   const modelsAgain = given.config.offline || request.evaluation !== undefined ? {} : { ...models, offline: undefined };
@@ -102,6 +102,6 @@ function requestOf(
     ...how,
     ids,
     config,
-    retryFlags: retryFlagsOf({ ...how, place: given.place, trust: given.trust, config: said }),
+    retryFlags: retryFlagsOf({ ...how, place: given.place, trust: given.trust, database: given.database, config: said }),
   };
 }

@@ -1,0 +1,132 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Item, keyOf } from '../core/item.ts';
+import type { Paths } from '../core/paths.ts';
+import { readHeader } from '../documents/header.ts';
+import { isAncestor, NO_HOOKS } from '../git/branches.ts';
+import type { Git } from '../git/git.ts';
+import { pinsOf } from '../git/worktree/trees.ts';
+import { readKnownIssues } from '../source/known-work.ts';
+import { issuesOf, writeNumberedIssue } from '../workflow/issue-file.ts';
+import { parseItemId } from '../core/ids.ts';
+import { storeFiles, type TreeFiles, writeBlobs } from './document-trees.ts';
+import { remoteHeads, remotePins } from './place.ts';
+import { gitWithHub, type Remote } from './repository-cache.ts';
+import { readResult } from './results.ts';
+
+export interface EndedAtHub {
+  item: Item;
+  itemId: number;
+  /** There is a result to fetch. */
+  hasResult: boolean;
+}
+
+export interface Delivered {
+  /** Where files went that could not go to their own place. */
+  moved: Map<string, string>;
+  warnings: string[];
+}
+
+interface DeliveryOptions {
+  git: Git;
+  paths: Paths;
+  runId: string;
+  remote: Remote;
+  repository: string;
+  /** What the submitter's documents were, by path. */
+  submitted: TreeFiles;
+}
+
+const FETCHED = 'refs/agentos/from-hub/';
+
+/** Brings what items wrote to their places, as a local run would have left it; in their order. */
+export async function deliver(options: DeliveryOptions, ended: readonly EndedAtHub[]): Promise<Map<number, Delivered>> {
+  const { git, remote, repository } = options;
+  const delivered = new Map<number, Delivered>();
+  const present = ended.filter(({ hasResult }) => hasResult);
+  if (present.length === 0) return delivered;
+  const refs = present.flatMap(({ itemId, item }) => [
+    `+refs/agentos/results/${itemId}:${FETCHED}${itemId}/result`,
+    ...(item.workflow === 'implement'
+      ? [`+${remoteHeads(item)}*:${FETCHED}${itemId}/heads/*`, `+${remotePins(item)}*:${FETCHED}${itemId}/pins/*`]
+      : []),
+  ]);
+  const fetch = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-recurse-submodules', '--no-auto-gc'];
+  await gitWithHub(git, remote, [...NO_HOOKS, ...fetch, `${remote.url}/git/${repository}`, ...refs]);
+  for (const one of present) delivered.set(one.itemId, await deliverOne(options, one));
+  await removeRefs(git, present.map(({ itemId }) => `${FETCHED}${itemId}/`));
+  return delivered;
+}
+
+async function deliverOne(options: DeliveryOptions, { item, itemId }: EndedAtHub): Promise<Delivered> {
+  const { git, paths, runId } = options;
+  const result = await readResult(git, `${FETCHED}${itemId}/result`);
+  const delivered: Delivered = { moved: new Map(), warnings: [] };
+  for (const [path, id] of result.repository) await deliverFile(options, { item, path, id }, delivered);
+  await writeBlobs(git, result.transcripts, paths.run(runId).transcripts(item.workflow, item.id));
+  await writeBlobs(git, result.undone, paths.undone(item.workflow, item.id));
+  await writeBlobs(git, result.reviews, join(paths.home(item.workflow, item.id), 'reviews'));
+  if (item.workflow === 'implement') await takeRefs(git, item, `${FETCHED}${itemId}/`, delivered);
+  return delivered;
+}
+
+const NUMBERED_ISSUE = /^issues\/\d{1,15}\.md$/;
+
+async function deliverFile(
+  { git, paths, submitted }: DeliveryOptions,
+  { item, path, id }: { item: Item; path: string; id: string },
+  { moved, warnings }: Delivered,
+): Promise<void> {
+  const file = join(paths.repository, path);
+  const isNewIssue = item.workflow === 'issue' && NUMBERED_ISSUE.test(path) && !submitted.has(path);
+  if (isNewIssue) {
+    const text = (await git.run(['cat-file', 'blob', id])).toString('utf8');
+    moved.set(path, await numberedIssue(paths, text));
+    return;
+  }
+  const here = existsSync(file) ? (await storeFiles(git, [file]))[0] : undefined;
+  if (here === id) return;
+  const isEdited = here !== undefined && here !== submitted.get(path);
+  const target = isEdited ? `${path}.from-hub` : path;
+  if (isEdited) {
+    moved.set(path, target);
+    warnings.push(`${path} was changed here since it was submitted and stays; what ${keyOf(item)} wrote is ${target}.`);
+  }
+  await writeBlobs(git, new Map([[target, id]]), paths.repository);
+}
+
+/** The issue that is there for this text of its brief, else the next free number. */
+async function numberedIssue(paths: Paths, text: string): Promise<string> {
+  const { brief, briefHash } = readHeader(text).header;
+  const known = brief === null ? [] : issuesOf(parseItemId(brief), await readKnownIssues(paths.issues));
+  const there = known.find(({ header }) => header.briefHash === briefHash && briefHash !== null);
+  const isSame = there !== undefined && (await readFile(paths.issue(there.id), 'utf8').catch(() => '')) === text;
+  const id = isSame && there !== undefined ? there.id : await writeNumberedIssue(paths, text);
+  return `issues/${id}.md`;
+}
+
+/** Its branch, and the states of its worktree: with them a later run resumes here as well as there. */
+async function takeRefs(git: Git, item: Item, from: string, { moved, warnings }: Delivered): Promise<void> {
+  const listing = await git.text(['for-each-ref', '--format=%(objectname) %(refname)', from]);
+  for (const line of listing.split('\n').filter(Boolean)) {
+    const [id = '', ref = ''] = line.split(' ');
+    const [, kind, name = ''] = /^([^/]+)\/(.+)$/.exec(ref.slice(from.length)) ?? [];
+    if (kind === 'pins') await git.run([...NO_HOOKS, 'update-ref', `${pinsOf(keyOf(item))}${name}`, id]);
+    if (kind !== 'heads') continue;
+    const here = await git.text(['rev-parse', '--verify', '--quiet', `refs/heads/${name}`]).catch(() => null);
+    const isFree = here === null || here === id || (await isAncestor(git, here, id));
+    const target = isFree ? name : `${name}-from-hub`;
+    if (!isFree) {
+      moved.set(name, target);
+      warnings.push(`the branch ${name} has other commits here and stays; the one of ${keyOf(item)} is ${target}.`);
+    }
+    await git.run([...NO_HOOKS, 'update-ref', '-m', 'agentos', `refs/heads/${target}`, id]);
+  }
+}
+
+async function removeRefs(git: Git, prefixes: readonly string[]): Promise<void> {
+  const refs = (await git.text(['for-each-ref', '--format=%(refname)', ...prefixes])).split('\n').filter(Boolean);
+  const input = refs.map((ref) => `delete ${ref}\n`).join('');
+  if (input !== '') await git.run([...NO_HOOKS, 'update-ref', '--stdin'], { input });
+}

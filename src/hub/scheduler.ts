@@ -1,0 +1,348 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createHaltRule, outcomeAsEnd } from '../coordinator/loop.ts';
+import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import type { ItemEvent } from '../core/events.ts';
+import { isFailure } from '../core/exit-code.ts';
+import { DEPENDS_ON, type ItemEnd, type ItemStatus, itemOfKey, keyOf, notStarted } from '../core/item.ts';
+import { designFacts } from '../documents/lld/document.ts';
+import type { Git } from '../git/git.ts';
+import { expireLeases, stopRun } from './backlog.ts';
+import type { Database, Sql } from './database.ts';
+import { filesInTree, type TreeFiles } from './document-trees.ts';
+import type { GitBackend } from './git-backend.ts';
+import { appendEvents } from './item-events.ts';
+import { mergeResults, readResult } from './results.ts';
+import type { RunSettings } from './run-settings.ts';
+import { type QueuedItem, scheduleItems } from './schedule.ts';
+
+interface SchedulerOptions {
+  database: Database;
+  git: GitBackend;
+  /** By the database's clock. */
+  timestamp: () => string;
+  /** Its answers are not needed any more. */
+  onItemEnded: (run: string, item: number) => void;
+  onLine: (line: string) => void;
+  signal: AbortSignal;
+}
+
+export interface Scheduler {
+  /** Something has changed: look now, not at the next tick. */
+  poke(): void;
+  readonly closed: Promise<void>;
+}
+
+const TICK_MS = 1_000;
+const EXPIRE_EVERY_MS = 2_000;
+const TIDY_EVERY_MS = 3_600_000;
+
+/** What the hub decides: which held item may start, what follows the end of one, and whose machine is gone. One pass at a time. */
+export function startScheduler(options: SchedulerOptions): Scheduler {
+  const { database, signal, onLine } = options;
+  const pass = createPass(options);
+  let wake = Promise.withResolvers<void>();
+  let expiredAt = 0;
+  let tidiedAt = performance.now();
+  const closed = (async () => {
+    while (!signal.aborted) {
+      const woken = wake.promise;
+      try {
+        await pass.ends();
+        await pass.cancels();
+        await pass.timeouts();
+        await pass.starts();
+        if (performance.now() - expiredAt > EXPIRE_EVERY_MS) {
+          expiredAt = performance.now();
+          await pass.expiries();
+        }
+        if (performance.now() - tidiedAt > TIDY_EVERY_MS) {
+          tidiedAt = performance.now();
+          await tidy(database);
+        }
+      } catch (error) {
+        const { problem } = toErrorRecord(error);
+        if (problem.code !== 'database-unreachable') onLine(`the scheduler failed: ${problem.code} ${'detail' in problem ? problem.detail : ''}`);
+      }
+      await Promise.race([woken, sleep(TICK_MS, undefined, { signal }).catch(() => undefined)]);
+    }
+  })();
+  return {
+    poke() {
+      wake.resolve();
+      wake = Promise.withResolvers();
+    },
+    closed,
+  };
+}
+
+interface EndedItem {
+  id: number;
+  key: string;
+  repository: string;
+  run: string;
+  ending: ItemEnd;
+  result: string | null;
+  /** The runs that have it. */
+  runs: string[];
+}
+
+const HANDLED_AT_ONCE = 100;
+const WRITER = 'hub';
+
+function createPass({ database, git, timestamp, onItemEnded, onLine }: SchedulerOptions) {
+  const runs = new Map<string, Promise<RunSettings>>();
+  const halts = new Map<string, Promise<ReturnType<typeof createHaltRule>>>();
+  let writes = Date.now();
+
+  const settingsOf = (run: string): Promise<RunSettings> => {
+    const found = runs.get(run) ?? readSettings(database, run);
+    runs.set(run, found);
+    found.catch(() => runs.delete(run));
+    return found;
+  };
+
+  const say = async (sql: Sql, item: number, event: ItemEvent): Promise<void> => {
+    writes += 1;
+    await appendEvents(sql, WRITER, [{ item, fence: null, number: writes, events: [{ at: timestamp(), ...event }] }]);
+  };
+
+  /** Of items that no machine holds, or holds in vain. */
+  const end = async (items: readonly { id: number; end: ItemEnd }[]): Promise<void> => {
+    for (const { id, end: ending } of items) {
+      await database.transaction(async (sql) => {
+        const [ended] = await sql.rows(
+          `UPDATE agentos.items SET state = 'ended', ending = $2, machine = NULL, token_hash = NULL, fence = fence + 1
+            WHERE id = $1 AND state <> 'ended' RETURNING id`,
+          [id, JSON.stringify(ending)],
+        );
+        if (ended !== undefined) await say(sql, id, { type: 'item-finished', ...ending });
+      });
+    }
+  };
+
+  /** After a restart it is told of the ends so far, in the order of the items. */
+  const haltRuleOf = (run: string): Promise<ReturnType<typeof createHaltRule>> => {
+    const open = async (): Promise<ReturnType<typeof createHaltRule>> => {
+      const rule = createHaltRule((await settingsOf(run)).haltAfter);
+      const ended = await database.rows<{ ending: ItemEnd }>(
+        `SELECT i.ending FROM agentos.run_items o JOIN agentos.items i ON i.id = o.item
+          WHERE o.run = $1 AND i.state = 'ended' AND i.is_handled ORDER BY i.id`,
+        [run],
+      );
+      for (const { ending } of ended) if (ending.status !== 'cancelled') rule.ended(isFailure(ending.status) ? ending.error : null);
+      return rule;
+    };
+    const found = halts.get(run) ?? open();
+    halts.set(run, found);
+    found.catch(() => halts.delete(run));
+    return found;
+  };
+
+  const halted = async (run: string, { status, error }: ItemEnd): Promise<void> => {
+    const facts = status === 'cancelled' ? null : (await haltRuleOf(run)).ended(isFailure(status) ? error : null);
+    if (facts === null) return;
+    const reason: ErrorRecord = { problem: { code: 'halted', ...facts }, retry: 'permanent' };
+    await database.rows('UPDATE agentos.runs SET stopped = coalesce(stopped, $2) WHERE id = $1', [run, JSON.stringify(reason)]);
+  };
+
+  const handle = async (repository: string, ended: readonly EndedItem[]): Promise<void> => {
+    const store = await git.open(repository);
+    const touched = [...new Set(ended.flatMap(({ runs: all }) => all))];
+    for (const run of touched) {
+      const own = ended.filter((item) => item.runs.includes(run));
+      const documents = await withResults(database, store, run, own);
+      for (const item of own) {
+        await halted(run, item.ending);
+        if (item.ending.status === 'succeeded') await nextStage(database, store, await settingsOf(run), { item, run, documents });
+      }
+    }
+    for (const { id, run } of ended) onItemEnded(run, id);
+    await database.rows('UPDATE agentos.items SET is_handled = true WHERE id = ANY($1)', [ended.map(({ id }) => id)]);
+  };
+
+  return {
+    async ends() {
+      for (;;) {
+        const ended = await database.rows<EndedItem>(
+          `SELECT i.id, i.key, i.repository, i.run, i.ending, i.result,
+              ARRAY(SELECT o.run FROM agentos.run_items o WHERE o.item = i.id) AS runs
+            FROM agentos.items i WHERE i.state = 'ended' AND NOT i.is_handled ORDER BY i.id LIMIT ${HANDLED_AT_ONCE}`,
+        );
+        if (ended.length === 0) return;
+        for (const repository of new Set(ended.map((item) => item.repository)))
+          await handle(repository, ended.filter((item) => item.repository === repository));
+      }
+    },
+
+    /** Items that nobody has to stop first. */
+    async cancels() {
+      const waiting = await database.rows<{ id: number; reason: ErrorRecord }>(
+        `SELECT i.id, coalesce(i.cancel, r.stopped) AS reason FROM agentos.items i JOIN agentos.runs r ON r.id = i.run
+          WHERE i.state IN ('held', 'ready') AND (i.cancel IS NOT NULL OR (r.stopped IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM agentos.run_items o JOIN agentos.runs p ON p.id = o.run WHERE o.item = i.id AND p.stopped IS NULL)))`,
+      );
+      await end(waiting.map(({ id, reason }) => ({ id, end: notStarted(reason) })));
+    },
+
+    async timeouts() {
+      const late = await database.rows<{ id: string; afterMs: number }>(
+        `SELECT id, (settings->'bounds'->>'globalTimeoutMs')::bigint AS "afterMs" FROM agentos.runs
+          WHERE stopped IS NULL AND (settings->'bounds'->>'globalTimeoutMs')::bigint <
+            extract(epoch FROM clock_timestamp() - submitted_at) * 1000
+            AND EXISTS (SELECT 1 FROM agentos.items i WHERE i.run = runs.id AND i.state <> 'ended')`,
+      );
+      for (const { id, afterMs } of late)
+        await stopRun(database, id, toErrorRecord(new AgentosError({ code: 'run-timeout', afterMs })));
+    },
+
+    async starts() {
+      const repositories = await database.rows<{ repository: string }>(
+        `SELECT DISTINCT repository FROM agentos.items WHERE state = 'held'`,
+      );
+      for (const { repository } of repositories) {
+        const { start, hopeless } = await scheduleOf(database, repository);
+        await end(
+          hopeless.map(({ id, on, status }) => ({
+            id,
+            end: notStarted(null, `${DEPENDS_ON} ${itemOfKey(on)?.id ?? on}, which ended as ${status}`),
+          })),
+        );
+        if (start.length === 0) continue;
+        await database.rows(
+          `WITH started AS (UPDATE agentos.items SET state = 'ready' WHERE id = ANY($1) AND state = 'held' RETURNING id)
+            SELECT pg_notify('agentos_ready', '') FROM started LIMIT 1`,
+          [start],
+        );
+      }
+    },
+
+    async expiries() {
+      const { freed, hopeless } = await expireLeases(database);
+      for (const { id, key, machine } of freed) {
+        onLine(`${machine} is gone: ${key} is ready for another machine`);
+        await say(database, id, { type: 'notice', text: `the machine ${machine} was lost; another one resumes it` });
+      }
+      await end(
+        hopeless.map(({ id, machine, lost }) => {
+          const error = toErrorRecord(new AgentosError({ code: 'machine-lost', machine, times: lost }));
+          return { id, end: { attempts: lost, durationMs: 0, ...outcomeAsEnd({ error }) } };
+        }),
+      );
+    },
+  };
+}
+
+async function readSettings(sql: Sql, run: string): Promise<RunSettings> {
+  const [row] = await sql.rows<{ settings: RunSettings }>('SELECT settings FROM agentos.runs WHERE id = $1', [run]);
+  if (row === undefined) throw new TypeError(`there is no run ${run}`);
+  return row.settings;
+}
+
+/** Adds what items wrote to the documents of a run; returns the commit. */
+async function withResults(database: Database, git: Git, run: string, ended: readonly EndedItem[]): Promise<string> {
+  const [row] = await database.rows<{ documents: string }>('SELECT documents FROM agentos.runs WHERE id = $1', [run]);
+  const before = row?.documents ?? '';
+  const results: TreeFiles[] = [];
+  for (const { result } of ended) if (result !== null) results.push((await readResult(git, result)).repository);
+  const documents = await mergeResults(git, before, results);
+  if (documents === before) return before;
+  await git.run(['update-ref', `refs/agentos/runs/${run}/documents`, documents]);
+  await database.rows('UPDATE agentos.runs SET documents = $2 WHERE id = $1', [run, documents]);
+  return documents;
+}
+
+interface Following {
+  item: EndedItem;
+  run: string;
+  documents: string;
+}
+
+/** Places what follows a stage of an item in a run, unless another run has placed it already. */
+async function nextStage(database: Database, git: Git, settings: RunSettings, { item, run, documents }: Following): Promise<void> {
+  const ended = itemOfKey(item.key);
+  const at = settings.stages.findIndex(({ workflow }) => workflow === ended?.workflow);
+  const next = settings.stages[at + 1];
+  if (ended === null || next === undefined) return;
+  const key = keyOf({ workflow: next.workflow, id: ended.id });
+  const { files, after, hash } = await designIn(git, documents, ended.id);
+  await database.rows(
+    `WITH before AS (
+        SELECT i.input, i.paid_usd, o.position FROM agentos.items i JOIN agentos.run_items o ON o.item = i.id
+          WHERE i.id = $1 AND o.run = $3),
+      there AS (SELECT id FROM agentos.items WHERE repository = $2 AND key = $4 AND state <> 'ended'),
+      fresh AS (
+        INSERT INTO agentos.items (repository, key, hash, run, state, stage, needs, after, exclusive, ahead, input, since)
+          SELECT $2, $4, $5, $3, 'held', $6, $7, $8, $9, true, before.input, clock_timestamp() FROM before
+            WHERE NOT EXISTS (SELECT 1 FROM there)
+              -- The same end handled a second time, after the hub was killed in between.
+              AND NOT EXISTS (SELECT 1 FROM agentos.run_items o JOIN agentos.items i ON i.id = o.item
+                WHERE o.run = $3 AND i.key = $4)
+          RETURNING id)
+      INSERT INTO agentos.run_items (run, item, position)
+        SELECT $3, a.id, before.position FROM before, (SELECT id FROM fresh UNION ALL SELECT id FROM there) a
+        ON CONFLICT DO NOTHING`,
+    [item.id, item.repository, run, key, hash, at + 1, next.needs, after.map((id) => `${next.workflow}-${id}`), files],
+  );
+}
+
+async function designIn(git: Git, documents: string, id: string): Promise<{ files: string[]; after: string[]; hash: string }> {
+  const blob = (await filesInTree(git, documents)).get(`docs/lld/LLD-${id}.md`);
+  const text = blob === undefined ? '' : (await git.run(['cat-file', 'blob', blob])).toString('utf8');
+  try {
+    const { files, after } = designFacts(text);
+    return { files: [...files], after: [...after], hash: blob ?? '' };
+  } catch {
+    // The stage itself refuses a design that can't be read.
+    return { files: [], after: [], hash: blob ?? '' };
+  }
+}
+
+async function scheduleOf(database: Database, repository: string): Promise<ReturnType<typeof scheduleItems>> {
+  const items = await database.rows<QueuedItem & { parallel: number | null; stage: number }>(
+    `SELECT i.id, i.key, i.run, i.state = 'held' AS "isHeld", i.after, i.exclusive, i.ahead, i.stage,
+        (extract(epoch FROM clock_timestamp() - i.since) * 1000)::float8 AS "waitedMs",
+        (r.settings->>'parallel')::integer AS parallel
+      FROM agentos.items i JOIN agentos.runs r ON r.id = i.run
+      WHERE i.repository = $1 AND i.state <> 'ended' ORDER BY i.id`,
+    [repository],
+  );
+  const after = [...new Set(items.flatMap((item) => item.after))];
+  const ends = await database.rows<{ key: string; status: ItemStatus }>(
+    `SELECT DISTINCT ON (i.key) i.key, i.ending->>'status' AS status FROM agentos.items i
+      WHERE i.repository = $1 AND i.state = 'ended' AND i.key = ANY($2) AND EXISTS (
+        SELECT 1 FROM agentos.run_items o JOIN agentos.run_items p ON p.run = o.run JOIN agentos.items u ON u.id = p.item
+          WHERE o.item = i.id AND u.state <> 'ended')
+      ORDER BY i.key, i.id DESC`,
+    [repository, after],
+  );
+  // The later stages of what is in an earlier one.
+  const announced = await database.rows<{ key: string }>(
+    `SELECT DISTINCT s->>'workflow' || '-' || substr(i.key, strpos(i.key, '-') + 1) AS key
+      FROM agentos.items i JOIN agentos.runs r ON r.id = i.run, json_array_elements(r.settings->'stages') WITH ORDINALITY AS t(s, n)
+      WHERE i.repository = $1 AND i.state <> 'ended' AND t.n > i.stage + 1`,
+    [repository],
+  );
+  return scheduleItems({
+    items,
+    ends: new Map(ends.map(({ key, status }) => [key, status])),
+    announced: new Set(announced.map(({ key }) => key)),
+    limits: new Map(items.flatMap(({ run, parallel }) => (parallel === null ? [] : [[run, parallel]]))),
+  });
+}
+
+/** So long a submitter may take to come back for what was done. */
+const KEEP = `interval '14 days'`;
+
+async function tidy(database: Database): Promise<void> {
+  await database.rows(
+    `DELETE FROM agentos.items i WHERE i.state = 'ended' AND i.since < clock_timestamp() - ${KEEP}
+      AND NOT EXISTS (SELECT 1 FROM agentos.run_items o JOIN agentos.runs r ON r.id = o.run
+        WHERE o.item = i.id AND r.submitted_at > clock_timestamp() - ${KEEP})`,
+  );
+  await database.rows(
+    `DELETE FROM agentos.runs r WHERE r.submitted_at < clock_timestamp() - ${KEEP}
+      AND NOT EXISTS (SELECT 1 FROM agentos.items i WHERE i.run = r.id)
+      AND NOT EXISTS (SELECT 1 FROM agentos.run_items o WHERE o.run = r.id)`,
+  );
+  await database.rows(`DELETE FROM agentos.pool_events WHERE at < clock_timestamp() - interval '1 day'`);
+}
