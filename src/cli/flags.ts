@@ -113,7 +113,10 @@ export function addResumeFlags(command: Command): Command {
 
 /** For commands that work on a hub's backlog as well as on this machine alone. */
 export function addDatabaseFlag(command: Command): Command {
-  return command.option('--database <url>', 'the database of the hub (AGENTOS_DATABASE_URL), instead of this machine alone');
+  return command.option(
+    '--database <url>',
+    'the database of the hub (AGENTOS_DATABASE_URL), instead of this machine alone',
+  );
 }
 
 function addRunFlags(command: Command, compared: ReadonlySet<keyof ConfigFlags>): Command {

@@ -97,7 +97,8 @@ export function createProgram(): Command {
       .option('--drop', 'it will not be done')
       .option('--reason <why>', 'why; recorded in the lineage and the review log')
       .option('--json', 'print JSON'),
-  ).action(runs(async () => (await import('./commands/decide.ts')).decideCommand));
+  );
+  addDatabaseFlag(decide).action(runs(async () => (await import('./commands/decide.ts')).decideCommand));
 
   const check = command('check', 'checks LLDs, or reads reviews and prints verdict and findings; offline', [
     'agentos check docs/lld/LLD-42.md',
@@ -118,9 +119,8 @@ export function createProgram(): Command {
     'agentos status 20260102T030405678Z-0a1b2c3d',
     'agentos status --json',
   ]);
-  addPlaceFlags(status.argument('[run]', 'one run, or the id of one item').option('--json', 'print JSON')).action(
-    runs(async () => (await import('./commands/status.ts')).statusCommand),
-  );
+  addPlaceFlags(status.argument('[run]', 'one run, or the id of one item').option('--json', 'print JSON'));
+  addDatabaseFlag(status).action(runs(async () => (await import('./commands/status.ts')).statusCommand));
 
   const logs = command('logs', 'the log of one item', [
     'agentos logs 42',
@@ -130,7 +130,7 @@ export function createProgram(): Command {
     .argument('<id>', 'the item')
     .option('--follow', 'keep printing until the item ends')
     .addOption(new Option('--agent', 'what agents did: read, wrote, ran, and what came back').conflicts('follow'));
-  addPlaceFlags(logs).action(runs(async () => (await import('./commands/logs.ts')).logsCommand));
+  addDatabaseFlag(addPlaceFlags(logs)).action(runs(async () => (await import('./commands/logs.ts')).logsCommand));
 
   const context = command('context', 'what the models are shown of the repository for an item, and why', [
     'agentos context 42',
@@ -165,7 +165,7 @@ export function createProgram(): Command {
     'agentos keys',
     'agentos keys --json',
   ]);
-  addPlaceFlags(keys.option('--json', 'print JSON')).action(
+  addDatabaseFlag(addPlaceFlags(keys.option('--json', 'print JSON'))).action(
     runs(async () => (await import('./commands/keys.ts')).keysCommand),
   );
 
@@ -214,11 +214,14 @@ export function createProgram(): Command {
     .option('--base-dir <dir>', 'state folder (default: .agentos in the current directory, or AGENTOS_HOME)')
     .option('--config <file>', 'keys, limits and endpoints (default: from the environment alone)')
     .action(runs(async () => (await import('./commands/hub.ts')).hubCommand));
-  addDatabaseFlag(hub.command('machines').description('the machines that have joined').option('--json', 'print JSON')).action(
-    runs(async () => (await import('./commands/hub.ts')).machinesCommand),
-  );
   addDatabaseFlag(
-    hub.command('revoke').description('refuse a machine, and give its items to others').argument('<machine>', 'its name or id'),
+    hub.command('machines').description('the machines that have joined').option('--json', 'print JSON'),
+  ).action(runs(async () => (await import('./commands/hub.ts')).machinesCommand));
+  addDatabaseFlag(
+    hub
+      .command('revoke')
+      .description('refuse a machine, and give its items to others')
+      .argument('<machine>', 'its name or id'),
   ).action(runs(async () => (await import('./commands/hub.ts')).revokeCommand));
 
   const worker = command('worker', 'joins the hub’s backlog from this machine; needs no key and no checkout', [

@@ -73,7 +73,10 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
   const config = configOf(flags);
   const database = command === 'eval' ? null : databaseOf(flags);
   if (flags.detach && database === null)
-    throw usage('--detach leaves items running on a hub, and none is named.', 'Name its database with --database, or in AGENTOS_DATABASE_URL.');
+    throw usage(
+      '--detach leaves items running on a hub, and none is named.',
+      'Name its database with --database, or in AGENTOS_DATABASE_URL.',
+    );
   if (flags.offline && (config.drafter ?? config.reviewer ?? config.implementer) !== undefined) {
     throw usage(
       "--offline plays the recorded tour and can't be combined with --drafter, --reviewer or --implementer.",

@@ -232,7 +232,10 @@ export async function endItem(sql: Sql, { id, fence }: Held, end: ItemEnd, resul
   );
   if (ended.length > 0) return true;
   // It was we, and the answer was lost.
-  const there = await sql.rows(`SELECT 1 FROM agentos.items WHERE id = $1 AND fence = $2 AND state = 'ended'`, [id, fence]);
+  const there = await sql.rows(`SELECT 1 FROM agentos.items WHERE id = $1 AND fence = $2 AND state = 'ended'`, [
+    id,
+    fence,
+  ]);
   return there.length > 0;
 }
 

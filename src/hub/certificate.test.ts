@@ -5,14 +5,17 @@ import { connect, createServer } from 'node:tls';
 import { expect, test } from 'vitest';
 import { createCertificate, fingerprintOf } from './certificate.ts';
 
-test.each(['2026-11-20T12:34:56Z', '2049-06-01T00:00:00Z'])('a certificate made at %s is one that TLS accepts, and only it', async (at) => {
-  const { certificate, key } = createCertificate('agentos hub', new Date(at));
-  const read = new X509Certificate(certificate);
-  expect(read.subject).toBe('CN=agentos hub');
-  expect(read.verify(read.publicKey)).toBe(true);
-  expect(new Date(read.validFrom).toISOString()).toBe(new Date(at).toISOString());
-  expect(new Date(read.validTo).getUTCFullYear()).toBe(new Date(at).getUTCFullYear() + 20);
-});
+test.each(['2026-11-20T12:34:56Z', '2049-06-01T00:00:00Z'])(
+  'a certificate made at %s is one that TLS accepts, and only it',
+  async (at) => {
+    const { certificate, key } = createCertificate('agentos hub', new Date(at));
+    const read = new X509Certificate(certificate);
+    expect(read.subject).toBe('CN=agentos hub');
+    expect(read.verify(read.publicKey)).toBe(true);
+    expect(new Date(read.validFrom).toISOString()).toBe(new Date(at).toISOString());
+    expect(new Date(read.validTo).getUTCFullYear()).toBe(new Date(at).getUTCFullYear() + 20);
+  },
+);
 
 test('a client that knows the certificate accepts its server, and no other one of the same name', async () => {
   const ours = createCertificate('agentos hub', new Date(Date.now() - 60_000));

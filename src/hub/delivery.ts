@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseItemId } from '../core/ids.ts';
 import { type Item, keyOf } from '../core/item.ts';
 import type { Paths } from '../core/paths.ts';
 import { readHeader } from '../documents/header.ts';
@@ -9,7 +10,6 @@ import type { Git } from '../git/git.ts';
 import { pinsOf } from '../git/worktree/trees.ts';
 import { readKnownIssues } from '../source/known-work.ts';
 import { issuesOf, writeNumberedIssue } from '../workflow/issue-file.ts';
-import { parseItemId } from '../core/ids.ts';
 import { storeFiles, type TreeFiles, writeBlobs } from './document-trees.ts';
 import { remoteHeads, remotePins } from './place.ts';
 import { gitWithHub, type Remote } from './repository-cache.ts';
@@ -55,7 +55,10 @@ export async function deliver(options: DeliveryOptions, ended: readonly EndedAtH
   const fetch = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-recurse-submodules', '--no-auto-gc'];
   await gitWithHub(git, remote, [...NO_HOOKS, ...fetch, `${remote.url}/git/${repository}`, ...refs]);
   for (const one of present) delivered.set(one.itemId, await deliverOne(options, one));
-  await removeRefs(git, present.map(({ itemId }) => `${FETCHED}${itemId}/`));
+  await removeRefs(
+    git,
+    present.map(({ itemId }) => `${FETCHED}${itemId}/`),
+  );
   return delivered;
 }
 

@@ -25,7 +25,8 @@ export const DOCUMENT_FOLDERS = [ISSUES, BRIEFS, LLDS, LINEAGE, PROMPTS];
 
 /** Whether an item works with a document. A new issue is compared with all others, a design with all other designs. */
 export function isNeededBy({ workflow, id }: Item, path: string): boolean {
-  if (path.startsWith(`${LINEAGE}/`)) return path.startsWith(`${LINEAGE}/${id}/`) || path.startsWith(`${LINEAGE}/${id}.brief/`);
+  if (path.startsWith(`${LINEAGE}/`))
+    return path.startsWith(`${LINEAGE}/${id}/`) || path.startsWith(`${LINEAGE}/${id}.brief/`);
   if (path.startsWith(`${ISSUES}/`)) return workflow === 'issue' || path === `${ISSUES}/${id}.md`;
   if (path.startsWith(`${BRIEFS}/`)) return path === `${BRIEFS}/${id}.md`;
   return true;
@@ -59,7 +60,9 @@ export async function filesBelow(root: string, folder: string): Promise<string[]
 /** Stores files as blobs; returns their ids in the same order. */
 export async function storeFiles(git: Git, files: readonly string[]): Promise<string[]> {
   if (files.length === 0) return [];
-  const ids = await git.text(['hash-object', '-w', '--no-filters', '--stdin-paths'], { input: `${files.join('\n')}\n` });
+  const ids = await git.text(['hash-object', '-w', '--no-filters', '--stdin-paths'], {
+    input: `${files.join('\n')}\n`,
+  });
   return ids.split('\n');
 }
 

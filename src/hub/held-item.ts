@@ -56,7 +56,12 @@ export interface HeldItem {
 }
 
 /** Failures of an attempt after which the hub may still have its answer. */
-const KEEPS_ANSWERS: ReadonlySet<string> = new Set(['worker-crashed', 'item-stalled', 'provider-unreachable', 'database-unreachable']);
+const KEEPS_ANSWERS: ReadonlySet<string> = new Set([
+  'worker-crashed',
+  'item-stalled',
+  'provider-unreachable',
+  'database-unreachable',
+]);
 
 export function holdItem(claim: Claim, token: string, parts: MachineParts): HeldItem {
   const { database, events, link, timestamp } = parts;
@@ -81,7 +86,10 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
       const { id: _, ...end } = await parts.work({
         id,
         task: { builtIn: item.workflow },
-        checkpoint: withStates(postgresSteps(database.patient(signal), { ...claim, claim: { item: claim.id, fence: claim.fence } }), place),
+        checkpoint: withStates(
+          postgresSteps(database.patient(signal), { ...claim, claim: { item: claim.id, fence: claim.fence } }),
+          place,
+        ),
         bounds: { ...bounds, timeoutMs: Math.max(1_000, bounds.timeoutMs - claim.usedMs) },
         input: {
           ...stage.input,
@@ -116,7 +124,9 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
     const isStored = await patiently(signal, () =>
       database.transaction(async (sql) => {
         const last = { at: timestamp(), type: 'item-finished', ...shown } as const;
-        await appendEvents(sql, `${parts.machine} end`, [{ item: claim.id, fence: claim.fence, number: claim.fence, events: [last] }]);
+        await appendEvents(sql, `${parts.machine} end`, [
+          { item: claim.id, fence: claim.fence, number: claim.fence, events: [last] },
+        ]);
         return endItem(sql, claim, shown, result);
       }),
     );

@@ -1,5 +1,5 @@
-import https from 'node:https';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import https from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError } from '../core/errors.ts';
 import type { Database, Sql } from './database.ts';
@@ -63,7 +63,11 @@ export function openHubLink(readRecord: () => Promise<HubRecord>, { id, token }:
   let isClosed = false;
   const open = new Set<AbortController>();
 
-  const request = (to: URL, through: https.Agent, { method, path, headers, body, signal }: Asking): Promise<IncomingMessage> =>
+  const request = (
+    to: URL,
+    through: https.Agent,
+    { method, path, headers, body, signal }: Asking,
+  ): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const hungUp = new AbortController();
       open.add(hungUp);
@@ -110,7 +114,11 @@ export function openHubLink(readRecord: () => Promise<HubRecord>, { id, token }:
     });
     for (const candidate of record.addresses) {
       const to = new URL(candidate);
-      const response = await request(to, through, { method: 'GET', path: FACTS_PATH, signal: AbortSignal.timeout(LOOK_MS) }).catch(() => null);
+      const response = await request(to, through, {
+        method: 'GET',
+        path: FACTS_PATH,
+        signal: AbortSignal.timeout(LOOK_MS),
+      }).catch(() => null);
       if (response === null) continue;
       response.resume();
       agent = through;
@@ -162,7 +170,8 @@ export function openHubLink(readRecord: () => Promise<HubRecord>, { id, token }:
         try {
           return await work();
         } catch (error) {
-          if (!(error instanceof HubAway) && !(error instanceof AgentosError && error.code === 'database-unreachable')) throw error;
+          if (!(error instanceof HubAway) && !(error instanceof AgentosError && error.code === 'database-unreachable'))
+            throw error;
         }
         await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
       }

@@ -94,7 +94,11 @@ export async function runHub(options: HubOptions): Promise<void> {
   });
   resources.defer(() => gateways.close());
   const git = createGitBackend(join(folder, 'repositories'), childEnv);
-  const facts = { version, vendors: gateways.vendors, fingerprints: fingerprintsOf(config.keys.map((key) => key.secret.reveal())) };
+  const facts = {
+    version,
+    vendors: gateways.vendors,
+    fingerprints: fingerprintsOf(config.keys.map((key) => key.secret.reveal())),
+  };
   const server = await startHubServer({ host, port: options.port, tls, sql: database, gateways, git, facts });
   resources.defer(() => server.close());
 
@@ -115,7 +119,9 @@ export async function runHub(options: HubOptions): Promise<void> {
   );
   const scheduler = startScheduler({ database, git, timestamp, onItemEnded: gateways.forget, onLine, signal });
   poke = () => scheduler.poke();
-  onLine(`hub on ${addresses.join(', ')}; keys for ${gateways.vendors.join(', ') || 'no vendor'}; database ${database.name}`);
+  onLine(
+    `hub on ${addresses.join(', ')}; keys for ${gateways.vendors.join(', ') || 'no vendor'}; database ${database.name}`,
+  );
   onLine(`A machine joins with: ${await joinLine(options, postgres, folder, url)}`);
 
   while (!signal.aborted) {
@@ -133,7 +139,9 @@ export async function runHub(options: HubOptions): Promise<void> {
 
 async function tlsPair({ tls }: HubOptions, folder: string): Promise<TlsPair> {
   if (tls === null) {
-    const text = await keptSecret(join(folder, 'tls.json'), () => JSON.stringify(createCertificate('agentos hub', new Date())));
+    const text = await keptSecret(join(folder, 'tls.json'), () =>
+      JSON.stringify(createCertificate('agentos hub', new Date())),
+    );
     return JSON.parse(text) as TlsPair;
   }
   const read = (file: string): Promise<string> =>
@@ -150,14 +158,26 @@ async function databaseOf(
 ): Promise<{ url: string; server: PostgresServer | null }> {
   if (databaseUrl !== null) return { url: databaseUrl, server: null };
   const listen = host === '0.0.0.0' || host === '::' ? '*' : host;
-  const server = await startPostgres({ folder: join(folder, 'postgres'), base, listen, tls, env: childEnv, signal: stop, onLine });
-  onLine(`PostgreSQL of its own (${server.origin}) on port ${server.port}, data in ${join(folder, 'postgres', 'data')}`);
+  const server = await startPostgres({
+    folder: join(folder, 'postgres'),
+    base,
+    listen,
+    tls,
+    env: childEnv,
+    signal: stop,
+    onLine,
+  });
+  onLine(
+    `PostgreSQL of its own (${server.origin}) on port ${server.port}, data in ${join(folder, 'postgres', 'data')}`,
+  );
   return { url: localUrl(server), server };
 }
 
 /** Of the database, over ours. */
 async function clockOffset(database: Database): Promise<number> {
-  const [row] = await database.rows<{ now: number }>('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now');
+  const [row] = await database.rows<{ now: number }>(
+    'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now',
+  );
   return (row?.now ?? Date.now()) - Date.now();
 }
 
@@ -183,12 +203,18 @@ async function takeLock(session: Session, database: string, stop: AbortSignal): 
 function addressesOf(host: string, port: number): string[] {
   const own = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
   const reached = own.filter(({ family, internal }) => family === 'IPv4' && !internal).map(({ address }) => address);
-  const hosts = host === '0.0.0.0' || host === '::' ? [...reached, '127.0.0.1'] : [host.includes(':') ? `[${host}]` : host];
+  const hosts =
+    host === '0.0.0.0' || host === '::' ? [...reached, '127.0.0.1'] : [host.includes(':') ? `[${host}]` : host];
   return hosts.map((one) => `https://${one}:${port}`);
 }
 
 /** In one line, and without a password. */
-async function joinLine({ host }: HubOptions, postgres: PostgresServer | null, folder: string, url: string): Promise<string> {
+async function joinLine(
+  { host }: HubOptions,
+  postgres: PostgresServer | null,
+  folder: string,
+  url: string,
+): Promise<string> {
   if (postgres === null) {
     const shown = new URL(url);
     shown.password = '';

@@ -53,7 +53,10 @@ export async function runMachine(options: MachineOptions): Promise<void> {
   const { base, name, tags, parallel, version, childEnv, drain, now, onLine } = options;
   const folder = join(base, 'machine');
   const identity = await machineIdentity(join(folder, 'id'));
-  const database = openDatabase(options.databaseUrl, { application: `agentos worker ${name}`.slice(0, 60), connections: 6 });
+  const database = openDatabase(options.databaseUrl, {
+    application: `agentos worker ${name}`.slice(0, 60),
+    connections: 6,
+  });
   const stopped = new AbortController();
   await using resources = new AsyncDisposableStack();
   resources.defer(() => database.close());
@@ -84,7 +87,12 @@ export async function runMachine(options: MachineOptions): Promise<void> {
   const coordinator = new ParallelCoordinator({
     task: { builtIn: 'lld' },
     parallel,
-    worker: { script: join(packageRoot(), 'dist', 'worker.js'), env: childEnv, cwd: base, compileCache: compiledCodeFolder() },
+    worker: {
+      script: join(packageRoot(), 'dist', 'worker.js'),
+      env: childEnv,
+      cwd: base,
+      compileCache: compiledCodeFolder(),
+    },
     maxRetries: 0,
     timeoutMs: 3_600_000,
     idleTimeoutMs: 300_000,
@@ -95,7 +103,12 @@ export async function runMachine(options: MachineOptions): Promise<void> {
     onEvent: (id, event) => held.get(id)?.onEvent(event),
     isWaiting: (id) => relay.isWaiting(held.get(id)?.token ?? ''),
     attachOutput: (id, { stdout, stderr }) => {
-      const readers = ([['stdout', stdout], ['stderr', stderr]] as const).map(([stream, from]) => {
+      const readers = (
+        [
+          ['stdout', stdout],
+          ['stderr', stderr],
+        ] as const
+      ).map(([stream, from]) => {
         const reader = createLineReader((line) => held.get(id)?.onEvent({ type: 'output-line', stream, line }));
         const onData = (chunk: Buffer): void => reader.push(chunk);
         from.on('data', onData);
@@ -257,7 +270,9 @@ export async function runMachine(options: MachineOptions): Promise<void> {
   };
   drain.addEventListener('abort', onDrain, { once: true });
   now.addEventListener('abort', () => coordinator.kill(), { once: true });
-  onLine(`joined as ${name} (${identity.id.slice(0, 8)}): ${parallel} item(s) at a time${tags.length > 0 ? `, tags ${tags.join(', ')}` : ''}`);
+  onLine(
+    `joined as ${name} (${identity.id.slice(0, 8)}): ${parallel} item(s) at a time${tags.length > 0 ? `, tags ${tags.join(', ')}` : ''}`,
+  );
 
   try {
     while (!drain.aborted && !stopped.signal.aborted) {

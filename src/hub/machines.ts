@@ -26,7 +26,10 @@ interface JoiningMachine extends MachineIdentity {
 }
 
 /** Makes it known, or known again. Returns the number of its session lock. */
-export async function joinMachine(sql: Sql, { id, token, name, tags, parallel, version }: JoiningMachine): Promise<number> {
+export async function joinMachine(
+  sql: Sql,
+  { id, token, name, tags, parallel, version }: JoiningMachine,
+): Promise<number> {
   const [row] = await sql.rows<{ number: number; revoked: boolean }>(
     `INSERT INTO agentos.machines (id, name, token_hash, tags, parallel, version, joined_at, seen_at)
       VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp(), clock_timestamp())
@@ -92,10 +95,19 @@ export async function listMachines(sql: Sql, leaseMs: number): Promise<MachineVi
 /** By its name, its id or the beginning of it. Its items are ready for others at once. */
 export async function revokeMachine(database: Database, which: string): Promise<{ name: string; items: number }> {
   const known = await database.rows<{ id: string; name: string }>('SELECT id, name FROM agentos.machines');
-  const found = known.filter(({ id, name }) => id === which || name === which || (which.length >= 6 && id.startsWith(which)));
+  const found = known.filter(
+    ({ id, name }) => id === which || name === which || (which.length >= 6 && id.startsWith(which)),
+  );
   const [machine] = found;
   if (machine === undefined)
-    throw new AgentosError({ code: 'machine-missing', machine: which, near: nearest(which, known.map(({ name }) => name)) });
+    throw new AgentosError({
+      code: 'machine-missing',
+      machine: which,
+      near: nearest(
+        which,
+        known.map(({ name }) => name),
+      ),
+    });
   if (found.length > 1) {
     const hint = `Name one by its id: ${found.map(({ id }) => id).join(', ')}`;
     throw new AgentosError({ code: 'usage', reason: `${found.length} machines are called ${which}.`, hint });

@@ -7,7 +7,15 @@ import { createGit, type Git } from '../git/git.ts';
 import { pinsOf } from '../git/worktree/trees.ts';
 import { removeFolder } from '../process/files.ts';
 import { userId } from '../process/state-folder.ts';
-import { filesBelow, filesInTree, isNeededBy, storeFiles, type TreeFiles, WRITTEN_FOLDERS, writeBlobs } from './document-trees.ts';
+import {
+  filesBelow,
+  filesInTree,
+  isNeededBy,
+  storeFiles,
+  type TreeFiles,
+  WRITTEN_FOLDERS,
+  writeBlobs,
+} from './document-trees.ts';
 import { gitWithHub, type Remote, type RepositoryCache } from './repository-cache.ts';
 import { commitResult, type ResultFiles } from './results.ts';
 import type { RunSettings } from './run-settings.ts';
@@ -71,7 +79,12 @@ export async function preparePlace(options: PlaceOptions): Promise<Place> {
   const isImplementation = item.workflow === 'implement';
   /** What is held for it, and the branches that it made or moved. */
   const ownRefs = async (): Promise<{ refs: string; heads: string[] }> => {
-    const refs = await git.text(['for-each-ref', '--format=%(objectname) %(refname)', pinsOf(keyOf(item)), 'refs/heads/agentos']);
+    const refs = await git.text([
+      'for-each-ref',
+      '--format=%(objectname) %(refname)',
+      pinsOf(keyOf(item)),
+      'refs/heads/agentos',
+    ]);
     const heads = refs.split('\n').flatMap((line) => {
       const [id = '', name = ''] = line.split(' ');
       const isOwn = name.startsWith('refs/heads/') && initial.get(name) !== id;
@@ -116,11 +129,25 @@ export function remoteHeads({ workflow, id }: Item): string {
 
 async function clear(root: string, paths: Paths, { workflow, id }: Item): Promise<void> {
   const worktree = paths.worktree(workflow, id);
-  const folders = [root, worktree, join(paths.work, 'worktree-state', keyOf({ workflow, id })), paths.home(workflow, id)];
+  const folders = [
+    root,
+    worktree,
+    join(paths.work, 'worktree-state', keyOf({ workflow, id })),
+    paths.home(workflow, id),
+  ];
   for (const folder of [...folders, paths.undone(workflow, id)]) await removeFolder(folder).catch(() => undefined);
 }
 
-async function fetchMissing({ run, item, settings, documents, done, isResumed, cache, remote }: PlaceOptions): Promise<void> {
+async function fetchMissing({
+  run,
+  item,
+  settings,
+  documents,
+  done,
+  isResumed,
+  cache,
+  remote,
+}: PlaceOptions): Promise<void> {
   const ofRun = `refs/agentos/runs/${run}/*`;
   const ofOthers = done.map((key) => `refs/agentos/items/${key}/heads/*`);
   const own = isResumed && item.workflow === 'implement' ? [`refs/agentos/items/${keyOf(item)}/*`] : [];
@@ -130,17 +157,25 @@ async function fetchMissing({ run, item, settings, documents, done, isResumed, c
 }
 
 /** A repository whose objects are the cache's. Made by hand: git would take a process for each of these files. */
-async function makeRepository(directory: string, { item, run, settings, done, isResumed, cache, repository }: PlaceOptions): Promise<Map<string, string>> {
+async function makeRepository(
+  directory: string,
+  { item, run, settings, done, isResumed, cache, repository }: PlaceOptions,
+): Promise<Map<string, string>> {
   const dotGit = join(directory, '.git');
   for (const folder of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags', 'info'])
     await mkdir(join(dotGit, folder), { recursive: true });
   const { identity, base } = settings;
-  const format = repository.length > 40 ? { version: 1, extra: '[extensions]\n\tobjectformat = sha256\n' } : { version: 0, extra: '' };
-  const user = identity === null ? '' : `[user]\n\tname = ${quoted(identity.name)}\n\temail = ${quoted(identity.email)}\n`;
+  const format =
+    repository.length > 40
+      ? { version: 1, extra: '[extensions]\n\tobjectformat = sha256\n' }
+      : { version: 0, extra: '' };
+  const user =
+    identity === null ? '' : `[user]\n\tname = ${quoted(identity.name)}\n\temail = ${quoted(identity.email)}\n`;
   const config = `[core]\n\trepositoryformatversion = ${format.version}\n\tbare = false\n\tautocrlf = false\n[gc]\n\tauto = 0\n${format.extra}${user}`;
   await writeFile(join(dotGit, 'config'), config);
   await writeFile(join(dotGit, 'objects', 'info', 'alternates'), `${join(cache.directory, 'objects')}\n`);
-  const refs = item.workflow === 'implement' ? await refsFor({ item, run, done, isResumed, cache }) : new Map<string, string>();
+  const refs =
+    item.workflow === 'implement' ? await refsFor({ item, run, done, isResumed, cache }) : new Map<string, string>();
   await writeFile(join(dotGit, 'packed-refs'), packedRefs(refs));
   // By HEAD git takes the folder for a repository, so that it comes last.
   await writeFile(join(dotGit, 'HEAD.new'), `${base}\n`);
@@ -149,11 +184,22 @@ async function makeRepository(directory: string, { item, run, settings, done, is
 }
 
 /** The submitter's branches, those of the run's other items, and what an earlier claim of this one went through. */
-async function refsFor({ item, run, done, isResumed, cache }: Pick<PlaceOptions, 'item' | 'run' | 'done' | 'isResumed' | 'cache'>): Promise<Map<string, string>> {
+async function refsFor({
+  item,
+  run,
+  done,
+  isResumed,
+  cache,
+}: Pick<PlaceOptions, 'item' | 'run' | 'done' | 'isResumed' | 'cache'>): Promise<Map<string, string>> {
   const places: [from: string, to: string][] = [
     [`refs/agentos/runs/${run}/heads/`, 'refs/heads/'],
     ...done.map((key): [string, string] => [`refs/agentos/items/${key}/heads/`, 'refs/heads/']),
-    ...(isResumed ? ([[remoteHeads(item), 'refs/heads/'], [remotePins(item), pinsOf(keyOf(item))]] as [string, string][]) : []),
+    ...(isResumed
+      ? ([
+          [remoteHeads(item), 'refs/heads/'],
+          [remotePins(item), pinsOf(keyOf(item))],
+        ] as [string, string][])
+      : []),
   ];
   const refs = new Map<string, string>();
   for (const [from, to] of places) {
@@ -194,6 +240,9 @@ async function stored(git: Git, folder: string): Promise<TreeFiles> {
 }
 
 async function blobs(git: Git, folder: string, paths: readonly string[]): Promise<TreeFiles> {
-  const ids = await storeFiles(git, paths.map((path) => join(folder, path)));
+  const ids = await storeFiles(
+    git,
+    paths.map((path) => join(folder, path)),
+  );
   return new Map(paths.map((path, index) => [path, ids[index] ?? '']));
 }

@@ -93,7 +93,15 @@ interface Place extends PostgresOptions {
   user: User;
 }
 
-async function createData({ bin, data, folder, password, user, env, signal }: Place & { password: string }): Promise<void> {
+async function createData({
+  bin,
+  data,
+  folder,
+  password,
+  user,
+  env,
+  signal,
+}: Place & { password: string }): Promise<void> {
   await makeFolder(data);
   const passwordFile = join(data, '..', 'initdb-password');
   await writeFile(passwordFile, password, { mode: 0o600 });
@@ -129,14 +137,27 @@ async function output(child: ChildProcess): Promise<string> {
   return text;
 }
 
-async function spawnServer({ bin, data, port, user, listen, tls, folder, env }: Place & { port: number }): Promise<ChildProcess> {
+async function spawnServer({
+  bin,
+  data,
+  port,
+  user,
+  listen,
+  tls,
+  folder,
+  env,
+}: Place & { port: number }): Promise<ChildProcess> {
   const files = { 'server.crt': tls.certificate, 'server.key': tls.key };
   for (const [name, text] of Object.entries(files)) {
     await writeFile(join(data, name), text, { mode: 0o600 });
     if (user !== null) await chown(join(data, name), user.uid, user.gid);
   }
   // Without a password from nowhere; without encryption from this machine only.
-  const rules = ['host all all 127.0.0.1/32 scram-sha-256', 'host all all ::1/128 scram-sha-256', 'hostssl all all all scram-sha-256'];
+  const rules = [
+    'host all all 127.0.0.1/32 scram-sha-256',
+    'host all all ::1/128 scram-sha-256',
+    'hostssl all all all scram-sha-256',
+  ];
   await writeFile(join(data, 'pg_hba.conf'), `${rules.join('\n')}\n`);
   const settings = {
     port,
@@ -177,7 +198,10 @@ interface Reached extends Pick<PostgresOptions, 'folder' | 'signal'> {
 }
 
 async function reachable({ port, password, folder, child, signal }: Reached): Promise<void> {
-  const database = openDatabase(localUrl({ port, password }, 'postgres'), { application: 'agentos hub', connections: 1 });
+  const database = openDatabase(localUrl({ port, password }, 'postgres'), {
+    application: 'agentos hub',
+    connections: 1,
+  });
   let why: unknown = null;
   try {
     for (const until = performance.now() + START_MS; performance.now() < until; ) {
@@ -204,7 +228,8 @@ async function reachable({ port, password, folder, child, signal }: Reached): Pr
 async function stopProcess(pid: number): Promise<void> {
   if (!isProcessAlive(pid)) return;
   process.kill(pid, 'SIGINT');
-  for (const until = performance.now() + STOP_MS; isProcessAlive(pid) && performance.now() < until; ) await sleep(LOOK_EVERY_MS);
+  for (const until = performance.now() + STOP_MS; isProcessAlive(pid) && performance.now() < until; )
+    await sleep(LOOK_EVERY_MS);
 }
 
 function freePort(): Promise<number> {

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError } from '../core/errors.ts';
-import { type Call, readCall, type Route, routeOf } from '../gateway/call.ts';
+import { type Call, type Route, readCall, routeOf } from '../gateway/call.ts';
 import { type Caller, createCaller } from '../gateway/caller.ts';
 import { ANSWER_HEADER } from '../gateway/recording.ts';
 import { RELAY_HEADER, tokensOf } from '../gateway/server.ts';
@@ -21,7 +21,16 @@ const MOST_BYTES = 32 * 1024 * 1024;
 const PAUSE_MS = 300;
 
 /** Of a message between two hops, and of the encoding that was undone. */
-const OWN_HEADERS = new Set(['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-encoding', 'upgrade', 'expect']);
+const OWN_HEADERS = new Set([
+  'host',
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'content-length',
+  'content-encoding',
+  'upgrade',
+  'expect',
+]);
 
 /**
  * The hub as workers, agents and git on this machine see it: a plain server on loopback. It keeps its callers waiting while the hub is away,
@@ -44,7 +53,12 @@ export async function startRelay(link: HubLink): Promise<Relay> {
     if (route === null) return passThrough(link, request, response);
     // Only what the caller asks for is read here; whether it may is for the hub to say.
     const call = await readCall({ request, url, route, grant: { item: '' }, base: 'http://hub', maxBytes: MOST_BYTES });
-    const caller = createCaller(response, { ...BOUNDS, vendor: route.vendor, format: route.format, streaming: call.facts.streaming });
+    const caller = createCaller(response, {
+      ...BOUNDS,
+      vendor: route.vendor,
+      format: route.format,
+      streaming: call.facts.streaming,
+    });
     const token = tokensOf(request.headers, url)[0] ?? '';
     count(token, 1);
     try {
@@ -119,7 +133,11 @@ async function relay(link: HubLink, { request, call, caller, route, signal }: Re
 }
 
 /** Gives the caller what it does not have yet. */
-async function deliver(response: IncomingMessage, caller: Caller, from: number): Promise<{ bytes: number; isWhole: boolean }> {
+async function deliver(
+  response: IncomingMessage,
+  caller: Caller,
+  from: number,
+): Promise<{ bytes: number; isWhole: boolean }> {
   let bytes = 0;
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {

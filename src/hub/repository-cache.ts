@@ -66,7 +66,11 @@ export function openRepositoryCache(folder: string, repository: string, env: Rec
     await makeFolder(directory);
     const format = repository.length > 40 ? ['--object-format=sha256'] : [];
     await git.run(['init', '--bare', '--quiet', ...format, '.']);
-    for (const [name, value] of [['gc.auto', '0'], ['maintenance.auto', 'false']] as const) await git.run(['config', name, value]);
+    for (const [name, value] of [
+      ['gc.auto', '0'],
+      ['maintenance.auto', 'false'],
+    ] as const)
+      await git.run(['config', name, value]);
     await writeFile(join(directory, 'description'), 'a cache of agentos worker; it can be deleted while none runs\n');
   };
 

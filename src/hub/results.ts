@@ -1,5 +1,5 @@
 import type { Git } from '../git/git.ts';
-import { commitOf, filesInTree, treeWith, type TreeFiles } from './document-trees.ts';
+import { commitOf, filesInTree, type TreeFiles, treeWith } from './document-trees.ts';
 
 /** What an item left, by where it goes: the repository, or the submitter's state folder. */
 export const RESULT_PARTS = ['repository', 'transcripts', 'reviews', 'undone'] as const;

@@ -61,7 +61,8 @@ export function startScheduler(options: SchedulerOptions): Scheduler {
         }
       } catch (error) {
         const { problem } = toErrorRecord(error);
-        if (problem.code !== 'database-unreachable') onLine(`the scheduler failed: ${problem.code} ${'detail' in problem ? problem.detail : ''}`);
+        if (problem.code !== 'database-unreachable')
+          onLine(`the scheduler failed: ${problem.code} ${'detail' in problem ? problem.detail : ''}`);
       }
       await Promise.race([woken, sleep(TICK_MS, undefined, { signal }).catch(() => undefined)]);
     }
@@ -129,7 +130,8 @@ function createPass({ database, git, timestamp, onItemEnded, onLine }: Scheduler
           WHERE o.run = $1 AND i.state = 'ended' AND i.is_handled ORDER BY i.id`,
         [run],
       );
-      for (const { ending } of ended) if (ending.status !== 'cancelled') rule.ended(isFailure(ending.status) ? ending.error : null);
+      for (const { ending } of ended)
+        if (ending.status !== 'cancelled') rule.ended(isFailure(ending.status) ? ending.error : null);
       return rule;
     };
     const found = halts.get(run) ?? open();
@@ -142,7 +144,10 @@ function createPass({ database, git, timestamp, onItemEnded, onLine }: Scheduler
     const facts = status === 'cancelled' ? null : (await haltRuleOf(run)).ended(isFailure(status) ? error : null);
     if (facts === null) return;
     const reason: ErrorRecord = { problem: { code: 'halted', ...facts }, retry: 'permanent' };
-    await database.rows('UPDATE agentos.runs SET stopped = coalesce(stopped, $2) WHERE id = $1', [run, JSON.stringify(reason)]);
+    await database.rows('UPDATE agentos.runs SET stopped = coalesce(stopped, $2) WHERE id = $1', [
+      run,
+      JSON.stringify(reason),
+    ]);
   };
 
   const handle = async (repository: string, ended: readonly EndedItem[]): Promise<void> => {
@@ -153,7 +158,8 @@ function createPass({ database, git, timestamp, onItemEnded, onLine }: Scheduler
       const documents = await withResults(database, store, run, own);
       for (const item of own) {
         await halted(run, item.ending);
-        if (item.ending.status === 'succeeded') await nextStage(database, store, await settingsOf(run), { item, run, documents });
+        if (item.ending.status === 'succeeded')
+          await nextStage(database, store, await settingsOf(run), { item, run, documents });
       }
     }
     for (const { id, run } of ended) onItemEnded(run, id);
@@ -170,7 +176,10 @@ function createPass({ database, git, timestamp, onItemEnded, onLine }: Scheduler
         );
         if (ended.length === 0) return;
         for (const repository of new Set(ended.map((item) => item.repository)))
-          await handle(repository, ended.filter((item) => item.repository === repository));
+          await handle(
+            repository,
+            ended.filter((item) => item.repository === repository),
+          );
       }
     },
 
@@ -258,7 +267,12 @@ interface Following {
 }
 
 /** Places what follows a stage of an item in a run, unless another run has placed it already. */
-async function nextStage(database: Database, git: Git, settings: RunSettings, { item, run, documents }: Following): Promise<void> {
+async function nextStage(
+  database: Database,
+  git: Git,
+  settings: RunSettings,
+  { item, run, documents }: Following,
+): Promise<void> {
   const ended = itemOfKey(item.key);
   const at = settings.stages.findIndex(({ workflow }) => workflow === ended?.workflow);
   const next = settings.stages[at + 1];
@@ -285,7 +299,11 @@ async function nextStage(database: Database, git: Git, settings: RunSettings, { 
   );
 }
 
-async function designIn(git: Git, documents: string, id: string): Promise<{ files: string[]; after: string[]; hash: string }> {
+async function designIn(
+  git: Git,
+  documents: string,
+  id: string,
+): Promise<{ files: string[]; after: string[]; hash: string }> {
   const blob = (await filesInTree(git, documents)).get(`docs/lld/LLD-${id}.md`);
   const text = blob === undefined ? '' : (await git.run(['cat-file', 'blob', blob])).toString('utf8');
   try {

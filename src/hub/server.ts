@@ -1,5 +1,5 @@
-import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
 import { systemClock } from '../core/clock.ts';
 import type { Fingerprint } from '../core/mask.ts';
 import { tokensOf } from '../gateway/server.ts';
@@ -60,7 +60,9 @@ export async function startHubServer(options: HubServerOptions): Promise<HubServ
     if (url === null) return refuse(response, 400, 'not a URL');
     const machine = request.headers[MACHINE_HEADER];
     if (typeof machine !== 'string') {
-      return pages === undefined ? refuse(response, 401, 'this is a hub of agentos, for machines') : pages(request, response);
+      return pages === undefined
+        ? refuse(response, 401, 'this is a hub of agentos, for machines')
+        : pages(request, response);
     }
     if (!(await isKnown(sql, machine))) return refuse(response, 403, 'this machine is not known, or was revoked');
     if (url.pathname === FACTS_PATH) return sendJson(response, facts);
@@ -86,14 +88,17 @@ export async function startHubServer(options: HubServerOptions): Promise<HubServ
     await gateway.handle(request, response, () => ({ item: String(item.id), models, deadlineMs }));
   };
 
-  const server: Server = createServer({ cert: tls.certificate, key: tls.key, minVersion: 'TLSv1.2' }, (request, response) => {
-    response.on('error', () => undefined);
-    serve(request, response).catch(() => {
-      // The database is away, say.
-      if (response.headersSent) response.destroy();
-      else refuse(response, 503, 'the hub can not tell now', { [AWAY_HEADER]: '1' });
-    });
-  });
+  const server: Server = createServer(
+    { cert: tls.certificate, key: tls.key, minVersion: 'TLSv1.2' },
+    (request, response) => {
+      response.on('error', () => undefined);
+      serve(request, response).catch(() => {
+        // The database is away, say.
+        if (response.headersSent) response.destroy();
+        else refuse(response, 503, 'the hub can not tell now', { [AWAY_HEADER]: '1' });
+      });
+    },
+  );
   server.keepAliveTimeout = 120_000;
   server.on('clientError', (_, socket) => socket.destroy());
   await new Promise<void>((resolve, reject) => {

@@ -11,7 +11,17 @@ import type { StoredStep } from '../journal/stored.ts';
 import { type Placed, registerRun, type SubmittedItem, type SubmittedRun, submitItems } from './backlog.ts';
 import { hashOfToken } from './certificate.ts';
 import { type Database, openDatabase } from './database.ts';
-import { commitOf, DOCUMENT_FOLDERS, filesBelow, filesInTree, isNeededBy, SETTINGS_FILE, storeFiles, type TreeFiles, treeWith } from './document-trees.ts';
+import {
+  commitOf,
+  DOCUMENT_FOLDERS,
+  filesBelow,
+  filesInTree,
+  isNeededBy,
+  SETTINGS_FILE,
+  storeFiles,
+  type TreeFiles,
+  treeWith,
+} from './document-trees.ts';
 import { HubAway, type HubLink, openHubLink, readHub } from './hub-link.ts';
 import { joinMachine, machineIdentity } from './machines.ts';
 import { requireSchema } from './migrations.ts';
@@ -138,7 +148,10 @@ export async function submit(
 async function documentsOf({ git, repositoryFolder, copy, itemsOf }: Submission): Promise<string> {
   const files: TreeFiles = new Map();
   const add = async (root: string, paths: readonly string[]): Promise<void> => {
-    const ids = await storeFiles(git, paths.map((path) => join(root, path)));
+    const ids = await storeFiles(
+      git,
+      paths.map((path) => join(root, path)),
+    );
     for (const [index, path] of paths.entries()) files.set(path, ids[index] ?? '');
   };
   const found: string[] = [];

@@ -125,7 +125,10 @@ export async function addJournals(
     checkout,
     keys,
   ]);
-  await sql.rows('UPDATE agentos.journals SET checkout = NULL WHERE repository = $1 AND key = ANY($2)', [repository, keys]);
+  await sql.rows('UPDATE agentos.journals SET checkout = NULL WHERE repository = $1 AND key = ANY($2)', [
+    repository,
+    keys,
+  ]);
   const filled = journals.filter(({ steps }) => steps.length > 0);
   if (filled.length === 0) return;
   await sql.rows(

@@ -15,6 +15,7 @@ import {
   WORKFLOWS,
   type WorkflowName,
 } from '../core/paths.ts';
+import type { Plan } from '../core/plan.ts';
 import { type RunState as FoldedRun, foldEvent, newRunState } from '../core/run-state.ts';
 import { isHolderAlive } from '../process/lock.ts';
 
@@ -63,7 +64,9 @@ export async function readRun(paths: Paths, runId: string): Promise<RunHistory |
   const summary = await readSummary(paths, runId);
   const ends = new Map(summary?.items.map((item) => [item.id, item] as const));
   const ended = summary && (STATE_BY_EXIT_CODE.get(summary.exitCode ?? EXIT.ok) ?? 'failed');
-  const state = ended ?? (isHolderAlive({ pid, processStart, since: startedAt }) ? 'running' : 'interrupted');
+  // On a hub its items are worked on whether anyone follows them or not.
+  const isRunning = record.hub?.isSubmitted === true || isHolderAlive({ pid, processStart, since: startedAt });
+  const state = ended ?? (isRunning ? 'running' : 'interrupted');
   const folded = await foldedRun(paths, runId, record);
   const pastItem = ({ id, title }: RunRecord['items'][number]): PastItem => {
     const done = ends.get(id);
@@ -204,6 +207,16 @@ const recordSchema = z.object({
       state: z.string().optional(),
     }),
   ),
+  /** Of a run on a hub. */
+  hub: z
+    .looseObject({
+      database: z.string(),
+      repository: z.string(),
+      isSubmitted: z.boolean(),
+      retryFlags: z.array(z.string()),
+      plan: z.custom<Plan>((value) => typeof value === 'object' && value !== null),
+    })
+    .optional(),
 });
 
 const summarySchema = z.looseObject({

@@ -112,7 +112,9 @@ export function journalRules(backend: string, place: (folder: string) => Journal
       ])('%s comes back unchanged', async (_, text) => {
         const journal = await open();
         await journal.step({ name: 'draft', inputs: text }, async () => ({ text }));
-        const { value } = await (await reopen(journal)).step({ name: 'draft', inputs: text }, async () => ({ text: 'lost' }));
+        const { value } = await (await reopen(journal)).step({ name: 'draft', inputs: text }, async () => ({
+          text: 'lost',
+        }));
         expect(value.text === text).toBe(true);
       });
     });

@@ -20,8 +20,15 @@ test.skipIf(postgres === null)('smoke', async () => {
   const machine = await hub.machine('a');
   const repository = await testRepository({ 42: ISSUE, 43: ISSUE });
   const began = performance.now();
-  const end = await agentos(['lld', '--all', '--drafter', 'anthropic:claude-opus-5', '--reviewer', 'google:gemini-3-pro-preview'], { cwd: repository.root, env: { HOME: repository.home, AGENTOS_DATABASE_URL: hub.url } });
+  const end = await agentos(
+    ['lld', '--all', '--drafter', 'anthropic:claude-opus-5', '--reviewer', 'google:gemini-3-pro-preview'],
+    { cwd: repository.root, env: { HOME: repository.home, AGENTOS_DATABASE_URL: hub.url } },
+  );
   console.log(performance.now() - began, end.stdout, end.stderr, machine.program.stdout(), hub.program().stdout());
   expect(end.code).toBe(0);
-  console.log(await repository.list('docs/lineage/42'), await repository.list('.agentos/checkpoints'), await repository.list('.agentos'));
+  console.log(
+    await repository.list('docs/lineage/42'),
+    await repository.list('.agentos/checkpoints'),
+    await repository.list('.agentos'),
+  );
 });

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Database, openDatabase } from '../../src/hub/database.ts';
 import { migrate } from '../../src/hub/migrations.ts';
-import { type Ended, startAgentos, type Started } from './program.ts';
+import { type Ended, type Started, startAgentos } from './program.ts';
 
 export interface TestHub {
   database: Database;

@@ -9,7 +9,7 @@ import type { Summary } from '../../core/summary.ts';
 import { createGit } from '../../git/git.ts';
 import { checkoutOf } from '../../git/repository.ts';
 import { printPlan } from '../../output/plan.ts';
-import { createRunOutput } from '../../output/run-output.ts';
+import { createRunOutput, type RunOutput } from '../../output/run-output.ts';
 import type { Guide } from '../../output/summary.ts';
 import { printSummary } from '../../output/summary.ts';
 import { pipelineNamed } from '../../run/batches.ts';
@@ -17,6 +17,7 @@ import type { Pipeline } from '../../run/pipeline.ts';
 import { planBatch } from '../../run/plan-batch.ts';
 import type { Project } from '../../run/project.ts';
 import { type RunOptions, runPlan } from '../../run/run.ts';
+import type { Interruption } from '../../run/stops.ts';
 import { sweep } from '../../run/sweep.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { printProblem } from '../problem.ts';
@@ -41,16 +42,7 @@ export async function runBatchCommand(
   const { workers, asked } = request.parallel;
   await refuseSwappedOrder(pipeline, project, request);
   const plan = await planBatch({ project, pipeline, ids: request.ids, parallel: workers, isDryRun: request.dryRun });
-  const output = createRunOutput({
-    stream: request.json ? process.stderr : process.stdout,
-    env: process.env,
-    secrets: project.config.keys.map((key) => key.secret),
-    level: request.level,
-    live: !request.json && !request.dryRun,
-  });
-  const printJson = (value: unknown): void => {
-    process.stdout.write(`${project.mask(JSON.stringify(value))}\n`);
-  };
+  const { output, printJson } = openOutput(project, request);
   try {
     if (asked > workers) output.terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);
     if (request.dryRun) return showPlan(plan, request.json ? printJson : (shown) => printPlan(output.terminal, shown));
@@ -61,12 +53,7 @@ export async function runBatchCommand(
       if (request.json) printJson(emptySummary(plan));
       return EXIT.ok;
     }
-    const interrupt = watchInterrupts();
-    let isStarted = false;
-    const noteStart: Subscriber = (event) => {
-      isStarted ||= event.type === 'run-started';
-    };
-    try {
+    const end = await shownRun(project, request, { output, printJson }, (interrupt, subscribers) => {
       const options: RunOptions = {
         project,
         pipeline,
@@ -83,37 +70,91 @@ export async function runBatchCommand(
         resumes,
         retryFlags: request.retryFlags,
         interrupt,
-        subscribers: [noteStart, output.subscriber, ...(request.json ? [printJson] : [])],
+        subscribers,
         prefixer: output.prefixer,
         version,
       };
-      const summary = request.database === null ? await runPlan(options) : await submitAndFollow(options, request, request.database);
-      output.close();
-      if (summary === null) {
-        const line = 'Left running at the hub. See: agentos status --database …';
-        output.terminal.line(line);
-        if (request.json) printJson({ detached: true });
-        return EXIT.ok;
-      }
-      printSummary(output.terminal, summary, await guideOf(project, request, summary));
-      if (request.json) printJson(summary);
-      return summary.exitCode;
-    } catch (error) {
-      // What goes wrong from then on is a failure of the run, not of the command line.
-      if (!isStarted) throw error;
-      output.close();
-      printProblem(toErrorRecord(error).problem);
-      return EXIT.failed;
-    } finally {
-      interrupt.dispose();
-    }
+      return request.database === null ? runPlan(options) : submitAndFollow(options, request, request.database);
+    });
+    return end ?? EXIT.ok;
   } finally {
     output.close();
   }
 }
 
+interface Shown {
+  output: RunOutput;
+  printJson: (value: unknown) => void;
+}
+
+function openOutput(project: Project, request: BatchRequest): Shown {
+  const output = createRunOutput({
+    stream: request.json ? process.stderr : process.stdout,
+    env: process.env,
+    secrets: project.config.keys.map((key) => key.secret),
+    level: request.level,
+    live: !request.json && !request.dryRun,
+  });
+  const printJson = (value: unknown): void => {
+    process.stdout.write(`${project.mask(JSON.stringify(value))}\n`);
+  };
+  return { output, printJson };
+}
+
+/** Its summary; null: it was left running; undefined: there is no such run. */
+type Work = (interrupt: Interruption, subscribers: Subscriber[]) => Promise<Summary | null | undefined>;
+
+/** A run that is under way already: shown from here on, and summed up. */
+export async function followToTheEnd(project: Project, request: BatchRequest, work: Work): Promise<number | undefined> {
+  const shown = openOutput(project, request);
+  try {
+    return await shownRun(project, request, shown, work);
+  } finally {
+    shown.output.close();
+  }
+}
+
+/** Shows a run while it is worked on, and sums it up; returns the exit code. */
+async function shownRun(
+  project: Project,
+  request: BatchRequest,
+  { output, printJson }: Shown,
+  work: Work,
+): Promise<number | undefined> {
+  const interrupt = watchInterrupts();
+  let isStarted = false;
+  const noteStart: Subscriber = (event) => {
+    isStarted ||= event.type === 'run-started';
+  };
+  try {
+    const summary = await work(interrupt, [noteStart, output.subscriber, ...(request.json ? [printJson] : [])]);
+    output.close();
+    if (summary === undefined) return undefined;
+    if (summary === null) {
+      output.terminal.line('It is left running at the hub. See: agentos status, or follow it with: agentos resume');
+      if (request.json) printJson({ detached: true });
+      return EXIT.ok;
+    }
+    printSummary(output.terminal, summary, await guideOf(project, request, summary));
+    if (request.json) printJson(summary);
+    return summary.exitCode;
+  } catch (error) {
+    // What goes wrong from then on is a failure of the run, not of the command line.
+    if (!isStarted) throw error;
+    output.close();
+    printProblem(toErrorRecord(error).problem);
+    return EXIT.failed;
+  } finally {
+    interrupt.dispose();
+  }
+}
+
 /** Null: it was left running. */
-async function submitAndFollow(options: RunOptions, { parallel, detach }: BatchRequest, databaseUrl: string): Promise<Summary | null> {
+async function submitAndFollow(
+  options: RunOptions,
+  { parallel, detach }: BatchRequest,
+  databaseUrl: string,
+): Promise<Summary | null> {
   const [{ openHubConnection }, { runOnHub }] = await Promise.all([
     import('../../hub/submitter.ts'),
     import('../../run/hub-run.ts'),

@@ -1,5 +1,5 @@
-import { EXIT } from '../../core/exit-code.ts';
 import { AgentosError } from '../../core/errors.ts';
+import { EXIT } from '../../core/exit-code.ts';
 import { migrate, SCHEMA_VERSION, schemaVersion } from '../../hub/migrations.ts';
 import { withDatabase } from '../hub-database.ts';
 import { printProblem } from '../problem.ts';
@@ -26,9 +26,18 @@ export async function checkDatabaseCommand(flags: DatabaseFlags & { json?: boole
     async (database) => {
       const found = await schemaVersion(database);
       const isGood = found === SCHEMA_VERSION;
-      if (flags.json) process.stdout.write(`${JSON.stringify({ database: database.name, found, known: SCHEMA_VERSION, ok: isGood })}\n`);
-      else if (isGood) process.stdout.write(`The schema agentos in ${database.name} is at version ${found}, as this program needs it.\n`);
-      else printProblem(new AgentosError({ code: 'database-schema', database: database.name, found, known: SCHEMA_VERSION }).problem);
+      if (flags.json)
+        process.stdout.write(
+          `${JSON.stringify({ database: database.name, found, known: SCHEMA_VERSION, ok: isGood })}\n`,
+        );
+      else if (isGood)
+        process.stdout.write(
+          `The schema agentos in ${database.name} is at version ${found}, as this program needs it.\n`,
+        );
+      else
+        printProblem(
+          new AgentosError({ code: 'database-schema', database: database.name, found, known: SCHEMA_VERSION }).problem,
+        );
       return isGood ? EXIT.ok : EXIT.failed;
     },
     { anyVersion: true },

@@ -1,5 +1,5 @@
-import { resolve } from 'node:path';
 import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { resolveConfig } from '../../core/config.ts';
 import type { ConfigFile } from '../../core/config-file.ts';
 import { AgentosError, systemCode } from '../../core/errors.ts';
@@ -11,9 +11,9 @@ import { readHub } from '../../hub/hub-link.ts';
 import { listMachines, revokeMachine } from '../../hub/machines.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { prepareStateFolder } from '../../process/state-folder.ts';
-import { databaseOf, type DatabaseFlags } from '../request.ts';
 import { withDatabase } from '../hub-database.ts';
 import { watchInterrupts } from '../interrupt.ts';
+import { type DatabaseFlags, databaseOf } from '../request.ts';
 import { version } from '../version.ts';
 
 interface HubFlags extends DatabaseFlags {
@@ -46,7 +46,10 @@ export async function hubCommand(flags: HubFlags): Promise<number> {
       host: flags.host,
       port: flags.port,
       addresses: flags.address ?? [],
-      tls: flags.tlsCert !== undefined && flags.tlsKey !== undefined ? { certificate: flags.tlsCert, key: flags.tlsKey } : null,
+      tls:
+        flags.tlsCert !== undefined && flags.tlsKey !== undefined
+          ? { certificate: flags.tlsCert, key: flags.tlsKey }
+          : null,
       leaseMs: flags.lease,
       config,
       env: process.env,
@@ -70,7 +73,10 @@ export function stateFolder(given: string | undefined): string {
 async function settingsIn(file: string | undefined): Promise<ConfigFile> {
   if (file === undefined) return {};
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new AgentosError({ code: 'config-unreadable', file, reason: systemCode(error) ?? String(error) }, { cause: error });
+    throw new AgentosError(
+      { code: 'config-unreadable', file, reason: systemCode(error) ?? String(error) },
+      { cause: error },
+    );
   });
   const { parseConfigFile } = await import('../../core/config-file.ts');
   return parseConfigFile(text, file);
@@ -91,7 +97,9 @@ export async function machinesCommand(flags: DatabaseFlags & { json?: boolean })
       const style = state === 'working' ? 'green' : state === 'revoked' || state === 'silent' ? 'red' : 'dim';
       const load = parallel === 0 ? '' : `${running}/${parallel} item(s)`;
       const facts = [load, tags.join(','), `version ${its}`, `seen ${seenAt}`].filter((text) => text !== '');
-      terminal.line(`${id.slice(0, 8)}  ${printable(name).padEnd(width)}  ${paint(terminal, style, state.padEnd(9))}  ${facts.join('  ')}`);
+      terminal.line(
+        `${id.slice(0, 8)}  ${printable(name).padEnd(width)}  ${paint(terminal, style, state.padEnd(9))}  ${facts.join('  ')}`,
+      );
     }
     return EXIT.ok;
   });
@@ -101,8 +109,12 @@ export async function revokeCommand(machine: string, flags: DatabaseFlags): Prom
   return withDatabase(flags, async (database) => {
     const { name, items } = await revokeMachine(database, machine);
     const terminal = createTerminal(process.stdout, process.env, (text) => text);
-    terminal.line(`${printable(name)} is revoked: the hub refuses it, and ${items} item(s) of it are ready for others.`);
-    terminal.line('It still knows the password of the database: change that too, and restart hub and machines with the new one.');
+    terminal.line(
+      `${printable(name)} is revoked: the hub refuses it, and ${items} item(s) of it are ready for others.`,
+    );
+    terminal.line(
+      'It still knows the password of the database: change that too, and restart hub and machines with the new one.',
+    );
     return EXIT.ok;
   });
 }

@@ -1,14 +1,13 @@
 import { localTime } from '../../core/duration.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import type { VendorKey } from '../../core/keys.ts';
-import type { Paths } from '../../core/paths.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { type KeysFile, readKeysFile } from '../../run/keys-file.ts';
-import { type PlaceFlags, projectOf } from '../request.ts';
+import { type DatabaseFlags, databaseOf, type PlaceFlags, projectOf } from '../request.ts';
 
-export async function keysCommand(flags: PlaceFlags & { json?: boolean }): Promise<number> {
-  const { paths, config, mask } = await projectOf(flags);
-  const keys = await knownKeys(paths, config.keys, Date.now());
+export async function keysCommand(flags: PlaceFlags & DatabaseFlags & { json?: boolean }): Promise<number> {
+  const atHub = databaseOf(flags) === null ? null : await keysAtHub(flags);
+  const { paths, config, mask } = atHub === null ? await projectOf(flags) : NO_PROJECT;
+  const keys = atHub ?? knownKeys(config.keys, await readKeysFile(paths.keys), Date.now());
   if (flags.json) {
     process.stdout.write(`${mask(JSON.stringify({ keys }, null, 2))}\n`);
     return EXIT.ok;
@@ -68,8 +67,22 @@ interface KnownKey {
 
 const NO_LIMITS: Seen['limits'] = { requestsPerMinute: null, tokensPerMinute: null, concurrency: null };
 
-async function knownKeys(paths: Paths, keys: readonly VendorKey[], nowMs: number): Promise<KnownKey[]> {
-  const file = await readKeysFile(paths.keys);
+const NO_PROJECT = { paths: { keys: '' }, config: { keys: [] }, mask: (text: string): string => text };
+
+/** The pool of the hub, as it said a moment ago. */
+async function keysAtHub(flags: DatabaseFlags): Promise<KnownKey[]> {
+  const [{ withDatabase }, { parseKeys }] = await Promise.all([
+    import('../hub-database.ts'),
+    import('../../run/keys-file.ts'),
+  ]);
+  return withDatabase(flags, async (database) => {
+    const [row] = await database.rows<{ keys: unknown }>('SELECT keys FROM agentos.hub');
+    const file = parseKeys(row?.keys);
+    return knownKeys(file?.keys ?? [], file, Date.now());
+  });
+}
+
+function knownKeys(keys: readonly Pick<Seen, 'id' | 'vendor'>[], file: KeysFile | null, nowMs: number): KnownKey[] {
   return keys.map(({ id, vendor }) => {
     const seen = file?.keys.find((key) => key.id === id && key.vendor === vendor);
     // A pause that has ended does not count; a dead key stays dead until it was seen to work.

@@ -8,9 +8,11 @@ import { definedOnly } from '../../core/json.ts';
 import type { Paths, PipelineName } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
 import { pipelineNamed } from '../../run/batches.ts';
+import type { Project } from '../../run/project.ts';
 import { type RunHistory, type RunRecord, readRecord, readRun, runIds } from '../../run/run-history.ts';
 import { type BatchRequest, parseBatchFlags, projectOf, retryFlagsOf } from '../request.ts';
-import { emptySummary, runBatchCommand } from './batch.ts';
+import { version } from '../version.ts';
+import { emptySummary, followToTheEnd, runBatchCommand } from './batch.ts';
 
 const NO_ROLES = { drafter: undefined, reviewer: undefined, implementer: undefined };
 
@@ -21,7 +23,10 @@ const DONE = new Set(['succeeded', 'skipped']);
 export async function resumeCommand(run: string | undefined, rawFlags: unknown): Promise<number> {
   // Ids come from the run, so the flags are read as if one were named.
   const given = parseBatchFlags('resume', ['resume'], rawFlags);
-  const { paths } = await projectOf(given.place);
+  const project = await projectOf(given.place);
+  const { paths } = project;
+  const attached = given.database === null ? undefined : await attachedRun(project, given, run, given.database);
+  if (attached !== undefined) return attached;
   const known = await runIds(paths);
   if (run !== undefined && !known.includes(run)) throw new AgentosError({ code: 'run-missing', run });
   const found = await firstReadable(paths, run === undefined ? known : [run]);
@@ -61,6 +66,22 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
   return runBatchCommand(pipelineNamed(workflow, record.request), requestOf(given, record, ids, rawFlags), runId);
 }
 
+/** Follows a run that was left running at the hub: the one that is named, or the last if it is one. Undefined: there is none to follow. */
+async function attachedRun(
+  project: Project,
+  given: BatchRequest,
+  run: string | undefined,
+  databaseUrl: string,
+): Promise<number | undefined> {
+  const { attachToHub, openHubRuns } = await import('../../run/hub-sync.ts');
+  const wanted = run ?? (await runIds(project.paths))[0];
+  const found = (await openHubRuns(project)).find(({ runId }) => runId === wanted);
+  if (found === undefined) return undefined;
+  return followToTheEnd(project, given, (interrupt, subscribers) =>
+    attachToHub({ project, databaseUrl, version, interrupt, subscribers }, found),
+  );
+}
+
 /** The file that an item of this kind of run is made from. */
 function sourceOf(paths: Paths, workflow: PipelineName, id: ItemId): string {
   return workflow === 'issue' ? join(paths.briefs, `${id}.md`) : paths.issue(id);
@@ -86,7 +107,8 @@ function requestOf(
 ): BatchRequest {
   const flags = z.looseObject({}).parse(rawFlags);
   const asked = Math.min(MAX_PARALLEL, request.parallel);
-  const parallel = 'parallel' in flags ? given.parallel : { workers: asked, asked, limit: request.parallel > 1 ? asked : null };
+  const parallel =
+    'parallel' in flags ? given.parallel : { workers: asked, asked, limit: request.parallel > 1 ? asked : null };
   const haltAfter = 'halt' in flags ? given.haltAfter : request.haltAfter;
   const overrides = Object.fromEntries(Object.entries(given.config).filter(([, value]) => value !== undefined));
   const modelsAgain = given.config.offline || request.evaluation !== undefined ? {} : { ...models, offline: undefined };
@@ -102,6 +124,12 @@ function requestOf(
     ...how,
     ids,
     config,
-    retryFlags: retryFlagsOf({ ...how, place: given.place, trust: given.trust, database: given.database, config: said }),
+    retryFlags: retryFlagsOf({
+      ...how,
+      place: given.place,
+      trust: given.trust,
+      database: given.database,
+      config: said,
+    }),
   };
 }

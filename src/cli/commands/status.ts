@@ -7,16 +7,18 @@ import type { ItemDetail, Stage, Standing } from '../../core/summary.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { detailOf, standings } from '../../run/item-standing.ts';
 import { type RunHistory, readRun, runIds } from '../../run/run-history.ts';
-import { type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../request.ts';
+import { lookAtHubFirst } from '../hub-look.ts';
+import { type DatabaseFlags, type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../request.ts';
 
 const SHOWN_RUNS = 5;
 
 /** The backlog and the latest runs; of one item all there is to know, of one run its items. */
 export async function statusCommand(
   which: string | undefined,
-  flags: PlaceFlags & { json?: boolean },
+  flags: PlaceFlags & DatabaseFlags & { json?: boolean },
 ): Promise<number> {
   const project = await projectOf(flags);
+  await lookAtHubFirst(project, flags);
   const { paths, mask } = project;
   const known = await runIds(paths);
   const terminal = createTerminal(process.stdout, process.env, mask);

@@ -32,7 +32,11 @@ export async function workerCommand(flags: WorkerFlags): Promise<number> {
   const parallel = parallelOf(flags.parallel);
   for (const tag of flags.tag ?? []) {
     if (!TAG.test(tag))
-      throw new AgentosError({ code: 'usage', reason: `"${tag}" is not a tag.`, hint: 'Tags are letters, digits, dots, hyphens and underscores.' });
+      throw new AgentosError({
+        code: 'usage',
+        reason: `"${tag}" is not a tag.`,
+        hint: 'Tags are letters, digits, dots, hyphens and underscores.',
+      });
   }
   const base = stateFolder(flags.baseDir);
   await prepareStateFolder(base);

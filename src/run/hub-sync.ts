@@ -1,0 +1,139 @@
+import type { Subscriber } from '../core/events.ts';
+import type { ItemId } from '../core/ids.ts';
+import { keyOf } from '../core/item.ts';
+import { STAGES } from '../core/paths.ts';
+import type { Summary } from '../core/summary.ts';
+import { createGit } from '../git/git.ts';
+import { type HubConnection, openHubConnection, repositoryName } from '../hub/submitter.ts';
+import { writeCheckpoint } from '../journal/checkpoint-copy.ts';
+import { inspectJournal } from '../journal/inspect.ts';
+import { addJournals, noteCopy, readJournal } from '../journal/postgres.ts';
+import { pipelineNamed } from './batches.ts';
+import { followHubRun } from './hub-follow.ts';
+import type { Project } from './project.ts';
+import { type RunRecord, readRecord, readSummary, runIds } from './run-history.ts';
+import type { Interruption } from './stops.ts';
+
+/** For what is only looked at. */
+const NOT_INTERRUPTED: Interruption = {
+  polite: new AbortController().signal,
+  now: new AbortController().signal,
+  by: () => null,
+  onStopped: () => undefined,
+};
+
+interface HubPlace {
+  project: Project;
+  databaseUrl: string;
+  version: string;
+}
+
+/** Runs of this state folder that a hub had when they were last looked at, newest first. */
+export async function openHubRuns({ paths }: Project): Promise<{ runId: string; record: RunRecord }[]> {
+  const found: { runId: string; record: RunRecord }[] = [];
+  for (const runId of await runIds(paths)) {
+    const record = await readRecord(paths, runId);
+    if (record?.hub?.isSubmitted !== true || (await readSummary(paths, runId)) !== null) continue;
+    found.push({ runId, record });
+  }
+  return found;
+}
+
+/** Reads what became of runs that were left running, and brings their files home; a run that another process follows is its business. */
+export async function lookAtHub({ project, databaseUrl, version }: HubPlace): Promise<void> {
+  const runs = await openHubRuns(project);
+  if (runs.length === 0) return;
+  const connection = await openHubConnection({ databaseUrl, base: project.paths.base, version });
+  try {
+    // The oldest first: a later run may have worked on the same item.
+    for (const { runId, record } of runs.toReversed()) await lookAt(project, connection, runId, record);
+  } finally {
+    await connection.close();
+  }
+}
+
+async function lookAt(project: Project, connection: HubConnection, runId: string, record: RunRecord): Promise<void> {
+  const run = await followedRun(project, connection, runId, record);
+  if (run !== null) await followHubRun({ ...run, interrupt: NOT_INTERRUPTED, subscribers: [] }, connection, 'look');
+}
+
+/** Null: the database does not know it. It was emptied since, or is another one. */
+async function followedRun(
+  project: Project,
+  { database }: HubConnection,
+  runId: string,
+  { hub, workflow, request, startedAt }: RunRecord,
+) {
+  const [known] = await database.rows('SELECT 1 FROM agentos.runs WHERE id = $1 AND documents IS NOT NULL', [runId]);
+  if (known === undefined || hub === undefined) return null;
+  const { plan, repository, retryFlags } = hub;
+  return {
+    project,
+    pipeline: pipelineNamed(workflow, request),
+    plan,
+    runId,
+    startedAt: new Date(startedAt),
+    repository,
+    retryFlags,
+  };
+}
+
+interface Attached extends HubPlace {
+  interrupt: Interruption;
+  subscribers: Subscriber[];
+}
+
+/** Follows a run that was left running to its end. Null: it was left again; undefined: there is no such run at the hub. */
+export async function attachToHub(
+  { project, databaseUrl, version, interrupt, subscribers }: Attached,
+  { runId, record }: { runId: string; record: RunRecord },
+): Promise<Summary | null | undefined> {
+  const connection = await openHubConnection({ databaseUrl, base: project.paths.base, version });
+  try {
+    const run = await followedRun(project, connection, runId, record);
+    return run === null ? undefined : await followHubRun({ ...run, interrupt, subscribers }, connection, 'follow');
+  } finally {
+    await connection.close();
+  }
+}
+
+/**
+ * Lets a decision be made here on an item that waits at the hub, and tells the hub of it: whichever checkout submits the item next, it
+ * resumes with the decision.
+ */
+export async function withHubJournal<T>(
+  { project, databaseUrl, version }: HubPlace,
+  id: ItemId,
+  decide: () => Promise<T>,
+): Promise<T> {
+  const { paths, childEnv } = project;
+  await lookAtHub({ project, databaseUrl, version });
+  const connection = await openHubConnection({ databaseUrl, base: paths.base, version });
+  try {
+    const { database, checkout } = connection;
+    const repository = await repositoryName(createGit(paths.repository, childEnv));
+    for (const workflow of STAGES) {
+      const file = paths.checkpoint(workflow, id);
+      const key = keyOf({ workflow, id });
+      const steps = inspectJournal(file) === null ? await readJournal(database, repository, key) : null;
+      if (steps === null || steps.length === 0) continue;
+      await writeCheckpoint(file, steps);
+      await noteCopy(database, repository, key, checkout);
+    }
+    const decided = await decide();
+    for (const workflow of STAGES) {
+      const steps = inspectJournal(paths.checkpoint(workflow, id))?.all ?? [];
+      const key = keyOf({ workflow, id });
+      const [busy] = await database.rows(
+        `SELECT 1 FROM agentos.items WHERE repository = $1 AND key = $2 AND state <> 'ended'`,
+        [repository, key],
+      );
+      if (steps.length === 0 || busy !== undefined) continue;
+      await database.transaction((sql) => addJournals(sql, { repository, checkout }, [{ key, steps }]));
+      await noteCopy(database, repository, key, checkout);
+    }
+    return decided;
+  } finally {
+    await connection.close();
+  }
+}
