@@ -120,7 +120,7 @@ export async function runHub(options: HubOptions): Promise<void> {
   const scheduler = startScheduler({ database, git, timestamp, onItemEnded: gateways.forget, onLine, signal });
   poke = () => scheduler.poke();
   onLine(
-    `hub on ${addresses.join(', ')}; keys for ${gateways.vendors.join(', ') || 'no vendor'}; database ${database.name}`,
+    `listens on port ${server.port}, for machines on ${addresses.join(', ')}; database ${database.name}; keys for ${gateways.vendors.join(', ') || 'no vendor'}`,
   );
   onLine(`A machine joins with: ${await joinLine(options, postgres, folder, url)}`);
 

@@ -30,15 +30,16 @@ export async function joinMachine(
   sql: Sql,
   { id, token, name, tags, parallel, version }: JoiningMachine,
 ): Promise<number> {
-  const [row] = await sql.rows<{ number: number; revoked: boolean }>(
-    `INSERT INTO agentos.machines (id, name, token_hash, tags, parallel, version, joined_at, seen_at)
+  const [row] = await sql.rows<{ number: number }>(
+    `INSERT INTO agentos.machines AS m (id, name, token_hash, tags, parallel, version, joined_at, seen_at)
       VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp(), clock_timestamp())
       ON CONFLICT (id) DO UPDATE SET name = excluded.name, token_hash = excluded.token_hash, tags = excluded.tags,
         parallel = excluded.parallel, version = excluded.version, seen_at = excluded.seen_at, left_at = NULL
-      RETURNING number, revoked_at IS NOT NULL AS revoked`,
+        WHERE m.revoked_at IS NULL
+      RETURNING number`,
     [id, name, hashOfToken(token), tags, parallel, version],
   );
-  if (row === undefined || row.revoked) throw new AgentosError({ code: 'machine-revoked', machine: name });
+  if (row === undefined) throw new AgentosError({ code: 'machine-revoked', machine: name });
   return row.number;
 }
 

@@ -25,6 +25,8 @@ export interface RunTests {
 export interface TestsRun extends TestRun {
   /** Files that git ignores, and that were removed before the tests ran. */
   dropped: string[];
+  /** Where they ran, which their messages name; absent in a checkpoint of an older version. */
+  directory?: string;
 }
 
 export interface TestRuns {
@@ -69,7 +71,7 @@ export function createTestRuns(context: TestRunsContext): TestRuns {
     if (installs) await setUp.ensure(tree);
     const wish = { ...(files === undefined ? {} : { files }), ...(coverage === undefined ? {} : { coverage }) };
     const found = await runOnce(step, () => checkout.before(() => suite.run({ ...wish, signal })));
-    return { ...stored(found), dropped };
+    return { ...stored(found), dropped, directory: worktree.directory };
   };
 
   return {

@@ -8,6 +8,7 @@ export interface TestHub {
   database: Database;
   url: string;
   program(): Started;
+  port(): number;
   /** Starts it again after it was ended, on the same port. */
   start(): Promise<void>;
   machine(name: string, options?: MachineOptions): Promise<TestMachine>;
@@ -56,7 +57,7 @@ export async function startTestHub({ url, folder, env, lease = '6s', flags = [] 
     const where = ['--host', '127.0.0.1', '--port', port, '--lease', lease, '--base-dir', join(folder, 'hub-state')];
     program = launch(['hub', ...where, ...flags], 'hub', { ...env, AGENTOS_DATABASE_URL: url });
     await program.printed('A machine joins with');
-    port = /https:\/\/127\.0\.0\.1:(\d+)/.exec(program.stdout())?.[1] ?? port;
+    port = /listens on port (\d+)/.exec(program.stdout())?.[1] ?? port;
   };
   await mkdir(folder, { recursive: true });
   await start();
@@ -64,6 +65,7 @@ export async function startTestHub({ url, folder, env, lease = '6s', flags = [] 
     database,
     url,
     program: () => program,
+    port: () => Number(port),
     start,
     async machine(name, options = {}) {
       const base = join(folder, `machine-${name}`);
