@@ -8,7 +8,7 @@ import { createCertificate, fingerprintOf } from './certificate.ts';
 test.each(['2026-11-20T12:34:56Z', '2049-06-01T00:00:00Z'])(
   'a certificate made at %s is one that TLS accepts, and only it',
   async (at) => {
-    const { certificate, key } = createCertificate('agentos hub', new Date(at));
+    const { certificate } = createCertificate('agentos hub', new Date(at));
     const read = new X509Certificate(certificate);
     expect(read.subject).toBe('CN=agentos hub');
     expect(read.verify(read.publicKey)).toBe(true);

@@ -117,7 +117,14 @@ export async function runHub(options: HubOptions): Promise<void> {
         started_at = excluded.started_at, seen_at = excluded.seen_at, exhausted = false`,
     [addresses, tls.certificate, fingerprintOf(tls.certificate), version, leaseMs],
   );
-  const scheduler = startScheduler({ database, git, timestamp, onItemEnded: gateways.forget, onLine, signal });
+  const scheduler = startScheduler({
+    database,
+    git,
+    timestamp,
+    onItemEnded: (run, item) => gateways.forget(run, item),
+    onLine,
+    signal,
+  });
   poke = () => scheduler.poke();
   onLine(
     `listens on port ${server.port}, for machines on ${addresses.join(', ')}; database ${database.name}; keys for ${gateways.vendors.join(', ') || 'no vendor'}`,

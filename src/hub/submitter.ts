@@ -115,15 +115,16 @@ interface Submission {
 
 /** Pushes what the items need, and places them in the backlog. Until the end nothing of it can be claimed. */
 export async function submit(
-  { database, checkout, remoteFor }: HubConnection,
+  connection: HubConnection,
   submission: Submission,
   signal: AbortSignal,
 ): Promise<Placed[]> {
+  const { database, checkout } = connection;
   const { run, items, journals, git } = submission;
   await registerRun(database, run);
   const documents = await documentsOf(submission);
   await git.run([...NO_HOOKS, 'update-ref', submittedRef(run.id), documents]);
-  const remote = remoteFor(run.token, signal);
+  const remote = connection.remoteFor(run.token, signal);
   const at = `refs/agentos/runs/${run.id}`;
   await gitWithHub(git, remote, [
     ...NO_HOOKS,
