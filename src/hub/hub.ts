@@ -122,6 +122,7 @@ export async function runHub(options: HubOptions): Promise<void> {
     git,
     timestamp,
     onItemEnded: (run, item) => gateways.forget(run, item),
+    onRunEnded: (run) => gateways.drop(run),
     onLine,
     signal,
   });

@@ -27,6 +27,7 @@ interface PostgresOptions {
 
 /** A PostgreSQL of our own. */
 export interface PostgresServer {
+  pid: number;
   port: number;
   password: string;
   /** Where its binaries are from. */
@@ -59,7 +60,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   const pid = running ?? child?.pid;
   if (pid === undefined) throw failed('it could not be started');
   await reachable({ port, password, folder, child, signal });
-  return { port, password, origin, stop: () => stopProcess(pid) };
+  return { pid, port, password, origin, stop: () => stopProcess(pid) };
 }
 
 export function localUrl({ port, password }: Pick<PostgresServer, 'port' | 'password'>, database = 'agentos'): string {

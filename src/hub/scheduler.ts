@@ -3,15 +3,12 @@ import { createHaltRule, outcomeAsEnd } from '../coordinator/loop.ts';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';
-import { DEPENDS_ON, type ItemEnd, type ItemStatus, itemOfKey, keyOf, notStarted } from '../core/item.ts';
-import { designFacts } from '../documents/lld/document.ts';
-import type { Git } from '../git/git.ts';
+import { DEPENDS_ON, type ItemEnd, type ItemStatus, itemOfKey, notStarted } from '../core/item.ts';
 import { expireLeases, stopRun } from './backlog.ts';
 import type { Database, Sql } from './database.ts';
-import { filesInTree, type TreeFiles } from './document-trees.ts';
 import type { GitBackend } from './git-backend.ts';
 import { appendEvents } from './item-events.ts';
-import { mergeResults, readResult } from './results.ts';
+import { type EndedItem, nextStage, readSettings, withResults } from './next-stage.ts';
 import type { RunSettings } from './run-settings.ts';
 import { type QueuedItem, scheduleItems } from './schedule.ts';
 
@@ -22,6 +19,8 @@ interface SchedulerOptions {
   timestamp: () => string;
   /** Its answers are not needed any more. */
   onItemEnded: (run: string, item: number) => void;
+  /** None of its items is left. */
+  onRunEnded: (run: string) => void;
   onLine: (line: string) => void;
   signal: AbortSignal;
 }
@@ -76,21 +75,10 @@ export function startScheduler(options: SchedulerOptions): Scheduler {
   };
 }
 
-interface EndedItem {
-  id: number;
-  key: string;
-  repository: string;
-  run: string;
-  ending: ItemEnd;
-  result: string | null;
-  /** The runs that have it. */
-  runs: string[];
-}
-
 const HANDLED_AT_ONCE = 100;
 const WRITER = 'hub';
 
-function createPass({ database, git, timestamp, onItemEnded, onLine }: SchedulerOptions) {
+function createPass({ database, git, timestamp, onItemEnded, onRunEnded, onLine }: SchedulerOptions) {
   const runs = new Map<string, Promise<RunSettings>>();
   const halts = new Map<string, Promise<ReturnType<typeof createHaltRule>>>();
   let writes = Date.now();
@@ -164,6 +152,16 @@ function createPass({ database, git, timestamp, onItemEnded, onLine }: Scheduler
     }
     for (const { id, run } of ended) onItemEnded(run, id);
     await database.rows('UPDATE agentos.items SET is_handled = true WHERE id = ANY($1)', [ended.map(({ id }) => id)]);
+    const over = await database.rows<{ run: string }>(
+      `SELECT t.run FROM unnest($1::text[]) AS t(run) WHERE NOT EXISTS (SELECT 1 FROM agentos.items i
+        WHERE i.run = t.run AND (i.state <> 'ended' OR NOT i.is_handled))`,
+      [touched],
+    );
+    for (const { run } of over) {
+      runs.delete(run);
+      halts.delete(run);
+      onRunEnded(run);
+    }
   };
 
   return {
@@ -239,80 +237,6 @@ function createPass({ database, git, timestamp, onItemEnded, onLine }: Scheduler
       );
     },
   };
-}
-
-async function readSettings(sql: Sql, run: string): Promise<RunSettings> {
-  const [row] = await sql.rows<{ settings: RunSettings }>('SELECT settings FROM agentos.runs WHERE id = $1', [run]);
-  if (row === undefined) throw new TypeError(`there is no run ${run}`);
-  return row.settings;
-}
-
-/** Adds what items wrote to the documents of a run; returns the commit. */
-async function withResults(database: Database, git: Git, run: string, ended: readonly EndedItem[]): Promise<string> {
-  const [row] = await database.rows<{ documents: string }>('SELECT documents FROM agentos.runs WHERE id = $1', [run]);
-  const before = row?.documents ?? '';
-  const results: TreeFiles[] = [];
-  for (const { result } of ended) if (result !== null) results.push((await readResult(git, result)).repository);
-  const documents = await mergeResults(git, before, results);
-  if (documents === before) return before;
-  await git.run(['update-ref', `refs/agentos/runs/${run}/documents`, documents]);
-  await database.rows('UPDATE agentos.runs SET documents = $2 WHERE id = $1', [run, documents]);
-  return documents;
-}
-
-interface Following {
-  item: EndedItem;
-  run: string;
-  documents: string;
-}
-
-/** Places what follows a stage of an item in a run, unless another run has placed it already. */
-async function nextStage(
-  database: Database,
-  git: Git,
-  settings: RunSettings,
-  { item, run, documents }: Following,
-): Promise<void> {
-  const ended = itemOfKey(item.key);
-  const at = settings.stages.findIndex(({ workflow }) => workflow === ended?.workflow);
-  const next = settings.stages[at + 1];
-  if (ended === null || next === undefined) return;
-  const key = keyOf({ workflow: next.workflow, id: ended.id });
-  const { files, after, hash } = await designIn(git, documents, ended.id);
-  await database.rows(
-    `WITH before AS (
-        SELECT i.input, i.paid_usd, o.position FROM agentos.items i JOIN agentos.run_items o ON o.item = i.id
-          WHERE i.id = $1 AND o.run = $3),
-      there AS (SELECT id FROM agentos.items WHERE repository = $2 AND key = $4 AND state <> 'ended'),
-      fresh AS (
-        INSERT INTO agentos.items (repository, key, hash, run, state, stage, needs, after, exclusive, ahead, input, since)
-          SELECT $2, $4, $5, $3, 'held', $6, $7, $8, $9, true, before.input, clock_timestamp() FROM before
-            WHERE NOT EXISTS (SELECT 1 FROM there)
-              -- The same end handled a second time, after the hub was killed in between.
-              AND NOT EXISTS (SELECT 1 FROM agentos.run_items o JOIN agentos.items i ON i.id = o.item
-                WHERE o.run = $3 AND i.key = $4)
-          RETURNING id)
-      INSERT INTO agentos.run_items (run, item, position)
-        SELECT $3, a.id, before.position FROM before, (SELECT id FROM fresh UNION ALL SELECT id FROM there) a
-        ON CONFLICT DO NOTHING`,
-    [item.id, item.repository, run, key, hash, at + 1, next.needs, after.map((id) => `${next.workflow}-${id}`), files],
-  );
-}
-
-async function designIn(
-  git: Git,
-  documents: string,
-  id: string,
-): Promise<{ files: string[]; after: string[]; hash: string }> {
-  const blob = (await filesInTree(git, documents)).get(`docs/lld/LLD-${id}.md`);
-  const text = blob === undefined ? '' : (await git.run(['cat-file', 'blob', blob])).toString('utf8');
-  try {
-    const { files, after } = designFacts(text);
-    return { files: [...files], after: [...after], hash: blob ?? '' };
-  } catch {
-    // The stage itself refuses a design that can't be read.
-    return { files: [], after: [], hash: blob ?? '' };
-  }
 }
 
 async function scheduleOf(database: Database, repository: string): Promise<ReturnType<typeof scheduleItems>> {

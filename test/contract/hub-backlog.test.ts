@@ -20,14 +20,17 @@ import { appendEvents, readRunEvents } from '../../src/hub/item-events.ts';
 import { holdSession, joinMachine, revokeMachine } from '../../src/hub/machines.ts';
 import { migrate, SCHEMA_VERSION, schemaVersion } from '../../src/hub/migrations.ts';
 import { postgresSteps } from '../../src/journal/postgres.ts';
-import { freshDatabase, testPostgres } from '../support/postgres.ts';
+import { freshDatabase, hasPostgres, type TestPostgres, testPostgres } from '../support/postgres.ts';
 
-const postgres = await testPostgres();
+const isPossible = hasPostgres();
+let postgres: TestPostgres;
 let database: Database;
 const open = (url: string): Database => openDatabase(url, { application: 'test', connections: 12 });
 
 beforeAll(async () => {
-  if (postgres !== null) database = open(await freshDatabase(postgres));
+  if (!isPossible) return;
+  postgres = await testPostgres();
+  database = open(await freshDatabase(postgres));
 });
 afterAll(async () => {
   await database?.close();
@@ -104,9 +107,8 @@ async function clear(): Promise<void> {
   );
 }
 
-describe.skipIf(postgres === null)('the schema', () => {
+describe.skipIf(!isPossible)('the schema', () => {
   it('is migrated once, however many machines do it at the same time, and again without effect', async () => {
-    if (postgres === null) return;
     const url = await freshDatabase(postgres, { isMigrated: false });
     const several = Array.from({ length: 4 }, () => open(url));
     expect(await schemaVersion(several[0] ?? database)).toBe(0);
@@ -131,7 +133,7 @@ describe.skipIf(postgres === null)('the schema', () => {
   });
 });
 
-describe.skipIf(postgres === null)('the backlog', () => {
+describe.skipIf(!isPossible)('the backlog', () => {
   it('has an item once, whoever submits it how often; one with another text is refused', async () => {
     await clear();
     const repository = 'shared';

@@ -1,21 +1,23 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { startTestHub, type TestHub, type TestMachine } from '../support/hub.ts';
 import { callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
 import { ISSUE, issueOf, script, taskOf, vendorEnv } from '../support/models.ts';
-import { freshDatabase, testPostgres } from '../support/postgres.ts';
-import { workersOf } from '../support/processes.ts';
+import { freshDatabase, hasPostgres, type TestPostgres, testPostgres } from '../support/postgres.ts';
+import { processesWith, workersOf } from '../support/processes.ts';
 import { agentos, type Started, startAgentos } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
+import { canMount, mountSmallDisk } from '../support/small-disk.ts';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
 import { startVendor, type Vendor } from '../support/vendor/index.ts';
 
 const MODELS = ['--drafter', 'anthropic:claude-opus-5', '--reviewer', 'google:gemini-3-pro-preview'];
 const LEASE = '7s';
 
-const postgres = await testPostgres();
+const isPossible = hasPostgres();
+let postgres: TestPostgres;
 let folder: string;
 let vendor: Vendor;
 let hub: TestHub;
@@ -25,7 +27,8 @@ const held = new Map<string, Promise<void>>();
 const machines: TestMachine[] = [];
 
 beforeAll(async () => {
-  if (postgres === null) return;
+  if (!isPossible) return;
+  postgres = await testPostgres();
   folder = await mkdtemp(join(tmpdir(), 'agentos-hub-'));
   const answer = script();
   vendor = await startVendor({
@@ -113,7 +116,7 @@ async function endsWell(program: Started, repository: TestRepository, ids: strin
   return stdout;
 }
 
-describe.skipIf(postgres === null)('when something breaks', () => {
+describe.skipIf(!isPossible)('when something breaks', () => {
   test('a machine that is killed: its item runs elsewhere, and the call in flight is not paid again', async () => {
     const { repository, program, pair, release } = await bothBusy('11', '12');
     const [, near] = pair;
@@ -158,7 +161,7 @@ describe.skipIf(postgres === null)('when something breaks', () => {
 
   test('database and hub are restarted in the middle of calls: everything waits, and ends', async () => {
     const { repository, program, release } = await bothBusy('31', '32');
-    await postgres?.restart();
+    await postgres.restart();
     hub.program().child.kill('SIGKILL');
     await hub.program().ended;
     await hub.start();
@@ -254,4 +257,100 @@ describe.skipIf(postgres === null)('when something breaks', () => {
     const { machines: known } = JSON.parse((await agentos(['hub', 'machines', '--json'], { cwd: folder, env })).stdout);
     expect(known.find((machine: { name: string }) => machine.name === name).state).toBe('revoked');
   });
+
+  test('a machine that is drained finishes its step and hands the item back', async () => {
+    const repository = await testRepository({ 81: ISSUE });
+    const release = hold('81');
+    const [far, near] = await twoMachines();
+    const program = start(repository, 'lld', '81', ...MODELS);
+    await program.printed('[LLD-81] draft …');
+    const drained = far.program.stdout().includes('[LLD-81] claimed') ? far : near;
+    const other = drained === far ? near : far;
+    drained.program.child.kill('SIGTERM');
+    await drained.program.printed('draining');
+    release();
+    expect((await drained.program.ended).code).toBe(0);
+    expect(drained.program.stdout()).toMatch(/\[LLD-81\] (?:handed back|succeeded)/);
+    await endsWell(program, repository, ['81']);
+    expect(callsFor('81')).toEqual(['draft', 'review']);
+    expect(drained.program.stdout() + other.program.stdout()).toContain('[LLD-81] succeeded');
+  });
+
+  test('a machine of another schema says so and claims nothing', async () => {
+    await hub.database.rows(`INSERT INTO agentos.migrations (version, program) VALUES (99, 'a later one')`);
+    try {
+      const env = { AGENTOS_DATABASE_URL: hub.url };
+      const older = await agentos(['worker', '--base-dir', join(folder, 'older')], { cwd: folder, env });
+      expect(older.code).toBe(2);
+      expect(older.stderr).toContain('Update agentos on this machine');
+      const checked = await agentos(['database', 'check', '--json'], { cwd: folder, env });
+      expect(checked.code).toBe(1);
+      expect(JSON.parse(checked.stdout)).toMatchObject({ found: 99, ok: false });
+    } finally {
+      await hub.database.rows('DELETE FROM agentos.migrations WHERE version = 99');
+    }
+    const migrated = await agentos(['database', 'migrate', '--database', hub.url], { cwd: folder });
+    expect(migrated.stdout).toContain('already');
+    expect(migrated.stdout + migrated.stderr).not.toContain(new URL(hub.url).password);
+  });
+
+  test.skipIf(!canMount())('a machine whose disk is full hands its item back, and another one does it', async () => {
+    const repository = await testRepository({ 91: ISSUE });
+    const disk = mountSmallDisk(32 << 20);
+    try {
+      const full = await hub.machine('full', { parallel: 1, flags: ['--base-dir', join(disk.folder, 'state')] });
+      machines.push(full);
+      disk.fill();
+      const program = start(repository, 'lld', '91', ...MODELS);
+      await full.program.printed('[LLD-91] handed back');
+      const good = await hub.machine('roomy', { parallel: 1 });
+      machines.push(good);
+      await endsWell(program, repository, ['91']);
+      expect(good.program.stdout()).toContain('[LLD-91] succeeded');
+      expect(callsFor('91')).toEqual(['draft', 'review']);
+      full.program.child.kill('SIGKILL');
+      await full.program.ended;
+    } finally {
+      disk.unmount();
+    }
+  });
 });
+
+test.skipIf(!isPossible)(
+  'without a database the hub has one of its own, and a machine joins with its URL',
+  async () => {
+    const place = await mkdtemp(join(tmpdir(), 'agentos-hub-'));
+    // Where the tests run as root, PostgreSQL runs as another user, who has to get there.
+    await chmod(place, 0o711);
+    const programs: Started[] = [];
+    const begin = (args: string[], env: Record<string, string> = {}): Started => {
+      const program = startAgentos(args, { cwd: place, env });
+      programs.push(program);
+      return program;
+    };
+    try {
+      const own = begin(['hub', '--host', '127.0.0.1', '--port', '0']);
+      await own.printed('A machine joins with');
+      const url = (await readFile(join(place, '.agentos/hub/database-url'), 'utf8')).trim();
+      expect((await stat(join(place, '.agentos/hub/database-url'))).mode & 0o077).toBe(0);
+      expect(own.stdout()).not.toContain(new URL(url).password);
+      expect(url).toContain('sslmode=require');
+      const worker = begin(['worker', '--base-dir', 'worker'], { AGENTOS_DATABASE_URL: url });
+      await worker.printed('joined as');
+      worker.child.kill('SIGTERM');
+      expect((await worker.ended).code).toBe(0);
+      // A killed hub leaves its database running; the next one takes it over.
+      own.child.kill('SIGKILL');
+      await own.ended;
+      const next = begin(['hub', '--host', '127.0.0.1', '--port', '0']);
+      await next.printed('A machine joins with');
+      next.child.kill('SIGTERM');
+      expect((await next.ended).code).toBe(0);
+      expect(processesWith(place)).toEqual([]);
+    } finally {
+      for (const { child } of programs) child.kill('SIGKILL');
+      for (const pid of processesWith(place)) process.kill(pid, 'SIGKILL');
+      await rm(place, { recursive: true, force: true });
+    }
+  },
+);

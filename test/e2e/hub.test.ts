@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestHub, type TestHub, type TestMachine } from '../support/hub.ts';
 import { callsOf, commitProject, implementer } from '../support/implement.ts';
 import { ISSUE, issueOf, review, script, taskOf, vendorEnv } from '../support/models.ts';
-import { freshDatabase, testPostgres } from '../support/postgres.ts';
+import { freshDatabase, hasPostgres, type TestPostgres, testPostgres } from '../support/postgres.ts';
 import { agentos, type Ended, type Started, startAgentos } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { startVendor, type Vendor } from '../support/vendor/index.ts';
@@ -13,7 +13,8 @@ import { startVendor, type Vendor } from '../support/vendor/index.ts';
 const MODELS = ['--drafter', 'anthropic:claude-opus-5', '--reviewer', 'google:gemini-3-pro-preview'];
 const KEY = 'sk-of-the-hub-0123456789abcdef';
 
-const postgres = await testPostgres();
+const isPossible = hasPostgres();
+let postgres: TestPostgres;
 let folder: string;
 let vendor: Vendor;
 let hub: TestHub;
@@ -25,7 +26,8 @@ const held = new Map<string, Promise<void>>();
 const discussed = new Set<string>();
 
 beforeAll(async () => {
-  if (postgres === null) return;
+  if (!isPossible) return;
+  postgres = await testPostgres();
   folder = await mkdtemp(join(tmpdir(), 'agentos-hub-'));
   const answer = script({
     review: (call) => review({ verdict: discussed.has(issueOf(call)) ? 'DISCUSS' : 'APPROVED' }),
@@ -60,7 +62,7 @@ const callsFor = (...ids: string[]): string[] =>
     .map((call) => `${taskOf(call)} ${issueOf(call)}`)
     .toSorted();
 
-describe.skipIf(postgres === null)('two machines, one backlog', () => {
+describe.skipIf(!isPossible)('two machines, one backlog', () => {
   test('a batch leaves the same files as a local one, and each model call is made once', async () => {
     const repository = await testRepository({ 101: ISSUE, 102: ISSUE, 103: ISSUE, 104: ISSUE });
     const { code, stdout, stderr } = await onHub(repository, 'lld', '--all', ...MODELS);

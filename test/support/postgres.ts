@@ -1,3 +1,4 @@
+import { existsSync, readdirSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,14 +13,25 @@ export interface TestPostgres extends PostgresServer {
   restart(): Promise<void>;
 }
 
-/** A real PostgreSQL in a folder of its own; null where this machine has none. Nothing is downloaded for a test. */
-export async function testPostgres(): Promise<TestPostgres | null> {
+/** Whether this machine has a PostgreSQL to test with; said once where it has none. Nothing is downloaded for a test. */
+export function hasPostgres(): boolean {
+  const debian = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql') : [];
+  const isHere = debian.length > 0 || existsSync('/usr/bin/initdb') || existsSync('/usr/local/bin/initdb');
+  if (!isHere)
+    process.stderr.write(
+      'SKIPPED: there is no PostgreSQL here for the tests of the hub (apt-get install postgresql)\n',
+    );
+  return isHere;
+}
+
+/** A real PostgreSQL in a folder of its own, until it is stopped or this process ends. */
+export async function testPostgres(): Promise<TestPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'agentos-postgres-'));
   // It runs as another user where the tests run as root.
   await chmod(folder, 0o711);
   const tls = createCertificate('test', new Date());
   // Without npm on the PATH there is no download.
-  const env = { PATH: '/usr/bin:/bin' };
+  const env = { PATH: '/usr/bin:/bin:/usr/local/bin' };
   const start = () =>
     startPostgres({
       folder: join(folder, 'postgres'),
@@ -30,14 +42,11 @@ export async function testPostgres(): Promise<TestPostgres | null> {
       signal: new AbortController().signal,
       onLine: () => undefined,
     });
-  let server: PostgresServer;
-  try {
-    server = await start();
-  } catch (error) {
-    await rm(folder, { recursive: true, force: true });
-    process.stderr.write(`SKIPPED: no PostgreSQL for the tests of the hub (${String(error)})\n`);
-    return null;
-  }
+  let server = await start();
+  const onExit = (): void => {
+    process.kill(server.pid, 'SIGQUIT');
+  };
+  process.once('exit', onExit);
   return {
     ...server,
     url: localUrl(server),
@@ -46,6 +55,7 @@ export async function testPostgres(): Promise<TestPostgres | null> {
       server = await start();
     },
     async stop() {
+      process.off('exit', onExit);
       await server.stop();
       await rm(folder, { recursive: true, force: true });
     },
