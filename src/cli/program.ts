@@ -159,7 +159,8 @@ export function createProgram(): Command {
       .option('--keys', 'try every key with one cheap call')
       .option('--trust', 'trust the repository’s configuration for this call')
       .option('--json', 'print JSON'),
-  ).action(runs(async () => (await import('./commands/doctor.ts')).doctorCommand));
+  );
+  addDatabaseFlag(doctor).action(runs(async () => (await import('./commands/doctor.ts')).doctorCommand));
 
   const keys = command('keys', 'the credential pool: ids, state and learned limits; never a secret', [
     'agentos keys',

@@ -89,7 +89,7 @@ export async function submitItems(
         -- Done for another checkout, with a result that this one never got.
         done AS (
           SELECT DISTINCT ON (i.key) i.key, i.id FROM agentos.items i JOIN given g ON g.key = i.key AND g.hash = i.hash
-            WHERE i.repository = $2 AND i.state = 'ended' AND i.ending->>'status' = 'succeeded' AND $5::boolean
+            WHERE i.repository = $2 AND i.state = 'ended' AND i.ending->>'status' = 'succeeded' AND i.result IS NOT NULL AND $5::boolean
               AND NOT EXISTS (SELECT 1 FROM agentos.run_items o JOIN agentos.runs r ON r.id = o.run
                 WHERE o.item = i.id AND r.checkout = $4)
               AND NOT EXISTS (SELECT 1 FROM agentos.items n WHERE n.repository = i.repository AND n.key = i.key
@@ -212,13 +212,13 @@ type Held = Pick<Claim, 'id' | 'fence'>;
 const FREED = `machine = NULL, token_hash = NULL, lease_until = NULL,
   used_ms = used_ms + greatest(0, extract(epoch FROM clock_timestamp() - claimed_at) * 1000)::bigint`;
 
-/** It resumes after its last step on whichever machine takes it next. */
-export async function handBack(sql: Sql, { id, fence }: Held): Promise<void> {
+/** It resumes after its last step on whichever machine takes it next. `isFault`: the machine could not work on it, which counts as lost. */
+export async function handBack(sql: Sql, { id, fence }: Held, isFault = false): Promise<void> {
   await sql.rows(
-    `WITH back AS (UPDATE agentos.items SET state = 'ready', ahead = true, ${FREED}
+    `WITH back AS (UPDATE agentos.items SET state = 'ready', ahead = true, lost = lost + $3, ${FREED}
         WHERE id = $1 AND fence = $2 AND state = 'running' RETURNING id)
       SELECT pg_notify('agentos_ready', '') FROM back`,
-    [id, fence],
+    [id, fence, isFault ? 1 : 0],
   );
 }
 

@@ -1,10 +1,11 @@
 import type { CoordinatedEnd, CoordinatedItem } from '../coordinator/coordinator.ts';
-import { AgentosError, type ErrorRecord, isDiskReason } from '../core/errors.ts';
+import { AgentosError, type ErrorRecord, isDiskReason, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import { type Item, type ItemEnd, itemOfKey } from '../core/item.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { Fingerprint } from '../core/mask.ts';
 import { shownPath } from '../core/paths.ts';
+import { wordingOf } from '../core/wording.ts';
 import { postgresSteps } from '../journal/postgres.ts';
 import type { StepStore } from '../journal/stored.ts';
 import { diskFault } from '../process/disk.ts';
@@ -20,6 +21,10 @@ import { FORGET_PATH } from './server.ts';
 /** What all items of a machine share. */
 export interface MachineParts {
   machine: string;
+  /** For people. */
+  name: string;
+  /** Its state folder. */
+  base: string;
   database: Database;
   link: HubLink;
   relayUrl: string;
@@ -106,8 +111,9 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
       if (signal.aborted) return { end: null, fault: null };
       const fault = end.error === null ? null : faultOf(place, end.error);
       if (fault !== null || (givenBack && end.status === 'cancelled')) {
+        if (fault !== null) note({ type: 'notice', text: `handed back by ${parts.name}: ${fault}` });
         await events.flush();
-        await handBack(database.patient(signal), claim);
+        await handBack(database.patient(signal), claim, fault !== null);
         return { end: null, fault };
       }
       return { end: await finish(place, end), fault: null };
@@ -137,9 +143,11 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
   const done = perform().catch(async (error: unknown) => {
     if (signal.aborted) return { end: null, fault: null };
     // The place could not be made, or its result not be pushed: another machine may do better.
-    const fault = diskFault(parts.folderOf(claim.repository));
-    await handBack(database.patient(signal), claim).catch(() => undefined);
-    return { end: null, fault: fault ?? (error instanceof Error ? error.message : String(error)) };
+    const fault = diskFault(parts.base) ?? wordingOf(toErrorRecord(error).problem).message;
+    note({ type: 'notice', text: `handed back by ${parts.name}: ${fault}` });
+    await events.flush().catch(() => undefined);
+    await handBack(database.patient(signal), claim, true).catch(() => undefined);
+    return { end: null, fault };
   });
 
   return {

@@ -123,6 +123,8 @@ export async function runMachine(options: MachineOptions): Promise<void> {
   });
   const parts: MachineParts = {
     machine: identity.id,
+    name,
+    base,
     database,
     link,
     relayUrl: relay.url,

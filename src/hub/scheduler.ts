@@ -4,13 +4,14 @@ import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts
 import type { ItemEvent } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';
 import { DEPENDS_ON, type ItemEnd, type ItemStatus, itemOfKey, notStarted } from '../core/item.ts';
-import { expireLeases, stopRun } from './backlog.ts';
+import { expireLeases, MOST_LOST, stopRun } from './backlog.ts';
 import type { Database, Sql } from './database.ts';
 import type { GitBackend } from './git-backend.ts';
 import { appendEvents } from './item-events.ts';
 import { type EndedItem, nextStage, readSettings, withResults } from './next-stage.ts';
 import type { RunSettings } from './run-settings.ts';
 import { type QueuedItem, scheduleItems } from './schedule.ts';
+import { tidyHub } from './tidy.ts';
 
 interface SchedulerOptions {
   database: Database;
@@ -33,11 +34,11 @@ export interface Scheduler {
 
 const TICK_MS = 1_000;
 const EXPIRE_EVERY_MS = 2_000;
-const TIDY_EVERY_MS = 3_600_000;
+const TIDY_EVERY_MS = 60_000;
 
 /** What the hub decides: which held item may start, what follows the end of one, and whose machine is gone. One pass at a time. */
 export function startScheduler(options: SchedulerOptions): Scheduler {
-  const { database, signal, onLine } = options;
+  const { database, git, signal, onLine } = options;
   const pass = createPass(options);
   let wake = Promise.withResolvers<void>();
   let expiredAt = 0;
@@ -56,7 +57,7 @@ export function startScheduler(options: SchedulerOptions): Scheduler {
         }
         if (performance.now() - tidiedAt > TIDY_EVERY_MS) {
           tidiedAt = performance.now();
-          await tidy(database);
+          await tidyHub(database, git);
         }
       } catch (error) {
         const { problem } = toErrorRecord(error);
@@ -189,6 +190,12 @@ function createPass({ database, git, timestamp, onItemEnded, onRunEnded, onLine 
             SELECT 1 FROM agentos.run_items o JOIN agentos.runs p ON p.id = o.run WHERE o.item = i.id AND p.stopped IS NULL)))`,
       );
       await end(waiting.map(({ id, reason }) => ({ id, end: notStarted(reason) })));
+      // No machine could work on it.
+      const hopeless = await database.rows<{ id: number; lost: number }>(
+        `SELECT id, lost FROM agentos.items WHERE state = 'ready' AND lost >= $1`,
+        [MOST_LOST],
+      );
+      await end(hopeless.map(({ id, lost }) => ({ id, end: lostEnd('see its log', lost) })));
     },
 
     async timeouts() {
@@ -229,14 +236,14 @@ function createPass({ database, git, timestamp, onItemEnded, onRunEnded, onLine 
         onLine(`${machine} is gone: ${key} is ready for another machine`);
         await say(database, id, { type: 'notice', text: `the machine ${machine} was lost; another one resumes it` });
       }
-      await end(
-        hopeless.map(({ id, machine, lost }) => {
-          const error = toErrorRecord(new AgentosError({ code: 'machine-lost', machine, times: lost }));
-          return { id, end: { attempts: lost, durationMs: 0, ...outcomeAsEnd({ error }) } };
-        }),
-      );
+      await end(hopeless.map(({ id, machine, lost }) => ({ id, end: lostEnd(machine, lost) })));
     },
   };
+}
+
+function lostEnd(machine: string, times: number): ItemEnd {
+  const error = toErrorRecord(new AgentosError({ code: 'machine-lost', machine, times }));
+  return { attempts: times, durationMs: 0, ...outcomeAsEnd({ error }) };
 }
 
 async function scheduleOf(database: Database, repository: string): Promise<ReturnType<typeof scheduleItems>> {
@@ -270,21 +277,4 @@ async function scheduleOf(database: Database, repository: string): Promise<Retur
     announced: new Set(announced.map(({ key }) => key)),
     limits: new Map(items.flatMap(({ run, parallel }) => (parallel === null ? [] : [[run, parallel]]))),
   });
-}
-
-/** So long a submitter may take to come back for what was done. */
-const KEEP = `interval '14 days'`;
-
-async function tidy(database: Database): Promise<void> {
-  await database.rows(
-    `DELETE FROM agentos.items i WHERE i.state = 'ended' AND i.since < clock_timestamp() - ${KEEP}
-      AND NOT EXISTS (SELECT 1 FROM agentos.run_items o JOIN agentos.runs r ON r.id = o.run
-        WHERE o.item = i.id AND r.submitted_at > clock_timestamp() - ${KEEP})`,
-  );
-  await database.rows(
-    `DELETE FROM agentos.runs r WHERE r.submitted_at < clock_timestamp() - ${KEEP}
-      AND NOT EXISTS (SELECT 1 FROM agentos.items i WHERE i.run = r.id)
-      AND NOT EXISTS (SELECT 1 FROM agentos.run_items o WHERE o.run = r.id)`,
-  );
-  await database.rows(`DELETE FROM agentos.pool_events WHERE at < clock_timestamp() - interval '1 day'`);
 }

@@ -110,6 +110,10 @@ async function follow(run: FollowedRun, connection: HubConnection, how: 'follow'
   emitter.run({ type: 'run-finished', runId, exitCode: summary.exitCode, durationMs: systemClock.now() - startedMs });
   files.close();
   await forgetSubmitted(createGit(paths.repository, project.childEnv), runId);
+  // The hub need not keep what its items left.
+  await connection.database
+    .rows('UPDATE agentos.runs SET collected_at = clock_timestamp() WHERE id = $1', [runId])
+    .catch(() => undefined);
   return summary;
 }
 
