@@ -22,6 +22,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   prefixer: async () => (await import('./prefixer.ts')).prefixerBench(),
   'gateway-server': async () => (await import('./gateway-server.ts')).gatewayServerBench(),
   repositories: async () => (await import('./repositories.ts')).repositoriesBench(),
+  hub: async () => (await import('./hub.ts')).hubBench(),
   'gateway-pool': async () => (await import('./gateway-pool.ts')).gatewayPoolBench(),
 };
 

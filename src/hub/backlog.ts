@@ -4,6 +4,7 @@ import { hashOfToken } from './certificate.ts';
 import type { Database, Sql } from './database.ts';
 import { SESSION_LOCKS } from './machines.ts';
 import { SCHEMA_VERSION } from './migrations.ts';
+import type { ItemResult } from './results.ts';
 import type { RunSettings } from './run-settings.ts';
 
 /*
@@ -223,12 +224,17 @@ export async function handBack(sql: Sql, { id, fence }: Held, isFault = false): 
 }
 
 /** Stores how it ended. False: the machine did not hold it any more. */
-export async function endItem(sql: Sql, { id, fence }: Held, end: ItemEnd, result: string | null): Promise<boolean> {
+export async function endItem(
+  sql: Sql,
+  { id, fence }: Held,
+  end: ItemEnd,
+  result: ItemResult | null,
+): Promise<boolean> {
   const ended = await sql.rows(
     `WITH done AS (UPDATE agentos.items SET state = 'ended', ending = $3, result = $4, ${FREED}
         WHERE id = $1 AND fence = $2 AND state = 'running' RETURNING id)
       SELECT pg_notify('agentos_hub', '') FROM done`,
-    [id, fence, JSON.stringify(end), result],
+    [id, fence, JSON.stringify(end), result && JSON.stringify(result)],
   );
   if (ended.length > 0) return true;
   // It was we, and the answer was lost.

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseItemId } from '../core/ids.ts';
@@ -8,18 +7,19 @@ import { readHeader } from '../documents/header.ts';
 import { isAncestor, NO_HOOKS } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
 import { pinsOf } from '../git/worktree/trees.ts';
+import { writeFileAtomic } from '../process/files.ts';
 import { readKnownIssues } from '../source/known-work.ts';
 import { issuesOf, writeNumberedIssue } from '../workflow/issue-file.ts';
-import { storeFiles, type TreeFiles, writeBlobs } from './document-trees.ts';
+import { storeFiles, type TreeFiles } from './document-trees.ts';
 import { remoteHeads, remotePins } from './place.ts';
 import { gitWithHub, type Remote } from './repository-cache.ts';
-import { readResult } from './results.ts';
+import { bytesOf, type ItemResult, type StoredFile } from './results.ts';
 
 export interface EndedAtHub {
   item: Item;
   itemId: number;
-  /** There is a result to fetch. */
-  hasResult: boolean;
+  /** What it left; null: nothing. */
+  result: ItemResult | null;
 }
 
 export interface Delivered {
@@ -43,60 +43,72 @@ const FETCHED = 'refs/agentos/from-hub/';
 /** Brings what items wrote to their places, as a local run would have left it; in their order. */
 export async function deliver(options: DeliveryOptions, ended: readonly EndedAtHub[]): Promise<Map<number, Delivered>> {
   const { git, remote, repository } = options;
-  const delivered = new Map<number, Delivered>();
-  const present = ended.filter(({ hasResult }) => hasResult);
-  if (present.length === 0) return delivered;
-  const refs = present.flatMap(({ itemId, item }) => [
-    `+refs/agentos/results/${itemId}:${FETCHED}${itemId}/result`,
-    ...(item.workflow === 'implement'
-      ? [`+${remoteHeads(item)}*:${FETCHED}${itemId}/heads/*`, `+${remotePins(item)}*:${FETCHED}${itemId}/pins/*`]
-      : []),
+  const built = ended.filter(({ item, result }) => item.workflow === 'implement' && result !== null);
+  const refs = built.flatMap(({ itemId, item }) => [
+    `+${remoteHeads(item)}*:${FETCHED}${itemId}/heads/*`,
+    `+${remotePins(item)}*:${FETCHED}${itemId}/pins/*`,
   ]);
   const fetch = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-recurse-submodules', '--no-auto-gc'];
-  await gitWithHub(git, remote, [...NO_HOOKS, ...fetch, `${remote.url}/git/${repository}`, ...refs]);
-  for (const one of present) delivered.set(one.itemId, await deliverOne(options, one));
-  await removeRefs(
-    git,
-    present.map(({ itemId }) => `${FETCHED}${itemId}/`),
-  );
+  if (refs.length > 0)
+    await gitWithHub(git, remote, [...NO_HOOKS, ...fetch, `${remote.url}/git/${repository}`, ...refs]);
+  const delivered = new Map<number, Delivered>();
+  for (const { item, itemId, result } of ended) {
+    const one: Delivered = { moved: new Map(), warnings: [] };
+    if (result !== null) await deliverFiles(options, item, result, one);
+    if (refs.length > 0 && item.workflow === 'implement') await takeRefs(git, item, `${FETCHED}${itemId}/`, one);
+    delivered.set(itemId, one);
+  }
+  if (refs.length > 0)
+    await removeRefs(
+      git,
+      built.map(({ itemId }) => `${FETCHED}${itemId}/`),
+    );
   return delivered;
 }
 
-async function deliverOne(options: DeliveryOptions, { item, itemId }: EndedAtHub): Promise<Delivered> {
-  const { git, paths, runId } = options;
-  const result = await readResult(git, `${FETCHED}${itemId}/result`);
-  const delivered: Delivered = { moved: new Map(), warnings: [] };
-  for (const [path, id] of result.repository) await deliverFile(options, { item, path, id }, delivered);
-  await writeBlobs(git, result.transcripts, paths.run(runId).transcripts(item.workflow, item.id));
-  await writeBlobs(git, result.undone, paths.undone(item.workflow, item.id));
-  await writeBlobs(git, result.reviews, join(paths.home(item.workflow, item.id), 'reviews'));
-  if (item.workflow === 'implement') await takeRefs(git, item, `${FETCHED}${itemId}/`, delivered);
-  return delivered;
+async function deliverFiles(
+  options: DeliveryOptions,
+  item: Item,
+  result: ItemResult,
+  delivered: Delivered,
+): Promise<void> {
+  const { paths, runId } = options;
+  for (const [path, file] of Object.entries(result.repository))
+    await deliverFile(options, { item, path, file }, delivered);
+  const places = {
+    transcripts: paths.run(runId).transcripts(item.workflow, item.id),
+    undone: paths.undone(item.workflow, item.id),
+    reviews: join(paths.home(item.workflow, item.id), 'reviews'),
+  };
+  for (const part of ['transcripts', 'undone', 'reviews'] as const)
+    for (const [path, file] of Object.entries(result[part]))
+      await writeFileAtomic(join(places[part], path), bytesOf(file));
 }
 
 const NUMBERED_ISSUE = /^issues\/\d{1,15}\.md$/;
 
 async function deliverFile(
   { git, paths, submitted }: DeliveryOptions,
-  { item, path, id }: { item: Item; path: string; id: string },
+  { item, path, file }: { item: Item; path: string; file: StoredFile },
   { moved, warnings }: Delivered,
 ): Promise<void> {
-  const file = join(paths.repository, path);
+  const content = bytesOf(file);
   const isNewIssue = item.workflow === 'issue' && NUMBERED_ISSUE.test(path) && !submitted.has(path);
   if (isNewIssue) {
-    const text = (await git.run(['cat-file', 'blob', id])).toString('utf8');
-    moved.set(path, await numberedIssue(paths, text));
+    moved.set(path, await numberedIssue(paths, content.toString('utf8')));
     return;
   }
-  const here = existsSync(file) ? (await storeFiles(git, [file]))[0] : undefined;
-  if (here === id) return;
-  const isEdited = here !== undefined && here !== submitted.get(path);
+  const here = await readFile(join(paths.repository, path)).catch(() => null);
+  if (here?.equals(content)) return;
+  const known = submitted.get(path);
+  const isEdited =
+    here !== null && (known === undefined || (await storeFiles(git, [join(paths.repository, path)]))[0] !== known);
   const target = isEdited ? `${path}.from-hub` : path;
   if (isEdited) {
     moved.set(path, target);
     warnings.push(`${path} was changed here since it was submitted and stays; what ${keyOf(item)} wrote is ${target}.`);
   }
-  await writeBlobs(git, new Map([[target, id]]), paths.repository);
+  await writeFileAtomic(join(paths.repository, target), content);
 }
 
 /** The issue that is there for this text of its brief, else the next free number. */

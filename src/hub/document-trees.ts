@@ -1,9 +1,8 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Item } from '../core/item.ts';
 import type { Git } from '../git/git.ts';
-import { makeFolder, writeFileAtomic } from '../process/files.ts';
 
 /*
  * Documents as trees of git. The bytes of files are kept as they are: no filter, no line endings. Paths are relative to the repository,
@@ -92,18 +91,19 @@ export function commitOf(git: Git, tree: string, parent: string | null, message:
   return git.text(['-c', 'commit.gpgSign=false', 'commit-tree', tree, ...parents, '-m', message], { env: IDENTITY });
 }
 
-/** Writes blobs as files below a folder. */
-export async function writeBlobs(git: Git, files: TreeFiles, folder: string): Promise<void> {
+/** The contents of blobs, by path. */
+export async function readBlobs(git: Git, files: TreeFiles): Promise<Map<string, Buffer>> {
   const wanted = [...files];
-  if (wanted.length === 0) return;
+  if (wanted.length === 0) return new Map();
   const output = await git.run(['cat-file', '--batch'], { input: wanted.map(([, id]) => `${id}\n`).join('') });
+  const contents = new Map<string, Buffer>();
   let at = 0;
   for (const [path, id] of wanted) {
     const end = output.indexOf(0x0a, at);
     const size = Number(output.toString('latin1', at, end).split(' ')[2]);
     if (!Number.isInteger(size)) throw new TypeError(`the object ${id} of ${path} is missing`);
-    await makeFolder(dirname(join(folder, path)));
-    await writeFileAtomic(join(folder, path), Buffer.from(output.subarray(end + 1, end + 1 + size)));
+    contents.set(path, output.subarray(end + 1, end + 1 + size));
     at = end + 1 + size + 1;
   }
+  return contents;
 }

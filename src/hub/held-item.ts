@@ -15,6 +15,7 @@ import type { HubLink } from './hub-link.ts';
 import { appendEvents, type EventWriter } from './item-events.ts';
 import { type Place, preparePlace } from './place.ts';
 import type { RepositoryCache } from './repository-cache.ts';
+import type { RunDocuments } from './run-documents.ts';
 import type { RunSettings } from './run-settings.ts';
 import { FORGET_PATH } from './server.ts';
 
@@ -37,6 +38,7 @@ export interface MachineParts {
   folderOf: (repository: string) => string;
   cacheOf: (repository: string) => RepositoryCache;
   settingsOf: (run: string) => Promise<RunSettings>;
+  documentsOf: (run: string, commit: string, cache: RepositoryCache) => RunDocuments;
   env: Record<string, string>;
   /** Adds it to the coordinator; resolves with its end. */
   work: (item: CoordinatedItem) => Promise<CoordinatedEnd>;
@@ -124,7 +126,7 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
 
   const finish = async (place: Place, end: ItemEnd): Promise<ItemEnd> => {
     const shown = { ...end, outputs: end.outputs.map((path) => shownPath(place.paths.repository, path)) };
-    const result = await place.pushResult();
+    const result = await place.collect();
     await events.flush();
     // The last event and the state of the item are one: whoever reads the event finds the result.
     const isStored = await patiently(signal, () =>
@@ -173,7 +175,7 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
   };
 }
 
-function placeFor(
+async function placeFor(
   claim: Claim,
   item: Item,
   token: string,
@@ -182,18 +184,20 @@ function placeFor(
   signal: AbortSignal,
 ): Promise<Place> {
   const { repository, run, documents, done, isResumed } = claim;
+  const remote = { url: parts.relayUrl, token, link: parts.link, signal };
+  const cache = parts.cacheOf(repository);
+  if (!(await cache.has(settings.base, documents))) await cache.fetch(remote, [`refs/agentos/runs/${run}/*`]);
   return preparePlace({
     folder: parts.folderOf(repository),
     repository,
     item,
-    itemId: claim.id,
     run,
     settings,
-    documents,
+    documents: await parts.documentsOf(run, documents, cache).filesFor(item),
     done,
     isResumed,
-    cache: parts.cacheOf(repository),
-    remote: { url: parts.relayUrl, token, link: parts.link, signal },
+    cache,
+    remote,
     env: parts.env,
   });
 }

@@ -19,6 +19,7 @@ import { requireSchema } from './migrations.ts';
 import { keepListening } from './notices.ts';
 import { startRelay } from './relay.ts';
 import { openRepositoryCache, type RepositoryCache } from './repository-cache.ts';
+import { openRunDocuments, type RunDocuments } from './run-documents.ts';
 import type { RunSettings } from './run-settings.ts';
 
 export interface MachineOptions {
@@ -45,6 +46,8 @@ const MARGIN_MS = 6_000;
 const DRAIN_MS = 20_000;
 const IDLE_LOOK_MS = 2_000;
 const POLL_MS = 500;
+/** Of so many runs documents are kept in memory. */
+const MOST_RUNS = 8;
 /** Of a disk that is full. */
 const FAULT_LOOK_MS = 5_000;
 
@@ -79,6 +82,7 @@ export async function runMachine(options: MachineOptions): Promise<void> {
   const ends = new Map<string, (end: CoordinatedEnd) => void>();
   const settings = new Map<string, Promise<RunSettings>>();
   const caches = new Map<string, RepositoryCache>();
+  const documents = new Map<string, RunDocuments>();
   let offsetMs = 0;
   let fatal: AgentosError | null = null;
   const timestamp = (): string => new Date(Date.now() + offsetMs).toISOString();
@@ -142,6 +146,15 @@ export async function runMachine(options: MachineOptions): Promise<void> {
       const found = settings.get(run) ?? readSettings(run);
       settings.set(run, found);
       found.catch(() => settings.delete(run));
+      return found;
+    },
+    documentsOf: (run, commit, cache) => {
+      const found = documents.get(run) ?? openRunDocuments(database.patient(stopped.signal), run, commit, cache);
+      documents.delete(run);
+      documents.set(run, found);
+      // The one that was used longest ago goes.
+      const [oldest] = documents.keys();
+      if (documents.size > MOST_RUNS && oldest !== undefined) documents.delete(oldest);
       return found;
     },
     env: childEnv,

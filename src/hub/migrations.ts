@@ -48,7 +48,7 @@ CREATE TABLE agentos.runs (
   token_hash text NOT NULL,
   version text NOT NULL,
   settings json NOT NULL,
-  -- The commit with the documents as they are now; null: the submitter has not pushed them yet.
+  -- The commit with the documents as they were submitted; null: they are not pushed yet.
   documents text,
   submitted_at timestamptz NOT NULL,
   -- Why nothing new of it is started.
@@ -86,7 +86,8 @@ CREATE TABLE agentos.items (
   cancel json,
   events bigint NOT NULL DEFAULT 0,
   ending json,
-  result text,
+  -- The files that it left; null: there are none, or all that wanted them have them.
+  result json,
   is_handled boolean NOT NULL DEFAULT false
 );
 CREATE UNIQUE INDEX items_unfinished ON agentos.items (repository, key) WHERE state <> 'ended';
@@ -102,6 +103,8 @@ CREATE TABLE agentos.run_items (
   run text NOT NULL REFERENCES agentos.runs ON DELETE CASCADE,
   item bigint NOT NULL REFERENCES agentos.items ON DELETE CASCADE,
   position integer NOT NULL,
+  -- Where files went that did not go to their own place; null: they are not where it was submitted from yet.
+  delivered json,
   PRIMARY KEY (run, item)
 );
 CREATE INDEX run_items_item ON agentos.run_items (item);

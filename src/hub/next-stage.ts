@@ -1,10 +1,9 @@
 import { type ItemEnd, itemOfKey, keyOf } from '../core/item.ts';
 import { bodyHash, readFrontMatter } from '../documents/header.ts';
 import { designFacts } from '../documents/lld/document.ts';
-import type { Git } from '../git/git.ts';
 import type { Database, Sql } from './database.ts';
-import { filesInTree, type TreeFiles } from './document-trees.ts';
-import { mergeResults, readResult } from './results.ts';
+import type { StoredFiles } from './results.ts';
+import { designIn } from './run-documents.ts';
 import type { RunSettings } from './run-settings.ts';
 
 /** An item whose end nothing has followed yet. */
@@ -14,7 +13,8 @@ export interface EndedItem {
   repository: string;
   run: string;
   ending: ItemEnd;
-  result: string | null;
+  /** Documents that it wrote; null: none. */
+  files: StoredFiles | null;
   /** The runs that have it. */
   runs: string[];
 }
@@ -25,43 +25,19 @@ export async function readSettings(sql: Sql, run: string): Promise<RunSettings> 
   return row.settings;
 }
 
-/** Adds what items wrote to the documents of a run; returns the commit. */
-export async function withResults(
-  database: Database,
-  git: Git,
-  run: string,
-  ended: readonly EndedItem[],
-): Promise<string> {
-  const [row] = await database.rows<{ documents: string }>('SELECT documents FROM agentos.runs WHERE id = $1', [run]);
-  const before = row?.documents ?? '';
-  const results: TreeFiles[] = [];
-  for (const { result } of ended) if (result !== null) results.push((await readResult(git, result)).repository);
-  const documents = await mergeResults(git, before, results);
-  if (documents === before) return before;
-  await git.run(['update-ref', `refs/agentos/runs/${run}/documents`, documents]);
-  await database.rows('UPDATE agentos.runs SET documents = $2 WHERE id = $1', [run, documents]);
-  return documents;
-}
-
 interface Following {
   item: EndedItem;
   run: string;
-  documents: string;
 }
 
 /** Places what follows a stage of an item in a run, unless another run has placed it already. */
-export async function nextStage(
-  database: Database,
-  git: Git,
-  settings: RunSettings,
-  { item, run, documents }: Following,
-): Promise<void> {
+export async function nextStage(database: Database, settings: RunSettings, { item, run }: Following): Promise<void> {
   const ended = itemOfKey(item.key);
   const at = settings.stages.findIndex(({ workflow }) => workflow === ended?.workflow);
   const next = settings.stages[at + 1];
   if (ended === null || next === undefined) return;
   const key = keyOf({ workflow: next.workflow, id: ended.id });
-  const { files, after, hash } = await designIn(git, documents, ended.id);
+  const { files, after, hash } = factsOf(item);
   await database.rows(
     `WITH before AS (
         SELECT i.input, i.paid_usd, o.position FROM agentos.items i JOIN agentos.run_items o ON o.item = i.id
@@ -82,16 +58,11 @@ export async function nextStage(
   );
 }
 
-async function designIn(
-  git: Git,
-  documents: string,
-  id: string,
-): Promise<{ files: string[]; after: string[]; hash: string }> {
-  const blob = (await filesInTree(git, documents)).get(`docs/lld/LLD-${id}.md`);
-  const text = blob === undefined ? '' : (await git.run(['cat-file', 'blob', blob])).toString('utf8');
+function factsOf({ key, files }: EndedItem): { files: string[]; after: string[]; hash: string } {
+  const text = designIn(key, files ?? {}) ?? '';
   try {
-    const { files, after } = designFacts(text);
-    return { files: [...files], after: [...after], hash: bodyHash(readFrontMatter(text).body) };
+    const facts = designFacts(text);
+    return { files: [...facts.files], after: [...facts.after], hash: bodyHash(readFrontMatter(text).body) };
   } catch {
     // The stage itself refuses a design that can't be read.
     return { files: [], after: [], hash: '' };

@@ -43,6 +43,8 @@ export function keepListening(database: Database, { channels, onSession, signal,
       if (session !== null) {
         const onAbort = (): void => void session.close();
         signal.addEventListener('abort', onAbort, { once: true });
+        // It may have fired while the connection was made.
+        if (signal.aborted) onAbort();
         await listen(session).then(
           () => session.ended,
           () => session.close(),

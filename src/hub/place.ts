@@ -3,21 +3,13 @@ import { join } from 'node:path';
 import type { Item } from '../core/item.ts';
 import { keyOf } from '../core/item.ts';
 import { type Paths, pathsOf, workDirectory } from '../core/paths.ts';
-import { createGit, type Git } from '../git/git.ts';
+import { createGit } from '../git/git.ts';
 import { pinsOf } from '../git/worktree/trees.ts';
 import { removeFolder } from '../process/files.ts';
 import { userId } from '../process/state-folder.ts';
-import {
-  filesBelow,
-  filesInTree,
-  isNeededBy,
-  storeFiles,
-  type TreeFiles,
-  WRITTEN_FOLDERS,
-  writeBlobs,
-} from './document-trees.ts';
+import { filesBelow, WRITTEN_FOLDERS } from './document-trees.ts';
 import { gitWithHub, type Remote, type RepositoryCache } from './repository-cache.ts';
-import { commitResult, type ResultFiles } from './results.ts';
+import { folderContents, type ItemResult, type StoredFiles, storedFiles, writePlainFiles } from './results.ts';
 import type { RunSettings } from './run-settings.ts';
 
 export interface PlaceOptions {
@@ -25,11 +17,10 @@ export interface PlaceOptions {
   folder: string;
   repository: string;
   item: Item;
-  itemId: number;
   run: string;
   settings: RunSettings;
-  /** The commit with the documents. */
-  documents: string;
+  /** The documents that it works with, by path. */
+  documents: ReadonlyMap<string, Buffer>;
   /** Keys of implementations of the run that are done: others may build on their branches. */
   done: readonly string[];
   /** Its journal has steps: states of its worktree are needed. */
@@ -44,8 +35,8 @@ export interface Place {
   readonly paths: Paths;
   /** Pushes the states of the worktree that are not at the hub yet. */
   pushStates(): Promise<void>;
-  /** Pushes what the item wrote, and its branch; returns the commit. */
-  pushResult(): Promise<string>;
+  /** What the item wrote; its branch is at the hub then. */
+  collect(): Promise<ItemResult>;
   remove(): Promise<void>;
 }
 
@@ -63,13 +54,14 @@ export async function preparePlace(options: PlaceOptions): Promise<Place> {
   await fetchMissing(options);
   const initial = await makeRepository(directory, options);
   const git = createGit(directory, env);
-  const all = await filesInTree(git, documents);
-  const given: TreeFiles = new Map([...all].filter(([path]) => isNeededBy(item, path)));
-  await writeBlobs(git, given, directory);
-  await writeFile(join(directory, '.git', 'info', 'exclude'), [...given.keys()].map((path) => `/${path}\n`).join(''));
+  await writePlainFiles(directory, documents);
+  await writeFile(
+    join(directory, '.git', 'info', 'exclude'),
+    [...documents.keys()].map((path) => `/${path}\n`).join(''),
+  );
   const stamps = new Map<string, string>();
-  for (const path of given.keys()) stamps.set(path, await stampOf(join(directory, path)));
-  const runPaths = paths.run(options.run);
+  for (const path of documents.keys()) stamps.set(path, await stampOf(join(directory, path)));
+  const transcripts = paths.run(options.run).transcripts(item.workflow, item.id);
 
   const url = `${options.remote.url}/git/${options.repository}`;
   const push = (refs: readonly string[]): Promise<string> =>
@@ -103,17 +95,14 @@ export async function preparePlace(options: PlaceOptions): Promise<Place> {
   return {
     paths,
     pushStates,
-    async pushResult() {
-      const files: ResultFiles = {
-        repository: await changed(git, directory, stamps),
-        transcripts: await stored(git, runPaths.transcripts(item.workflow, item.id)),
-        reviews: await stored(git, join(paths.home(item.workflow, item.id), 'reviews')),
-        undone: await stored(git, paths.undone(item.workflow, item.id)),
-      };
-      const commit = await commitResult(git, files, keyOf(item));
-      await push([`+${commit}:refs/agentos/results/${options.itemId}`]);
+    async collect() {
       await pushStates();
-      return commit;
+      return {
+        repository: await changed(directory, stamps),
+        transcripts: await folderContents(transcripts),
+        reviews: await folderContents(join(paths.home(item.workflow, item.id), 'reviews')),
+        undone: await folderContents(paths.undone(item.workflow, item.id)),
+      };
     },
     remove: () => clear(root, paths, item),
   };
@@ -138,22 +127,12 @@ async function clear(root: string, paths: Paths, { workflow, id }: Item): Promis
   for (const folder of [...folders, paths.undone(workflow, id)]) await removeFolder(folder).catch(() => undefined);
 }
 
-async function fetchMissing({
-  run,
-  item,
-  settings,
-  documents,
-  done,
-  isResumed,
-  cache,
-  remote,
-}: PlaceOptions): Promise<void> {
-  const ofRun = `refs/agentos/runs/${run}/*`;
+/** The base commit is there since the run's documents were read; branches and states change. */
+async function fetchMissing({ run, item, done, isResumed, cache, remote }: PlaceOptions): Promise<void> {
+  if (item.workflow !== 'implement') return;
   const ofOthers = done.map((key) => `refs/agentos/items/${key}/heads/*`);
-  const own = isResumed && item.workflow === 'implement' ? [`refs/agentos/items/${keyOf(item)}/*`] : [];
-  const isThere = await cache.has(settings.base, documents);
-  if (isThere && item.workflow !== 'implement') return;
-  await cache.fetch(remote, [ofRun, ...ofOthers, ...own]);
+  const own = isResumed ? [`refs/agentos/items/${keyOf(item)}/*`] : [];
+  await cache.fetch(remote, [`refs/agentos/runs/${run}/*`, ...ofOthers, ...own]);
 }
 
 /** A repository whose objects are the cache's. Made by hand: git would take a process for each of these files. */
@@ -227,22 +206,10 @@ async function stampOf(path: string): Promise<string> {
 }
 
 /** Documents that are new or were written again. */
-async function changed(git: Git, directory: string, stamps: ReadonlyMap<string, string>): Promise<TreeFiles> {
+async function changed(directory: string, stamps: ReadonlyMap<string, string>): Promise<StoredFiles> {
   const found: string[] = [];
   for (const folder of WRITTEN_FOLDERS)
     for (const path of await filesBelow(directory, folder))
       if ((await stampOf(join(directory, path))) !== stamps.get(path)) found.push(path);
-  return blobs(git, directory, found);
-}
-
-async function stored(git: Git, folder: string): Promise<TreeFiles> {
-  return blobs(git, folder, await filesBelow(folder, ''));
-}
-
-async function blobs(git: Git, folder: string, paths: readonly string[]): Promise<TreeFiles> {
-  const ids = await storeFiles(
-    git,
-    paths.map((path) => join(folder, path)),
-  );
-  return new Map(paths.map((path, index) => [path, ids[index] ?? '']));
+  return storedFiles(directory, found);
 }

@@ -1,34 +1,61 @@
-import type { Git } from '../git/git.ts';
-import { commitOf, filesInTree, type TreeFiles, treeWith } from './document-trees.ts';
+import { readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { makeFolder } from '../process/files.ts';
+import { filesBelow } from './document-trees.ts';
+
+/** A file in the database: its text, or its bytes where they are no text. */
+export type StoredFile = string | { base64: string };
+
+/** By path, with slashes. */
+export type StoredFiles = Record<string, StoredFile>;
 
 /** What an item left, by where it goes: the repository, or the submitter's state folder. */
-export const RESULT_PARTS = ['repository', 'transcripts', 'reviews', 'undone'] as const;
-export type ResultPart = (typeof RESULT_PARTS)[number];
-
-export type ResultFiles = Record<ResultPart, TreeFiles>;
-
-export function commitResult(git: Git, files: ResultFiles, key: string): Promise<string> {
-  const all: TreeFiles = new Map();
-  for (const part of RESULT_PARTS) for (const [path, id] of files[part]) all.set(`${part}/${path}`, id);
-  return treeWith(git, all).then((tree) => commitOf(git, tree, null, `What ${key} wrote`));
+export interface ItemResult {
+  repository: StoredFiles;
+  transcripts: StoredFiles;
+  reviews: StoredFiles;
+  undone: StoredFiles;
 }
 
-export async function readResult(git: Git, commit: string): Promise<ResultFiles> {
-  const files: ResultFiles = { repository: new Map(), transcripts: new Map(), reviews: new Map(), undone: new Map() };
-  for (const [path, id] of await filesInTree(git, commit)) {
-    const slash = path.indexOf('/');
-    const part = RESULT_PARTS.find((name) => name === path.slice(0, slash));
-    if (part !== undefined) files[part].set(path.slice(slash + 1), id);
+/** Beyond this, what agents said stays on the machine: all else is documents. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+export async function storedFiles(folder: string, paths: readonly string[]): Promise<StoredFiles> {
+  const files: StoredFiles = {};
+  let bytes = 0;
+  for (const path of paths) {
+    const content = await readFile(join(folder, path));
+    bytes += content.byteLength;
+    if (bytes > MOST_BYTES) break;
+    files[path] = asText(content) ?? { base64: content.toString('base64') };
   }
   return files;
 }
 
-/**
- * The documents with what items wrote on top, as a commit. Of two new issues that got the same number, because they were written at the same
- * time, one stays: they are here to be compared with, and get their numbers where they are submitted from.
- */
-export async function mergeResults(git: Git, documents: string, results: readonly TreeFiles[]): Promise<string> {
-  const added: TreeFiles = new Map(results.flatMap((files) => [...files]));
-  if (added.size === 0) return documents;
-  return commitOf(git, await treeWith(git, added, documents), documents, `${results.length} item(s) ended`);
+/** Every file below the folder; none where there is no such folder. */
+export async function folderContents(folder: string): Promise<StoredFiles> {
+  return storedFiles(folder, await filesBelow(folder, ''));
+}
+
+function asText(content: Buffer): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content);
+  } catch {
+    return null;
+  }
+}
+
+export function bytesOf(file: StoredFile): Buffer {
+  return typeof file === 'string' ? Buffer.from(file) : Buffer.from(file.base64, 'base64');
+}
+
+/** For a folder of ours: a crash leaves nothing that anyone would miss. */
+export async function writePlainFiles(folder: string, files: ReadonlyMap<string, Buffer>): Promise<void> {
+  const made = new Set<string>();
+  for (const [path, content] of files) {
+    const parent = dirname(join(folder, path));
+    if (!made.has(parent)) await makeFolder(parent);
+    made.add(parent);
+    await writeFile(join(folder, path), content);
+  }
 }

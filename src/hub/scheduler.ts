@@ -8,7 +8,7 @@ import { expireLeases, MOST_LOST, stopRun } from './backlog.ts';
 import type { Database, Sql } from './database.ts';
 import type { GitBackend } from './git-backend.ts';
 import { appendEvents } from './item-events.ts';
-import { type EndedItem, nextStage, readSettings, withResults } from './next-stage.ts';
+import { type EndedItem, nextStage, readSettings } from './next-stage.ts';
 import type { RunSettings } from './run-settings.ts';
 import { type QueuedItem, scheduleItems } from './schedule.ts';
 import { tidyHub } from './tidy.ts';
@@ -79,7 +79,7 @@ export function startScheduler(options: SchedulerOptions): Scheduler {
 const HANDLED_AT_ONCE = 100;
 const WRITER = 'hub';
 
-function createPass({ database, git, timestamp, onItemEnded, onRunEnded, onLine }: SchedulerOptions) {
+function createPass({ database, timestamp, onItemEnded, onRunEnded, onLine }: SchedulerOptions) {
   const runs = new Map<string, Promise<RunSettings>>();
   const halts = new Map<string, Promise<ReturnType<typeof createHaltRule>>>();
   let writes = Date.now();
@@ -139,16 +139,12 @@ function createPass({ database, git, timestamp, onItemEnded, onRunEnded, onLine 
     ]);
   };
 
-  const handle = async (repository: string, ended: readonly EndedItem[]): Promise<void> => {
-    const store = await git.open(repository);
+  const handle = async (ended: readonly EndedItem[]): Promise<void> => {
     const touched = [...new Set(ended.flatMap(({ runs: all }) => all))];
     for (const run of touched) {
-      const own = ended.filter((item) => item.runs.includes(run));
-      const documents = await withResults(database, store, run, own);
-      for (const item of own) {
+      for (const item of ended.filter((one) => one.runs.includes(run))) {
         await halted(run, item.ending);
-        if (item.ending.status === 'succeeded')
-          await nextStage(database, store, await settingsOf(run), { item, run, documents });
+        if (item.ending.status === 'succeeded') await nextStage(database, await settingsOf(run), { item, run });
       }
     }
     for (const { id, run } of ended) onItemEnded(run, id);
@@ -169,16 +165,12 @@ function createPass({ database, git, timestamp, onItemEnded, onRunEnded, onLine 
     async ends() {
       for (;;) {
         const ended = await database.rows<EndedItem>(
-          `SELECT i.id, i.key, i.repository, i.run, i.ending, i.result,
+          `SELECT i.id, i.key, i.repository, i.run, i.ending, i.result->'repository' AS files,
               ARRAY(SELECT o.run FROM agentos.run_items o WHERE o.item = i.id) AS runs
             FROM agentos.items i WHERE i.state = 'ended' AND NOT i.is_handled ORDER BY i.id LIMIT ${HANDLED_AT_ONCE}`,
         );
         if (ended.length === 0) return;
-        for (const repository of new Set(ended.map((item) => item.repository)))
-          await handle(
-            repository,
-            ended.filter((item) => item.repository === repository),
-          );
+        await handle(ended);
       }
     },
 

@@ -116,9 +116,9 @@ export async function startHubServer(options: HubServerOptions): Promise<HubServ
   };
 }
 
-/** Where an item's machine may push: what its worktree went through, and its result. */
-function refsOf({ id, key }: NonNullable<Grant['item']>): string[] {
-  return [`refs/agentos/items/${key}/`, `refs/agentos/results/${id}`];
+/** Where an item's machine may push: what its worktree went through, and its branch. */
+function refsOf({ key }: NonNullable<Grant['item']>): string[] {
+  return [`refs/agentos/items/${key}/`];
 }
 
 async function isKnown(sql: Sql, header: string): Promise<boolean> {

@@ -38,6 +38,7 @@ export interface FollowedRun {
 const LOOK_EVERY_MS = 300;
 /** After an interruption: how long its items may take to end. */
 const STOPPED_MS = 20_000;
+const PATIENCE_MS = 8_000;
 
 /**
  * Reads what happened to the items of a run from the first event on, into the files and subscribers of a local run, and brings their files
@@ -77,7 +78,8 @@ async function follow(run: FollowedRun, connection: HubConnection, how: 'follow'
   const items = plan.items.map((item) => item.id);
   emitter.run({ type: 'run-started', runId, workflow, items, parallel, models, groups }, startedAt.toISOString());
   for (const text of plan.notes) emitter.warn(text);
-  const reader = await openHubReader(run, connection, emitter, interrupt.now);
+  const patience = patienceOf(interrupt);
+  const reader = await openHubReader(run, connection, emitter, patience);
   for (const item of plan.items) {
     const end = await endedAlready(item, project, pipeline);
     if (end !== null) emitter.item(item, { type: 'item-finished', ...end });
@@ -89,11 +91,13 @@ async function follow(run: FollowedRun, connection: HubConnection, how: 'follow'
   const onStop = async (): Promise<void> => {
     emitter.run({ type: 'interrupted', signal: interrupt.by() ?? 'SIGINT' });
     const reason = toErrorRecord(interrupt.polite.reason);
-    await patiently(interrupt.now, () => stopRun(connection.database, runId, reason));
+    await patiently(patience, () => stopRun(connection.database, runId, reason));
   };
   const isEnded = await readToTheEnd(reader, run, how, onStop).catch((error: unknown) => {
     if (interrupt.now.aborted) return true;
-    throw error;
+    if (!patience.aborted) throw error;
+    emitter.run({ type: 'warning', text: 'The hub can not be reached: its items may still be worked on.' });
+    return false;
   });
   if (!isEnded) {
     files.close();
@@ -115,6 +119,15 @@ async function follow(run: FollowedRun, connection: HubConnection, how: 'follow'
     .rows('UPDATE agentos.runs SET collected_at = clock_timestamp() WHERE id = $1', [runId])
     .catch(() => undefined);
   return summary;
+}
+
+/** How long an unreachable hub is waited for: without end, but for some seconds only when it is to stop. */
+function patienceOf({ polite, now }: Interruption): AbortSignal {
+  const over = new AbortController();
+  const soon = (): void => void setTimeout(() => over.abort(polite.reason), PATIENCE_MS).unref();
+  if (polite.aborted) soon();
+  else polite.addEventListener('abort', soon, { once: true });
+  return AbortSignal.any([now, over.signal]);
 }
 
 /** False: it has not ended. */

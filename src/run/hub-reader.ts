@@ -3,6 +3,7 @@ import { createGit } from '../git/git.ts';
 import { type Delivered, deliver } from '../hub/delivery.ts';
 import type { TreeFiles } from '../hub/document-trees.ts';
 import { type Cursors, lastPoolEvent, type ReadEvents, readPoolEvents, readRunEvents } from '../hub/item-events.ts';
+import type { ItemResult } from '../hub/results.ts';
 import { type HubConnection, submittedFiles } from '../hub/submitter.ts';
 import { deleteCheckpoint, writeCheckpoint } from '../journal/checkpoint-copy.ts';
 import { noteCopy, readJournal } from '../journal/postgres.ts';
@@ -36,33 +37,44 @@ export async function openHubReader(
   let poolEvent = await lastPoolEvent(sql);
   let submitted: TreeFiles | null = null;
 
+  /** Once for each item: what is changed here afterwards stays. */
   const bringHome = async (batch: readonly ReadEvents[]): Promise<Map<number, Delivered>> => {
     const ended = batch.filter(({ events }) => events.some(({ type }) => type === 'item-finished'));
     if (ended.length === 0) return new Map();
-    const results = await sql.rows<{ id: number; result: string | null }>(
-      'SELECT id, result FROM agentos.items WHERE id = ANY($1)',
-      [ended.map(({ item }) => item)],
+    const rows = await sql.rows<{ id: number; result: ItemResult | null; delivered: Record<string, string> | null }>(
+      `SELECT i.id, o.delivered, CASE WHEN o.delivered IS NULL THEN i.result END AS result
+        FROM agentos.run_items o JOIN agentos.items i ON i.id = o.item WHERE o.run = $1 AND i.id = ANY($2)`,
+      [runId, ended.map(({ item }) => item)],
     );
+    const known = new Map(rows.map((row) => [row.id, row]));
+    const fresh = ended.filter(({ item }) => known.get(item)?.delivered === null);
     submitted ??= await submittedFiles(git, runId);
     const delivered = await deliver(
       { git, paths, runId, remote, repository, submitted },
-      ended.map(({ item, key }) => ({
-        item: itemOf(key),
-        itemId: item,
-        hasResult: results.some(({ id, result }) => id === item && result !== null),
-      })),
+      fresh.map(({ item, key }) => ({ item: itemOf(key), itemId: item, result: known.get(item)?.result ?? null })),
     );
-    for (const { key } of ended) {
-      const item = itemOf(key);
-      const file = paths.checkpoint(item.workflow, item.id);
-      const steps = await readJournal(sql, repository, key);
-      if (steps === null || steps.length === 0) deleteCheckpoint(file);
-      else {
-        await writeCheckpoint(file, steps);
-        await noteCopy(sql, repository, key, checkout);
-      }
+    for (const { item, key } of fresh) {
+      await copyJournal(key);
+      const moved = Object.fromEntries(delivered.get(item)?.moved ?? []);
+      await sql.rows('UPDATE agentos.run_items SET delivered = $3 WHERE run = $1 AND item = $2', [
+        runId,
+        item,
+        JSON.stringify(moved),
+      ]);
     }
+    for (const { id, delivered: moved } of rows)
+      if (moved !== null) delivered.set(id, { moved: new Map(Object.entries(moved)), warnings: [] });
     return delivered;
+  };
+
+  /** As a local run would have left it: with a checkpoint unless all is done. */
+  const copyJournal = async (key: string): Promise<void> => {
+    const item = itemOf(key);
+    const file = paths.checkpoint(item.workflow, item.id);
+    const steps = await readJournal(sql, repository, key);
+    if (steps === null || steps.length === 0) return deleteCheckpoint(file);
+    await writeCheckpoint(file, steps);
+    await noteCopy(sql, repository, key, checkout);
   };
 
   return {

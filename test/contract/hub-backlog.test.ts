@@ -39,6 +39,7 @@ afterAll(async () => {
 
 const { bounds, prices } = resolveConfig({}, {}, {});
 const END: ItemEnd = { status: 'succeeded', attempts: 1, durationMs: 1, reason: null, error: null, outputs: [] };
+const NO_FILES = { repository: {}, transcripts: {}, reviews: {}, undone: {} };
 const LEASE_MS = 60_000;
 let runs = 0;
 let machines = 0;
@@ -152,7 +153,7 @@ describe.skipIf(!isPossible)('the backlog', () => {
     const repository = 'done';
     const first = await submit([itemWith('lld-1')], { repository });
     const claim = await (await machine()).claim();
-    expect(await endItem(database, claim ?? { id: 0, fence: 0 }, END, null)).toBe(true);
+    expect(await endItem(database, claim ?? { id: 0, fence: 0 }, END, NO_FILES)).toBe(true);
     const elsewhere = await submit([itemWith('lld-1')], { repository, checkout: 'there' });
     expect(elsewhere.placed[0]).toMatchObject({ item: first.placed[0]?.item, isShared: true });
     const again = await submit([itemWith('lld-1')], { repository });

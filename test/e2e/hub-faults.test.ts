@@ -6,7 +6,7 @@ import { startTestHub, type TestHub, type TestMachine } from '../support/hub.ts'
 import { callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
 import { ISSUE, issueOf, script, taskOf, vendorEnv } from '../support/models.ts';
 import { freshDatabase, hasPostgres, type TestPostgres, testPostgres } from '../support/postgres.ts';
-import { processesWith, workersOf } from '../support/processes.ts';
+import { eventually, processesWith, workersOf } from '../support/processes.ts';
 import { agentos, type Started, startAgentos } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { canMount, mountSmallDisk } from '../support/small-disk.ts';
@@ -103,6 +103,7 @@ async function bothBusy(
   const pair = await twoMachines();
   const program = start(repository, 'lld', '--all', ...MODELS);
   await Promise.all([program.printed(`[LLD-${one}] draft …`), program.printed(`[LLD-${other}] draft …`)]);
+  await eventually('the vendor has both calls', () => callsFor(one).length + callsFor(other).length === 2);
   return { repository, program, pair, release: () => releases.forEach((go) => go()) };
 }
 
