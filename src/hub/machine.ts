@@ -8,6 +8,7 @@ import { createLineReader } from '../core/lines.ts';
 import { labelOf } from '../core/paths.ts';
 import { wordingOf } from '../core/wording.ts';
 import { diskFault } from '../process/disk.ts';
+import { namesIn } from '../process/files.ts';
 import { compiledCodeFolder, packageRoot } from '../process/package-root.ts';
 import { claimItem, handBack, renewLeases } from './backlog.ts';
 import { isAway, openDatabase } from './database.ts';
@@ -17,6 +18,7 @@ import { createEventWriter } from './item-events.ts';
 import { holdSession, joinMachine, leaveMachine, machineIdentity } from './machines.ts';
 import { requireSchema } from './migrations.ts';
 import { keepListening } from './notices.ts';
+import { clearPlaces } from './place.ts';
 import { startRelay } from './relay.ts';
 import { openRepositoryCache, type RepositoryCache } from './repository-cache.ts';
 import { openRunDocuments, type RunDocuments } from './run-documents.ts';
@@ -56,6 +58,7 @@ export async function runMachine(options: MachineOptions): Promise<void> {
   const { base, name, tags, parallel, version, childEnv, drain, now, onLine } = options;
   const folder = join(base, 'machine');
   const identity = await machineIdentity(join(folder, 'id'));
+  for (const repository of await namesIn(join(folder, 'work'))) await clearPlaces(join(folder, 'work', repository));
   const database = openDatabase(options.databaseUrl, {
     application: `agentos worker ${name}`.slice(0, 60),
     connections: 6,
@@ -136,7 +139,7 @@ export async function runMachine(options: MachineOptions): Promise<void> {
     fingerprints: facts.fingerprints,
     events,
     timestamp,
-    folderOf: (repository) => join(folder, repository.slice(0, 16)),
+    folderOf: (repository) => join(folder, 'work', repository.slice(0, 16)),
     cacheOf: (repository) => {
       const cache = caches.get(repository) ?? openRepositoryCache(join(folder, 'cache'), repository, childEnv);
       caches.set(repository, cache);

@@ -46,9 +46,8 @@ const CHECKOUT = 'checkout';
 export async function preparePlace(options: PlaceOptions): Promise<Place> {
   const { folder, item, documents, env } = options;
   const root = join(folder, 'places', keyOf(item));
-  const directory = join(root, CHECKOUT);
-  const base = join(folder, 'state');
-  const paths = pathsOf(directory, base, workDirectory(directory, base, userId()));
+  const paths = placePaths(folder, keyOf(item));
+  const directory = paths.repository;
   // What an earlier claim of it left here is at the hub, as far as it counts.
   await clear(root, paths, item);
   await fetchMissing(options);
@@ -114,6 +113,19 @@ export function remotePins({ workflow, id }: Item): string {
 
 export function remoteHeads({ workflow, id }: Item): string {
   return `refs/agentos/items/${keyOf({ workflow, id })}/heads/`;
+}
+
+/** Removes what items of an earlier process left: it is at the hub, as far as it counts. */
+export async function clearPlaces(folder: string): Promise<void> {
+  const { work, worktrees, homes } = placePaths(folder, 'none');
+  for (const left of [join(folder, 'places'), worktrees, homes, join(work, 'worktree-state')])
+    await removeFolder(left).catch(() => undefined);
+}
+
+function placePaths(folder: string, key: string): Paths {
+  const directory = join(folder, 'places', key, CHECKOUT);
+  const base = join(folder, 'state');
+  return pathsOf(directory, base, workDirectory(directory, base, userId()));
 }
 
 async function clear(root: string, paths: Paths, { workflow, id }: Item): Promise<void> {

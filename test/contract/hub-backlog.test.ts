@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { resolveConfig } from '../../src/core/config.ts';
 import type { ItemEnd } from '../../src/core/item.ts';
@@ -15,6 +18,7 @@ import {
   stopRun,
   submitItems,
 } from '../../src/hub/backlog.ts';
+import { createCertificate } from '../../src/hub/certificate.ts';
 import { type Database, openDatabase } from '../../src/hub/database.ts';
 import { appendEvents, readRunEvents } from '../../src/hub/item-events.ts';
 import { holdSession, joinMachine, revokeMachine } from '../../src/hub/machines.ts';
@@ -275,5 +279,52 @@ describe.skipIf(!isPossible)('the backlog', () => {
     );
     expect(texts).toEqual(['a', 'b \u0000', 'c']);
     expect(await readRunEvents(database, run, cursors)).toEqual([]);
+  });
+});
+
+describe.skipIf(!isPossible)('the database', () => {
+  it('needs a role with its own schema and nothing else', async () => {
+    const url = new URL(await freshDatabase(postgres, { isMigrated: false }));
+    const admin = open(url.href);
+    await admin.rows(`CREATE ROLE limited LOGIN PASSWORD 'limited'`);
+    await admin.rows('CREATE SCHEMA agentos AUTHORIZATION limited');
+    await admin.rows('REVOKE ALL ON SCHEMA public FROM PUBLIC');
+    url.username = 'limited';
+    url.password = 'limited';
+    const limited = open(url.href);
+    expect(await migrate(limited, 'test')).toEqual({ from: 0, to: SCHEMA_VERSION });
+    const number = await joinMachine(limited, { id: 'm', token: 't', name: 'm', tags: [], parallel: 1, version: '1' });
+    const session = await limited.session();
+    expect(await holdSession(session, 'm', number)).toBe(true);
+    expect(await expireLeases(limited)).toEqual({ freed: [], hopeless: [] });
+    await session.close();
+    await limited.close();
+    await admin.close();
+  });
+
+  it('is reached with the TLS that its URL asks for, and never names the password', async () => {
+    const certificate = join(await mkdtemp(join(tmpdir(), 'agentos-tls-')), 'root.crt');
+    await writeFile(certificate, createCertificate('another', new Date()).certificate);
+    const reach = async (more: string): Promise<unknown> => {
+      const one = open(`${postgres.url}?${more}`);
+      const [row] = await one
+        .rows<{ ssl: boolean }>('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')
+        .finally(() => one.close());
+      return row?.ssl;
+    };
+    expect(await reach('sslmode=disable')).toBe(false);
+    expect(await reach('sslmode=require')).toBe(true);
+    await expect(reach(`sslmode=verify-ca&sslrootcert=${certificate}`)).rejects.toMatchObject({
+      code: 'database-unreachable',
+    });
+    await rm(dirname(certificate), { recursive: true });
+    const wrong = new URL(postgres.url);
+    wrong.password = 'a-wrong-password';
+    const refused = open(wrong.href);
+    const error: unknown = await refused.rows('SELECT 1').catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'database-refused' });
+    expect(JSON.stringify(error) + String(error)).not.toContain('a-wrong-password');
+    await refused.close();
+    expect(() => open('postgres://user:a-secret@')).toThrow(expect.not.stringContaining('a-secret'));
   });
 });

@@ -8,6 +8,7 @@ import { ISSUE, issueOf, review, script, taskOf, vendorEnv } from '../support/mo
 import { freshDatabase, hasPostgres, type TestPostgres, testPostgres } from '../support/postgres.ts';
 import { agentos, type Ended, type Started, startAgentos } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
+import { scriptedModels } from '../support/scripted-models.ts';
 import { startVendor, type Vendor } from '../support/vendor/index.ts';
 
 const MODELS = ['--drafter', 'anthropic:claude-opus-5', '--reviewer', 'google:gemini-3-pro-preview'];
@@ -148,6 +149,18 @@ describe.skipIf(!isPossible)('two machines, one backlog', () => {
     expect((await onHub(third, 'lld', '302', ...MODELS)).code).toBe(0);
     expect(await third.read('docs/lld/LLD-302.md')).toBe(await first.read('docs/lld/LLD-302.md'));
     expect(callsFor('302')).toHaveLength(2);
+  });
+
+  test('models that are programs read the base commit, in worktrees that items of a machine use one after another', async () => {
+    const ids = ['351', '352', '353', '354', '355'];
+    const repository = await testRepository(Object.fromEntries(ids.map((id) => [id, ISSUE])));
+    const models = await scriptedModels(repository);
+    const { code, stdout, stderr } = await onHub(repository, 'lld', '--all', '--parallel', '2', ...models.flags);
+    expect(code, stdout + stderr).toBe(0);
+    expect((await models.calls()).toSorted()).toEqual(
+      ids.flatMap((id) => [`lld ${id}`, `review-lld ${id}`]).toSorted(),
+    );
+    expect(repository.git('status', '--porcelain', '--', 'src', 'test', 'issues')).toBe('');
   });
 
   test('an item waits for a machine that has what it needs', async () => {
