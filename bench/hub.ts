@@ -26,11 +26,8 @@ export async function hubBench(): Promise<BenchRow[]> {
   try {
     return await withFolder(async (folder) => {
       const rows: BenchRow[] = [];
-      console.error('start');
       rows.push(...(await twoAgainstOne(postgres, vendor, folder)));
-      console.error(rows);
       rows.push(...(await dispatch(postgres, vendor, join(folder, 'dispatch'))));
-      console.error(rows);
       rows.push(...(await killed(postgres, vendor, join(folder, 'killed'))));
       return rows;
     });

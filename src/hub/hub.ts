@@ -44,6 +44,7 @@ export interface HubOptions {
 /** "agentos hub": held by the one hub of a database. */
 const HUB_LOCK = 0x6167_6875;
 const BEAT_MS = 2_000;
+const KEYS_EVERY_MS = 5_000;
 
 /** The database, the keys and the repository for several machines; runs until it is stopped. */
 export async function runHub(options: HubOptions): Promise<void> {
@@ -102,11 +103,17 @@ export async function runHub(options: HubOptions): Promise<void> {
   const server = await startHubServer({ host, port: options.port, tls, sql: database, gateways, git, facts });
   resources.defer(() => server.close());
 
+  let said = { keys: '', at: -KEYS_EVERY_MS };
   const beat = async (): Promise<void> => {
-    await database.rows('UPDATE agentos.hub SET seen_at = clock_timestamp(), exhausted = $1, keys = $2', [
-      gateways.isExhausted(),
-      JSON.stringify(keysRecord(gateways.keys())),
-    ]);
+    const keys = gateways.keys();
+    const text = JSON.stringify(keys);
+    // A thousand keys are long, and rarely news.
+    const isNews = text !== said.keys && performance.now() - said.at > KEYS_EVERY_MS;
+    if (isNews) said = { keys: text, at: performance.now() };
+    await database.rows(
+      'UPDATE agentos.hub SET seen_at = clock_timestamp(), exhausted = $1, keys = coalesce($2, keys)',
+      [gateways.isExhausted(), isNews ? JSON.stringify(keysRecord(keys)) : null],
+    );
   };
   const addresses = options.addresses.length > 0 ? [...options.addresses] : addressesOf(host, server.port);
   await database.rows(

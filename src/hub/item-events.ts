@@ -19,7 +19,7 @@ export interface EventWriter {
   flush(): Promise<void>;
 }
 
-const WRITE_EVERY_MS = 150;
+const WRITE_EVERY_MS = 300;
 /** Of a text that is longer, the rest comes with the next statement. */
 const MOST_EVENTS = 2_000;
 

@@ -61,7 +61,7 @@ export async function runMachine(options: MachineOptions): Promise<void> {
   for (const repository of await namesIn(join(folder, 'work'))) await clearPlaces(join(folder, 'work', repository));
   const database = openDatabase(options.databaseUrl, {
     application: `agentos worker ${name}`.slice(0, 60),
-    connections: 6,
+    connections: 3,
   });
   const stopped = new AbortController();
   await using resources = new AsyncDisposableStack();

@@ -64,10 +64,9 @@ export async function startHubServer(options: HubServerOptions): Promise<HubServ
         ? refuse(response, 401, 'this is a hub of agentos, for machines')
         : pages(request, response);
     }
-    if (!(await isKnown(sql, machine))) return refuse(response, 403, 'this machine is not known, or was revoked');
+    const { isKnown, grant } = await askerOf(sql, machine, tokensOf(request.headers, url));
+    if (!isKnown) return refuse(response, 403, 'this machine is not known, or was revoked');
     if (url.pathname === FACTS_PATH) return sendJson(response, facts);
-    const tokens = tokensOf(request.headers, url);
-    const grant = await grantOf(sql, tokens);
     if (grant === null) return refuse(response, 401, 'the token is not known, or its claim is over');
     if (url.pathname === FORGET_PATH) {
       if (grant.item !== null) gateways.forget(grant.run, grant.item.id);
@@ -121,30 +120,32 @@ function refsOf({ key }: NonNullable<Grant['item']>): string[] {
   return [`refs/agentos/items/${key}/`];
 }
 
-async function isKnown(sql: Sql, header: string): Promise<boolean> {
-  const [id = '', token = ''] = header.split(' ');
-  const rows = await sql.rows(
-    'SELECT 1 FROM agentos.machines WHERE id = $1 AND token_hash = $2 AND revoked_at IS NULL',
-    [id, hashOfToken(token)],
-  );
-  return rows.length > 0;
+interface Asker {
+  isKnown: boolean;
+  grant: Grant | null;
 }
 
-async function grantOf(sql: Sql, tokens: readonly string[]): Promise<Grant | null> {
-  const hashes = tokens.map(hashOfToken);
-  const [item] = await sql.rows<{ id: number; key: string; stage: number; run: string; repository: string }>(
-    `SELECT id, key, stage, run, repository FROM agentos.items WHERE token_hash = ANY($1) AND state = 'running'`,
-    [hashes],
+/** Whether the machine is known, and what the tokens stand for now. */
+async function askerOf(sql: Sql, machine: string, tokens: readonly string[]): Promise<Asker> {
+  const [id = '', token = ''] = machine.split(' ');
+  const [row] = await sql.rows<{
+    isKnown: boolean;
+    item: Grant['item'] & { id: number | null };
+    run: string | null;
+    repository: string | null;
+  }>(
+    `SELECT m.id IS NOT NULL AS "isKnown", json_build_object('id', i.id, 'key', i.key, 'stage', i.stage) AS item,
+        coalesce(i.run, r.id) AS run, coalesce(i.repository, r.repository) AS repository
+      FROM (SELECT 1) AS one
+      LEFT JOIN agentos.machines m ON m.id = $1 AND m.token_hash = $2 AND m.revoked_at IS NULL
+      LEFT JOIN agentos.items i ON i.token_hash = ANY($3) AND i.state = 'running'
+      LEFT JOIN agentos.runs r ON r.token_hash = ANY($3) LIMIT 1`,
+    [id, hashOfToken(token), tokens.map(hashOfToken)],
   );
-  if (item !== undefined) {
-    const { run, repository, ...facts } = item;
-    return { run, repository, item: facts };
-  }
-  const [run] = await sql.rows<{ id: string; repository: string }>(
-    'SELECT id, repository FROM agentos.runs WHERE token_hash = ANY($1)',
-    [hashes],
-  );
-  return run === undefined ? null : { run: run.id, repository: run.repository, item: null };
+  if (row === undefined || row.run === null || row.repository === null)
+    return { isKnown: row?.isKnown ?? false, grant: null };
+  const { isKnown, item, run, repository } = row;
+  return { isKnown, grant: { run, repository, item: item.id === null ? null : item } };
 }
 
 function refuse(response: ServerResponse, status: number, reason: string, headers: Record<string, string> = {}): void {
