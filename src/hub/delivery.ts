@@ -38,7 +38,7 @@ interface DeliveryOptions {
   submitted: TreeFiles;
 }
 
-const FETCHED = 'refs/agentos/from-hub/';
+const FETCHED = 'refs/agentos-hub/fetched/';
 
 /** Brings what items wrote to their places, as a local run would have left it; in their order. */
 export async function deliver(options: DeliveryOptions, ended: readonly EndedAtHub[]): Promise<Map<number, Delivered>> {

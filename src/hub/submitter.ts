@@ -88,9 +88,9 @@ export async function repositoryName(git: Git): Promise<string> {
   return roots[0] ?? '';
 }
 
-/** Holds what a run was submitted with, until its results are here. */
+/** Holds what a run was submitted with, until its results are here. Not among the pins of items, which `clean` knows by name. */
 function submittedRef(run: string): string {
-  return `refs/agentos/submitted/${run}`;
+  return `refs/agentos-hub/submitted/${run}`;
 }
 
 export function submittedFiles(git: Git, run: string): Promise<TreeFiles> {

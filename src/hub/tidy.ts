@@ -21,6 +21,10 @@ export async function tidyHub(database: Database, git: GitBackend): Promise<void
       AND NOT EXISTS (SELECT 1 FROM agentos.items i WHERE i.run = r.id)
       AND NOT EXISTS (SELECT 1 FROM agentos.run_items o WHERE o.run = r.id)`,
   );
+  await database.rows(
+    `DELETE FROM agentos.machines m WHERE m.revoked_at IS NULL AND m.seen_at < clock_timestamp() - ${KEEP}
+      AND NOT EXISTS (SELECT 1 FROM agentos.items i WHERE i.machine = m.id)`,
+  );
   await database.rows(`DELETE FROM agentos.pool_events WHERE at < clock_timestamp() - interval '1 day'`);
 }
 

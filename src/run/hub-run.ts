@@ -6,6 +6,8 @@ import type { Summary } from '../core/summary.ts';
 import { createGit } from '../git/git.ts';
 import { headCommit } from '../git/repository.ts';
 import type { SubmittedItem } from '../hub/backlog.ts';
+import { readHub } from '../hub/hub-link.ts';
+import { listMachines } from '../hub/machines.ts';
 import type { RunSettings } from '../hub/run-settings.ts';
 import { type HubConnection, repositoryName, submit } from '../hub/submitter.ts';
 import { inspectJournal } from '../journal/inspect.ts';
@@ -39,8 +41,8 @@ export interface HubRunOptions {
 }
 
 /** Submits the items and follows them. Null: it was left running. */
-export async function runOnHub(options: RunOptions, hub: HubRunOptions): Promise<Summary | null> {
-  const { project, plan, interrupt } = options;
+export async function runOnHub(given: RunOptions, hub: HubRunOptions): Promise<Summary | null> {
+  const { project, interrupt } = given;
   const { paths, mask } = project;
   const startedAt = new Date();
   await requireOwnFolder(paths);
@@ -51,9 +53,11 @@ export async function runOnHub(options: RunOptions, hub: HubRunOptions): Promise
   const git = createGit(paths.repository, project.childEnv);
   const repository = await repositoryName(git);
   const base = await headCommit(git);
-  const stages: StageOptions = { project, pipeline: options.pipeline, runId, accessOf: () => null };
-  const { items, settings } = await submission(options, hub, stages, base);
-  requireKeys(options, hub.connection);
+  const stages: StageOptions = { project, pipeline: given.pipeline, runId, accessOf: () => null };
+  const { items, settings } = await submission(given, hub, stages, base);
+  requireKeys(given, hub.connection);
+  const plan = await planFor(given.plan, hub, items);
+  const options = { ...given, plan };
   const write = (isSubmitted: boolean): Promise<void> => {
     const at: HubRecord = {
       database: hub.connection.database.name,
@@ -91,6 +95,24 @@ export async function runOnHub(options: RunOptions, hub: HubRunOptions): Promise
     return null;
   }
   return followHubRun(followed, hub.connection, 'follow');
+}
+
+/** With as many workers as machines have, and what keeps items waiting as far as it can be told now. */
+async function planFor(
+  plan: Plan,
+  { connection, parallel }: HubRunOptions,
+  items: readonly SubmittedItem[],
+): Promise<Plan> {
+  const { database } = connection;
+  const { leaseMs } = await readHub(database);
+  const machines = (await listMachines(database, leaseMs)).filter(({ state }) => state === 'working');
+  const workers = machines.reduce((sum, machine) => sum + machine.parallel, 0);
+  const lacking = items.filter(({ needs }) => !machines.some(({ tags }) => needs.every((tag) => tags.includes(tag))));
+  const notes =
+    machines.length === 0
+      ? ['No machine has joined the hub yet: the items wait. See: agentos worker']
+      : lacking.map(({ key, needs }) => `${itemOf(key).id} waits for a machine that has ${needs.join(' and ')}.`);
+  return { ...plan, parallel: parallel ?? Math.max(1, workers), notes: [...plan.notes, ...notes] };
 }
 
 const NEEDS = /^needs:\s*([\w.-]{1,40})$/i;

@@ -94,7 +94,7 @@ describe.skipIf(!isPossible)('two machines, one backlog', () => {
     expect(events.at(-1)).toMatchObject({ type: 'run-finished', exitCode: 0 });
     expect(events.filter(({ type }) => type === 'gateway-call')).toHaveLength(8);
     expect(await repository.list('.agentos/checkpoints')).toEqual([]);
-    expect(repository.git('for-each-ref', 'refs/agentos')).toBe('');
+    expect(repository.git('for-each-ref', 'refs/agentos', 'refs/agentos-hub')).toBe('');
     for (const machine of machines) expect(machine.program.stdout()).toMatch(/\[LLD-10\d\] succeeded/);
     // Neither in the database nor in the environment of any machine.
     const [dump] = await hub.database.rows<{ all: string }>(`SELECT database_to_xml(true, false, '')::text AS all`);
@@ -126,7 +126,7 @@ describe.skipIf(!isPossible)('two machines, one backlog', () => {
       ]);
       expect(repository.git('show', `${branch}:docs/reports/${id}.md`)).toContain('Add a number');
     }
-    expect(repository.git('for-each-ref', 'refs/agentos')).toBe('');
+    expect(repository.git('for-each-ref', 'refs/agentos', 'refs/agentos-hub')).toBe('');
     expect(repository.git('status', '--porcelain', '--', 'src', 'test')).toBe('');
     const again = await onHub(repository, 'run', '--all', ...models);
     expect(again.stdout).toContain('Nothing to do');
