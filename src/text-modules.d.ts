@@ -3,3 +3,8 @@ declare module '*.md' {
   const text: string;
   export default text;
 }
+
+/** The same without Redis; its types are in the package's main file only. */
+declare module 'bottleneck/light.js' {
+  export { default } from 'bottleneck';
+}

@@ -13,6 +13,9 @@ interface ConfigFlag {
   write?: (value: number) => string;
 }
 
+/** The same bounds as in agentos.yaml. */
+const MOST_ROUNDS_OR_RETRIES = 20;
+
 const WHO = 'provider:model, command:…, acp:…, claude-code, codex, gemini-cli or opencode';
 
 export const ROLE_FLAGS: readonly ConfigFlag[] = [
@@ -79,11 +82,33 @@ export const BOUND_FLAGS: readonly ConfigFlag[] = [
   },
 ];
 
+/** Which issues `--all` takes from a service; a retry names its items instead. */
+export const SELECT_FLAGS: readonly ConfigFlag[] = [
+  { name: '--label', argument: '<label>', help: 'only issues with this label (default agentos)', setting: 'label' },
+  { name: '--milestone', argument: '<title>', help: 'only issues of this milestone', setting: 'milestone' },
+  { name: '--assignee', argument: '<name>', help: 'only issues of this person', setting: 'assignee' },
+  { name: '--query', argument: '<search>', help: 'only what the service finds with these words', setting: 'query' },
+  {
+    name: '--limit',
+    argument: '<n>',
+    help: 'at most so many issues',
+    setting: 'limit',
+    parse: wholeNumber(1, 1_000_000),
+  },
+];
+
+/** What is written back to a service: nothing without them. */
+const WRITE_FLAGS = {
+  '--comment': 'one comment on each issue, edited in place, and labels that say where it stands',
+  '--pr': 'push each finished branch and open a pull request for it',
+};
+
 /** The flags that every batch command shares. */
 export function addBatchFlags(command: Command): Command {
   command
     .option('--ids <id...>', 'exactly these items (the same as naming them as arguments)')
     .option('--all', 'every pending item');
+  addConfigFlags(command, SELECT_FLAGS, new Set());
   return addResumeFlags(command);
 }
 
@@ -99,6 +124,45 @@ export function addEvalFlags(command: Command): Command {
   return addRunFlags(command, COMPARED);
 }
 
+/** Settings that a landing has a use for: who settles conflicts, and what that may take. */
+const OF_LANDING: ReadonlySet<keyof ConfigFlags> = new Set([
+  'implementer',
+  'timeoutMs',
+  'idleTimeoutMs',
+  'maxRetries',
+  'maxRounds',
+  'maxCostUsd',
+  'maxCostPerItemUsd',
+] as const);
+
+export function addLandFlags(command: Command): Command {
+  command
+    .option('--ids <id...>', 'exactly these items (the same as naming them as arguments)')
+    .option('--all', 'every finished branch that is not merged')
+    .option(
+      '--resolve',
+      'the implementer settles conflicts, within the gates of both items; without it they are reported',
+    )
+    .option('--fetch', 'fetch the default branch of origin first, and begin there if it is newer')
+    .option('--dry-run', 'show the order and the base; merge nothing, write nothing')
+    .option('--trust', 'trust the repository’s configuration for this run (agentos trust remembers it)')
+    .option('--json', 'stdout is JSON only: a line per event, the summary last; lines for people go to stderr');
+  const flags = [...BOUND_FLAGS, ...ROLE_FLAGS].filter(({ setting }) => OF_LANDING.has(setting));
+  addConfigFlags(command, flags, new Set());
+  command.option('--quiet', 'results only').option('--verbose', 'every step and file');
+  return addPlaceFlags(command);
+}
+
+/** Those of a batch over all that is pending, and when to look again. */
+export function addWatchFlags(command: Command): Command {
+  command
+    .option('--once', 'look once, run what is pending, and end; for cron')
+    .option('--interval <duration>', 'how often to look for changes, e.g. 30s', duration, 60_000)
+    .option('--max-cost-per-day <usd>', 'start nothing that all runs of a day could not pay within this', money);
+  addConfigFlags(command, SELECT_FLAGS, new Set());
+  return addResumeFlags(command);
+}
+
 const REPEATED = '; repeat it to compare';
 
 function severalOf<T>(parse: (text: string) => T): (text: string, before?: T[]) => T[] {
@@ -107,6 +171,7 @@ function severalOf<T>(parse: (text: string) => T): (text: string, before?: T[]) 
 
 /** All of them but which items: a resumed run knows its own. */
 export function addResumeFlags(command: Command): Command {
+  for (const [name, help] of Object.entries(WRITE_FLAGS)) command.option(name, help);
   addRunFlags(command, new Set());
   return addDatabaseFlag(command).option('--detach', 'with --database: leave it running; agentos status shows it');
 }
@@ -154,7 +219,8 @@ export function addPlaceFlags(command: Command): Command {
   return command
     .option('--repo <dir>', 'target repository (default: the one around the current directory)')
     .option('--base-dir <dir>', 'state folder (default: .agentos in the repository, or AGENTOS_HOME)')
-    .option('--config <file>', 'configuration (default: agentos.yaml in the repository)');
+    .option('--config <file>', 'configuration (default: agentos.yaml in the repository)')
+    .option('--source <place>', 'issues: directory, github:owner/name or gitlab:group/name (default: directory)');
 }
 
 export function duration(text: string): number {
@@ -163,14 +229,11 @@ export function duration(text: string): number {
   return ms;
 }
 
-/** The same bounds as in agentos.yaml. */
-const MOST_ROUNDS_OR_RETRIES = 20;
-
-function wholeNumber(least: number): (text: string) => number {
+function wholeNumber(least: number, most = MOST_ROUNDS_OR_RETRIES): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (!/^\d+$/.test(text) || value < least || value > MOST_ROUNDS_OR_RETRIES) {
-      throw new InvalidArgumentError(`Write a whole number from ${least} to ${MOST_ROUNDS_OR_RETRIES}.`);
+    if (!/^\d+$/.test(text) || value < least || value > most) {
+      throw new InvalidArgumentError(`Write a whole number from ${least} to ${most}.`);
     }
     return value;
   };

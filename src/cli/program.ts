@@ -1,7 +1,16 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { AgentosError } from '../core/errors.ts';
 import type { PipelineName } from '../core/paths.ts';
-import { addBatchFlags, addDatabaseFlag, addEvalFlags, addPlaceFlags, addResumeFlags, duration } from './flags.ts';
+import {
+  addBatchFlags,
+  addDatabaseFlag,
+  addEvalFlags,
+  addLandFlags,
+  addPlaceFlags,
+  addResumeFlags,
+  addWatchFlags,
+  duration,
+} from './flags.ts';
 import { suggestion } from './problem.ts';
 import { version } from './version.ts';
 
@@ -55,7 +64,10 @@ export function createProgram(): Command {
   const issue = command('issue', 'an idea brief becomes a reviewed issue', [
     'agentos issue dark-mode            briefs/dark-mode.md becomes the next free issues/<number>.md',
     'agentos issue --all --parallel 3',
-  ]).argument('[briefs...]', 'exactly these briefs');
+    'agentos issue dark-mode --create   the reviewed issue is created on GitHub instead',
+  ])
+    .argument('[briefs...]', 'exactly these briefs')
+    .option('--create', 'create the reviewed issue where issues come from, after a look for duplicates');
   addBatchFlags(issue).action(batch('issue'));
 
   const implement = command('implement', 'an approved LLD becomes a tested branch, test first', [
@@ -76,6 +88,24 @@ export function createProgram(): Command {
     .argument('[ids...]', 'exactly these issues')
     .addOption(new Option('--until <stage>', 'how far').choices(['lld', 'implement']).default('implement'));
   addBatchFlags(run).action(batch('run'));
+
+  const watch = command('watch', 'keeps going: looks for pending issues, runs them, and waits for changes', [
+    'agentos watch --parallel 3 --max-cost-per-day 20',
+    'agentos watch --until lld --interval 5m',
+    'agentos watch --once               one look, for cron; ends with the exit code of a batch',
+  ]).addOption(new Option('--until <stage>', 'how far').choices(['lld', 'implement']).default('implement'));
+  addWatchFlags(watch).action(runs(async () => (await import('./commands/watch.ts')).watchCommand));
+
+  const land = command(
+    'land',
+    'several finished branches become one, tested together; says what is in and what is out',
+    [
+      'agentos land --all                 every finished branch that is not merged, as agentos/land-<date>',
+      'agentos land --all --dry-run       the order, and what they are merged onto',
+      'agentos land 42 57 --resolve       a conflict goes to the implementer',
+    ],
+  ).argument('[ids...]', 'exactly these items');
+  addLandFlags(land).action(runs(async () => (await import('./commands/land.ts')).landCommand));
 
   const resume = command(
     'resume',
@@ -121,6 +151,14 @@ export function createProgram(): Command {
   ]);
   addPlaceFlags(status.argument('[run]', 'one run, or the id of one item').option('--json', 'print JSON'));
   addDatabaseFlag(status).action(runs(async () => (await import('./commands/status.ts')).statusCommand));
+
+  const explain = command('explain', 'why an item is or is not taken, what it waits for, and what comes next', [
+    'agentos explain 42',
+    'agentos explain 42 --json',
+  ]);
+  addPlaceFlags(explain.argument('<id>', 'the item').option('--json', 'print JSON')).action(
+    runs(async () => (await import('./commands/explain.ts')).explainCommand),
+  );
 
   const logs = command('logs', 'the log of one item', [
     'agentos logs 42',

@@ -11,8 +11,9 @@ import { isInside } from '../core/paths.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
 import type { Until } from '../run/batches.ts';
 import type { EvalRequest } from '../run/eval-batch.ts';
+import type { LandRequest } from '../run/land-batch.ts';
 import { openProject, type Project } from '../run/project.ts';
-import { BOUND_FLAGS, ROLE_FLAGS } from './flags.ts';
+import { BOUND_FLAGS, ROLE_FLAGS, SELECT_FLAGS } from './flags.ts';
 
 const BARE_PARALLEL = 3;
 
@@ -31,6 +32,9 @@ interface BatchFlags extends PlaceFlags, DatabaseFlags {
   trust?: boolean;
   again?: boolean;
   detach?: boolean;
+  comment?: boolean;
+  pr?: boolean;
+  create?: boolean;
   [setting: string]: unknown;
 }
 
@@ -53,6 +57,8 @@ export interface BatchRequest {
   again: boolean;
   /** Of `eval`. */
   evaluation?: EvalRequest;
+  /** Of `land`. */
+  landing?: LandRequest;
   /** The hub's database; null: this machine alone. */
   database: string | null;
   /** On a hub: submit and leave. */
@@ -69,9 +75,14 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
   if (!flags.all && ids.length === 0) throw usage('Which items?', `Either ${both}`);
   if (flags.all && flags.again)
     throw usage('--again does over the items that you name, not all.', `Write: agentos ${command} --again 42`);
+  const selects = SELECT_FLAGS.filter(({ setting }) => flags[setting] !== undefined).map(({ name }) => name);
+  if (selects.length > 0 && !flags.all)
+    throw usage(`${selects.join(' and ')} choose among all issues.`, `Write: agentos ${command} --all ${selects[0]} …`);
   if (flags.quiet && flags.verbose) throw usage('--quiet and --verbose exclude each other.', 'Remove one of them.');
   const config = configOf(flags);
-  const database = command === 'eval' ? null : databaseOf(flags);
+  const database = isLocal(command) ? null : databaseOf(flags);
+  if (flags.detach && command === 'watch')
+    throw usage('A watch waits for changes, so it has nothing to leave.', 'Remove --detach.');
   if (flags.detach && database === null)
     throw usage(
       '--detach leaves items running on a hub, and none is named.',
@@ -91,8 +102,12 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
     json: flags.json ?? false,
     trust: flags.trust ?? false,
     level: flags.quiet ? 'quiet' : flags.verbose ? 'verbose' : 'normal',
-    place: definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config }),
-    config: { ...config, offline: flags.offline },
+    place: definedOnly({ repo: flags.repo, baseDir: flags.baseDir, config: flags.config, source: flags.source }),
+    config: {
+      ...config,
+      offline: flags.offline,
+      ...definedOnly({ source: flags.source, comment: flags.comment, pr: flags.pr, create: flags.create }),
+    },
     again: flags.again ?? false,
     database,
     detach: flags.detach ?? false,
@@ -104,7 +119,9 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
 /** `--max-cost` is `maxCost` to the parser. */
 function configOf(flags: BatchFlags): ConfigFlags {
   const nameOf = (flag: string): string => flag.slice(2).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-  return Object.fromEntries([...ROLE_FLAGS, ...BOUND_FLAGS].map(({ name, setting }) => [setting, flags[nameOf(name)]]));
+  return Object.fromEntries(
+    [...ROLE_FLAGS, ...BOUND_FLAGS, ...SELECT_FLAGS].map(({ name, setting }) => [setting, flags[nameOf(name)]]),
+  );
 }
 
 /** How many at once, and how many were asked for when that was more. */
@@ -157,13 +174,20 @@ export function retryFlagsOf({
     '--parallel': parallel.workers === 1 ? undefined : parallel.workers,
     '--halt': haltAfter,
     ...written(BOUND_FLAGS),
-    ...placeValues(place),
+    ...placeValues({ ...place, ...definedOnly({ source: config.source }) }),
     // Nothing to repeat where the environment names it.
     '--database': database === null || database === databaseOf({}) ? undefined : withoutPassword(database),
     // The whole way is what is meant without it.
     '--until': until === 'implement' ? undefined : until,
   };
-  const switches = { '--offline': config.offline, '--again': again, '--trust': trust };
+  const switches = {
+    '--offline': config.offline,
+    '--again': again,
+    '--trust': trust,
+    '--comment': config.comment,
+    '--pr': config.pr,
+    '--create': config.create,
+  };
   const given = Object.entries(switches).flatMap(([name, isGiven]) => (isGiven ? [name] : []));
   return [...flagWords(values), ...given];
 }
@@ -173,6 +197,12 @@ export interface PlaceFlags {
   repo?: string;
   baseDir?: string;
   config?: string;
+  source?: string;
+}
+
+/** Comparisons and landings are made here: they work on what is in this repository alone. */
+export function isLocal(command: string): boolean {
+  return command === 'eval' || command === 'land';
 }
 
 export interface DatabaseFlags {
@@ -195,12 +225,13 @@ function withoutPassword(url: string): string {
 }
 
 export function projectOf(place: PlaceFlags, flags: ConfigFlags = {}): Promise<Project> {
-  const { repo, baseDir, config } = place;
-  return openProject({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags });
+  const { repo, baseDir, config, source } = place;
+  const own = { ...definedOnly({ source }), ...flags };
+  return openProject({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags: own });
 }
 
 function placeValues(place: PlaceFlags): Record<string, string | undefined> {
-  return { '--repo': place.repo, '--base-dir': place.baseDir, '--config': place.config };
+  return { '--repo': place.repo, '--base-dir': place.baseDir, '--config': place.config, '--source': place.source };
 }
 
 /** They have to be in every line to copy, to mean the same repository. */
@@ -220,7 +251,7 @@ function idOfFile(text: string, inside: string): ItemId | null {
   if (!text.endsWith('.md') || !isItemId(id)) return null;
   for (const path of [resolve(text), resolve(inside, text)]) {
     const folder = dirname(path);
-    const isOurs = basename(folder) === 'issues' && isInside(dirname(folder), inside);
+    const isOurs = ['issues', 'briefs'].includes(basename(folder)) && isInside(dirname(folder), inside);
     if (isOurs && existsSync(path)) return id;
   }
   return null;

@@ -20,7 +20,7 @@ export interface CoordinatedItem {
   id: string;
   /** The file of its journal, or what keeps its steps in place of a file. */
   checkpoint: string | StepStore;
-  /** For the task; a function is called at each attempt. */
+  /** For the task; a function is called at each attempt, and may return a promise. */
   input: unknown;
   /** Instead of those that the others have. */
   bounds?: Pick<CoordinatorOptions, 'maxRetries' | 'timeoutMs' | 'idleTimeoutMs'>;
@@ -61,6 +61,8 @@ export interface CoordinatorOptions {
   claimWaitMs?: number;
   /** Asked when an item was claimed: another run may have finished it since the plan. Its result then, else null. */
   alreadyDone?: (id: string) => Promise<TaskResult | null>;
+  /** What follows the result of an item that did not fail, in this process and before its end. Rejects: the item fails. */
+  complete?: (id: string, result: TaskResult, signal: AbortSignal) => Promise<TaskResult>;
   /** The item waits for something outside, such as quota: its silence is not idleness. */
   isWaiting?: (id: string) => boolean;
   /** Whether a new item may be started now; when that changes, `poke` is to be called. */
@@ -185,7 +187,8 @@ export class ParallelCoordinator {
         clock: this.#clock,
         limit: this.#limit,
         stop: this.#stop.signal,
-        attempt: async (flight) => (await this.#endedElsewhere(flight)) ?? this.#attempt(flight),
+        attempt: async (flight) =>
+          this.#completed(flight, (await this.#endedElsewhere(flight)) ?? (await this.#attempt(flight))),
         warmUp: (workers) => this.warmUp(workers),
         next,
         isOpen,
@@ -210,10 +213,28 @@ export class ParallelCoordinator {
     return this.#stop.signal.aborted ? { error: toErrorRecord(this.#stop.signal.reason) } : null;
   }
 
+  async #completed({ item, deadline }: Flight, outcome: AttemptOutcome): Promise<AttemptOutcome> {
+    const { complete } = this.#options;
+    if (complete === undefined || 'error' in outcome) return outcome;
+    const stop = AbortSignal.any([this.#stop.signal, deadline.signal]);
+    try {
+      return { result: await unlessAborted(complete(item.id, outcome.result, stop), stop) };
+    } catch (error) {
+      return { error: toErrorRecord(error) };
+    }
+  }
+
   async #attempt(flight: Flight): Promise<AttemptOutcome> {
     flight.attempts += 1;
     const { item, attempts, deadline } = flight;
     const { task, idleTimeoutMs, onEvent, attachOutput } = this.#options;
+    const stop = AbortSignal.any([this.#stop.signal, deadline.signal]);
+    let input: unknown;
+    try {
+      input = await unlessAborted(inputOf(item), stop);
+    } catch (error) {
+      return { error: toErrorRecord(error) };
+    }
     const trace = this.#options.traceAttempt?.(item.id, attempts) ?? null;
     const outcome = await runAttempt({
       pool: this.#pool,
@@ -222,7 +243,7 @@ export class ParallelCoordinator {
         id: item.id,
         attempt: attempts,
         checkpoint: typeof item.checkpoint === 'string' ? item.checkpoint : null,
-        input: inputOf(item),
+        input,
         ...(trace && { traceparent: trace.traceparent }),
       },
       store: typeof item.checkpoint === 'string' ? null : item.checkpoint,
@@ -232,7 +253,7 @@ export class ParallelCoordinator {
       onEvent: (event) => onEvent(item.id, event),
       isWaiting: () => this.#options.isWaiting?.(item.id) ?? false,
       attachOutput: (worker) => attachOutput?.(item.id, worker) ?? discardOutput(worker),
-      stop: AbortSignal.any([this.#stop.signal, deadline.signal]),
+      stop,
       kill: this.#kill.signal,
       finishStepMs: this.#options.finishStepMs,
     });
@@ -243,6 +264,20 @@ export class ParallelCoordinator {
 
 function inputOf({ input }: CoordinatedItem): unknown {
   return typeof input === 'function' ? (input as () => unknown)() : input;
+}
+
+/** Rejects with the signal's reason if that comes first; what was begun is then left to itself. */
+async function unlessAborted<T>(work: T | Promise<T>, signal: AbortSignal): Promise<T> {
+  if (!(work instanceof Promise)) return work;
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
 }
 
 function discardOutput({ stdout, stderr }: Pick<WorkerProcess, 'stdout' | 'stderr'>): { detach: () => void } {

@@ -111,5 +111,13 @@ test('the schema for editors knows every section and refuses others', () => {
     'tests',
     'implement',
     'passEnvironment',
+    'lineage',
+    'source',
+    'forge',
+    'select',
+    'comment',
+    'pr',
+    'github',
+    'gitlab',
   ]);
 });

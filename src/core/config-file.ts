@@ -4,6 +4,7 @@ import { parseDuration } from './duration.ts';
 import { AgentosError } from './errors.ts';
 import { firstLine } from './lines.ts';
 import { nearest } from './nearest.ts';
+import { REMOTE_SETTINGS } from './remote-settings.ts';
 
 /**
  * The one description of `agentos.yaml`: it is checked with it, its types come from it, and the JSON Schema for editors
@@ -211,6 +212,11 @@ export const configFileSchema = z.strictObject({
   passEnvironment: variableNames
     .optional()
     .describe('Environment variables that commands, agents and tests may see although they look like secrets.'),
+  lineage: z
+    .enum(['keep', 'commit'])
+    .optional()
+    .describe('commit: the versions of a design are on the branch too, beside its report (default keep)'),
+  ...REMOTE_SETTINGS,
 });
 
 export type ConfigFile = z.infer<typeof configFileSchema>;

@@ -3,13 +3,14 @@ import { parseDuration } from './duration.ts';
 import { ENDPOINT_VARIABLES, readKeys, VENDORS, type VendorKey, type VendorName } from './keys.ts';
 import type { AgentName } from './model-spec.ts';
 import type { PriceSetting } from './money.ts';
+import { type RemoteConfig, type RemoteFlags, resolveRemote } from './remote.ts';
 
 /** How much of the LLD's template a design fills. */
 export const DESIGN_SIZES = ['small', 'normal', 'large'] as const;
 export type DesignSize = (typeof DESIGN_SIZES)[number];
 
 /** What the command line may say; undefined where it says nothing. */
-export interface ConfigFlags {
+export interface ConfigFlags extends RemoteFlags {
   drafter?: string | undefined;
   reviewer?: string | undefined;
   implementer?: string | undefined;
@@ -62,6 +63,9 @@ export interface Config {
   passEnvironment: string[];
   /** Agents that use their own login instead of a key. */
   ownLogins: AgentName[];
+  /** Whether the versions of a design go onto its branch. */
+  lineage: 'keep' | 'commit';
+  remote: RemoteConfig;
 }
 
 /** What the configuration says of the tests; the rest is detected. */
@@ -157,6 +161,8 @@ export function resolveConfig(
     ownLogins: Object.entries(file.agents ?? {}).flatMap(([name, settings]) =>
       settings?.login === 'agent' ? [name as AgentName] : [],
     ),
+    lineage: file.lineage ?? 'keep',
+    remote: resolveRemote(flags, file, env),
   };
 }
 

@@ -2,6 +2,7 @@ import type { ErrorRecord } from './errors.ts';
 import type { CaseResult } from './evaluation.ts';
 import type { GateCounts, GateEvidence } from './gate.ts';
 import type { ItemEnd } from './item.ts';
+import type { LandedBranch } from './landing.ts';
 import type { Usage } from './money.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
 import type { PlannedGroup } from './plan.ts';
@@ -41,6 +42,8 @@ export type ItemEvent =
   | { type: 'notice'; text: string }
   /** Of an evaluation: what a past case came to with a candidate. */
   | { type: 'case-judged'; result: CaseResult }
+  /** Of a landing: what became of one of its branches. */
+  | ({ type: 'branch-landed'; branch: string } & LandedBranch)
   | { type: 'item-retrying'; attempt: number; delayMs: number; error: ErrorRecord }
   | ItemFinished;
 
@@ -55,6 +58,8 @@ export interface ModelAnswered {
   type: 'model-answered';
   step: string;
   role: string;
+  /** Of a landing: the branch that it was for, by the id of its item. */
+  part?: string;
   asked: string;
   answered: string | null;
   promptHash: string;

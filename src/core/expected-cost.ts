@@ -72,6 +72,15 @@ export function implementDemand({ bounds, implement, explore }: Config, chars: n
   };
 }
 
+/** A landing whose conflicts are settled by the implementer. Usually there is one; at most every branch is in conflict. */
+export function resolveDemand({ bounds, implement }: Config, branches: number): Demand {
+  const calls = branches * bounds.maxRounds * implement.maxAgentRounds + bounds.maxRetries;
+  return {
+    usual: [{ role: 'implementer', calls: 10, each: tokens(25_000, 1_000, 20_000) }],
+    most: [{ role: 'implementer', calls, each: tokens(LONGEST_PROMPT_TOKENS, LONGEST_REPLY_TOKENS) }],
+  };
+}
+
 /** What an agent asks for when it is not told a model; it changes with the agent's versions. */
 const AGENTS_CHOICE: Partial<Record<AgentName, string>> = {
   'claude-code': 'anthropic:claude-opus-5-5',

@@ -86,6 +86,19 @@ export const IMPLEMENTATION_PROBLEMS = {
     `${p.gate}: ${p.problems.join('; ')}`,
     `Look at it in ${p.worktree} (branch ${p.branch}).`,
   ],
+  'branch-missing': (p: { id: string }) => [
+    `${p.id} has no finished branch.`,
+    `agentos implement ${p.id} makes one; agentos status shows how far each item is.`,
+  ],
+  /** others: what was merged before it. */
+  'branch-breaks': (p: { id: string; others: string[]; problems: string[] }) => [
+    `The tests fail with it${p.others.length === 0 ? '' : `, on top of ${listed(p.others)}`}: ${p.problems.join('; ')}`,
+    `Change the branch, or have it built on today’s base: agentos implement --again ${p.id}`,
+  ],
+  'landing-incomplete': (p: { out: string[]; branch: string | null }) => [
+    `${listed(p.out)} ${p.out.length === 1 ? 'is' : 'are'} out. ${p.branch === null ? 'No branch was made' : `The others are on ${p.branch}`}.`,
+    null,
+  ],
   'offline-no-code': (p: { id: string; why: 'not-recorded' | 'changed'; file: string | null }) => {
     const why = {
       'not-recorded': `Nothing is recorded for ${p.id}: offline plays the tour of agentos demo and can't implement anything else.`,

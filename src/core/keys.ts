@@ -93,7 +93,7 @@ function secretParts(value: string): string[] {
  */
 export function withoutSecrets(
   env: Environment,
-  keys: readonly VendorKey[],
+  keys: readonly Pick<VendorKey, 'secret'>[],
   pass: readonly string[],
 ): Record<string, string> {
   const secrets = maskedForms(keys.map((key) => key.secret.reveal()));

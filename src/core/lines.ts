@@ -65,6 +65,18 @@ export function oneLine(text: string): string {
     .trim();
 }
 
+/**
+ * Text from outside for a place where a service gives words a meaning: a mention that would notify people, a number that would link
+ * an issue, or close it. Each is broken by an invisible character.
+ */
+export function unlinked(text: string): string {
+  return text
+    .replace(/@(?=[\w/-])/g, '@\u200B')
+    .replace(/#(?=\d)/g, '#\u200B')
+    .replace(/\bGH-(?=\d)/gi, (word) => `${word}\u200B`)
+    .replace(/:\/\//g, ':\u200B//');
+}
+
 export function firstLine(text: string): string {
   return text.split('\n', 1)[0] ?? '';
 }

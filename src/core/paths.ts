@@ -6,8 +6,8 @@ import type { ItemId } from './ids.ts';
 export const STAGES = ['issue', 'lld', 'implement'] as const;
 export type StageName = (typeof STAGES)[number];
 
-/** `eval` replays what is past: it is no stage of anything. */
-export const WORKFLOWS = [...STAGES, 'eval'] as const;
+/** `eval` replays what is past, `land` combines what is finished: they are no stage of anything. */
+export const WORKFLOWS = [...STAGES, 'eval', 'land'] as const;
 export type WorkflowName = (typeof WORKFLOWS)[number];
 
 /** What a batch command runs: one workflow, or several one after another. */
@@ -15,7 +15,13 @@ export const PIPELINES = [...WORKFLOWS, 'run'] as const;
 export type PipelineName = (typeof PIPELINES)[number];
 
 /** What people see in front of a line: `[LLD-42]`. */
-const LABELS: Record<WorkflowName, string> = { lld: 'LLD', issue: 'ISSUE', implement: 'IMPL', eval: 'EVAL' };
+const LABELS: Record<WorkflowName, string> = {
+  lld: 'LLD',
+  issue: 'ISSUE',
+  implement: 'IMPL',
+  eval: 'EVAL',
+  land: 'LAND',
+};
 
 export function labelOf(workflow: WorkflowName, id: ItemId): string {
   return `${LABELS[workflow]}-${id}`;
@@ -77,6 +83,9 @@ export interface Paths {
   runs: string;
   /** What was last known of the credential pool; no secrets. */
   keys: string;
+  /** What a watch has started, and the lock of the one that runs. */
+  watch: string;
+  watchLock: string;
   issue(id: ItemId): string;
   llds: string;
   lld(id: ItemId): string;
@@ -88,6 +97,8 @@ export interface Paths {
   report(id: ItemId): string;
   /** The approved LLD beside its report; no id has a dot, so that it is never another item's report. */
   reportedLld(id: ItemId): string;
+  /** The versions of a design beside its report, where they are committed. */
+  reportedLineage(id: ItemId): string;
   worktrees: string;
   worktree(workflow: WorkflowName, id: ItemId): string;
   homes: string;
@@ -131,6 +142,8 @@ export function pathsOf(repository: string, base: string, work = base): Paths {
     prompts: join(repository, 'agentos', 'prompts'),
     runs: join(base, 'runs'),
     keys: join(base, 'keys.json'),
+    watch: join(base, 'watch.json'),
+    watchLock: join(base, 'locks', 'watch.lock'),
     issue: (id) => join(repository, 'issues', `${id}.md`),
     llds: join(repository, 'docs', 'lld'),
     lld: (id) => join(repository, 'docs', 'lld', `LLD-${id}.md`),
@@ -139,6 +152,7 @@ export function pathsOf(repository: string, base: string, work = base): Paths {
     briefLineage: (id) => join(repository, 'docs', 'lineage', `${id}.brief`),
     report: (id) => `docs/reports/${id}.md`,
     reportedLld: (id) => `docs/reports/${id}.lld.md`,
+    reportedLineage: (id) => `docs/reports/${id}.lineage`,
     worktrees: join(work, 'worktrees'),
     worktree: (workflow, id) => join(work, 'worktrees', `${workflow}-${id}`),
     homes: join(work, 'homes'),

@@ -21,18 +21,18 @@ const step = (name: string, replayed = false): ItemEvent => ({
   durationMs: 5,
   costUsd: null,
 });
-const answered = (costUsd: number | null, metered = true): ItemEvent => ({
-  type: 'model-answered',
-  step: 'draft',
-  role: 'drafter',
-  asked: 'm',
-  answered: 'm',
-  promptHash: '',
-  replyHash: '',
-  usage: { inputTokens: 10, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 },
-  metered,
-  costUsd,
+const USAGE = { inputTokens: 10, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
+const paid = (costUsd: number | null, metered = true): ItemEvent => ({
+  type: 'gateway-call',
+  vendor: 'google',
+  model: 'm',
+  keyId: null,
+  status: 200,
+  attempts: 1,
+  waitedMs: 0,
   durationMs: 1,
+  usage: metered ? USAGE : null,
+  costUsd,
 });
 const ended = (end: Partial<ItemEnd>, goesOnWith?: WorkflowName): ItemEvent => ({
   type: 'item-finished',
@@ -50,11 +50,11 @@ test('an item of a pipeline is summed up over its stages: the last tells how it 
   const state = folded(
     ['lld', started],
     ['lld', step('draft')],
-    ['lld', answered(0.5)],
+    ['lld', paid(0.5)],
     ['lld', ended({ outputs: ['docs/lld/LLD-42.md'] }, 'implement')],
     ['implement', { ...started, attempt: 2 } as ItemEvent],
     ['implement', step('tests-1')],
-    ['implement', answered(0.25)],
+    ['implement', paid(0.25)],
     ['implement', ended({ status: 'discuss', attempts: 2, reason: 'who pays?', outputs: ['agentos/42-add'] })],
   );
   const item = state.items.get('42');
@@ -81,12 +81,12 @@ test('between two stages an item is in the next one, at no step, and has not end
   expect(state.done).toBe(0);
 });
 
-test('what was paid counts if the item fails; a price that is not known makes the sum unknown, a command does not', () => {
-  const paid = (...events: ItemEvent[]): number | null | undefined =>
+test('what was paid counts, whatever came of it; a price that is not known makes the sum unknown, no usage does not', () => {
+  const sum = (...events: ItemEvent[]): number | null | undefined =>
     folded(...[started, ...events].map((event): [WorkflowName, ItemEvent] => ['lld', event])).items.get('42')?.costUsd;
-  expect(paid(answered(0.5), ended({ status: 'failed' }))).toBe(0.5);
-  expect(paid(answered(0.5), answered(null, false))).toBe(0.5);
-  expect(paid(answered(0.5), answered(null))).toBeNull();
+  expect(sum(paid(0.5), ended({ status: 'failed' }))).toBe(0.5);
+  expect(sum(paid(0.5), paid(null, false))).toBe(0.5);
+  expect(sum(paid(0.5), paid(null))).toBeNull();
 });
 
 test('last words after the end of an item change nothing that is shown', () => {

@@ -1,6 +1,7 @@
 import type { CaseResult } from './evaluation.ts';
 import type { AgentosEvent, WaitReason } from './events.ts';
 import type { ItemEnd, ItemStatus } from './item.ts';
+import type { LandedBranch } from './landing.ts';
 import { addUsage, NO_USAGE, type Usage } from './money.ts';
 import type { WorkflowName } from './paths.ts';
 
@@ -35,10 +36,18 @@ export interface ItemState {
   /** Whose quota it waits for. */
   waitsFor: string | null;
   usage: Usage;
-  /** What this run paid, also if the item fails afterwards; null: a price is not known. */
+  /** What this run paid, whatever came of it; null: a price is not known. */
   costUsd: number | null;
   /** Of an evaluation. */
   judged: CaseResult | null;
+  /** Of a landing: its branches as far as something is known of them, by the ids of their items. */
+  parts: Map<string, PartState>;
+}
+
+export interface PartState {
+  landed: LandedBranch | null;
+  usage: Usage;
+  costUsd: number | null;
 }
 
 export interface KeyState {
@@ -98,6 +107,7 @@ function newItem(id: string, title: string, workflow: WorkflowName | null): Item
     usage: NO_USAGE,
     costUsd: 0,
     judged: null,
+    parts: new Map(),
   };
 }
 
@@ -163,6 +173,11 @@ function foldItemEvent(state: RunState, event: EventOfItem): void {
     case 'gateway-call':
       if (event.keyId !== null && !state.keys.has(event.keyId))
         state.keys.set(event.keyId, { isRejected: false, coolingUntilMs: 0 });
+      // Every request to a vendor is one of these, so that an answer which was of no use counts too.
+      if (event.usage === null) return;
+      item.usage = addUsage(item.usage, event.usage);
+      item.costUsd = plus(item.costUsd, event.costUsd);
+      state.costUsd = plus(state.costUsd, event.costUsd);
       return;
     case 'item-retrying':
       // An attempt can fail before it has reported its start.
@@ -171,21 +186,32 @@ function foldItemEvent(state: RunState, event: EventOfItem): void {
       item.waitsFor = null;
       return;
     case 'model-answered': {
+      if (event.part === undefined) return;
+      const part = partOf(item, event.part);
       // A call without a meter, such as a command's, must not hide what is known of the rest.
       const paidUsd = event.costUsd ?? (event.metered ? null : 0);
-      item.usage = addUsage(item.usage, event.usage);
-      item.costUsd = plus(item.costUsd, paidUsd);
-      state.costUsd = plus(state.costUsd, paidUsd);
+      Object.assign(part, { usage: addUsage(part.usage, event.usage), costUsd: plus(part.costUsd, paidUsd) });
       return;
     }
     case 'case-judged':
       item.judged = event.result;
       return;
+    case 'branch-landed': {
+      const { id, status, reason, error, outputs } = event;
+      partOf(item, id).landed = { id, status, reason, error, outputs };
+      return;
+    }
     case 'item-finished':
       end(state, item, event);
       return;
     default:
   }
+}
+
+function partOf({ parts }: ItemState, id: string): PartState {
+  const part = parts.get(id) ?? { landed: null, usage: NO_USAGE, costUsd: 0 };
+  parts.set(id, part);
+  return part;
 }
 
 const RUNNING = { wait: null, waitsFor: null } as const;

@@ -1,7 +1,7 @@
 import type { LastRun, Problem } from './errors.ts';
 import type { Evaluation } from './evaluation.ts';
-import type { ItemEnd, ItemStatus } from './item.ts';
-import type { Usage } from './money.ts';
+import { ITEM_STATUSES, type ItemEnd, type ItemStatus } from './item.ts';
+import { NO_USAGE, type Usage } from './money.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
 import type { FinishedStep, ItemState } from './run-state.ts';
 import { wordingOf } from './wording.ts';
@@ -56,6 +56,8 @@ export interface Summary {
   items: ItemSummary[];
   /** Of `agentos eval`. */
   evaluation?: Evaluation;
+  /** Of `agentos land`: the branch that was made, null where none was, and what it is based on. */
+  landing?: { branch: string | null; onto: string; base: string };
 }
 
 /** `summary.json` of an item: the last stage that it reached tells how it ended. */
@@ -86,10 +88,34 @@ export function summaryOf(
   };
 }
 
+/** Of a landing each branch is an item of its own; one that nothing was said of ended as the landing did. */
+export function partSummary(
+  whole: ItemSummary,
+  { parts, ends }: Pick<ItemState, 'parts' | 'ends'>,
+  { id, title }: Pick<ItemSummary, 'id' | 'title'>,
+): ItemSummary {
+  const part = parts.get(id);
+  const landed = part?.landed;
+  const { status, reason, error } = landed ?? { ...whole, error: ends.at(-1)?.error ?? null };
+  const isOfIt = new RegExp(`-${id}(?:-|$)`);
+  return {
+    ...whole,
+    id,
+    title,
+    status,
+    reason,
+    steps: whole.steps.filter(({ name }) => isOfIt.test(name)),
+    usage: part?.usage ?? NO_USAGE,
+    costUsd: part === undefined ? 0 : part.costUsd,
+    error: error === null ? null : { code: error.problem.code, ...wordingOf(error.problem) },
+    outputs: landed?.outputs ?? [],
+  };
+}
+
+/** Every status is there, so that a script can read the one it wants. */
 export function countsOf(items: readonly ItemSummary[]): Record<string, number> {
-  const counts: Record<string, number> = { total: items.length };
-  for (const { status } of items) counts[status] = (counts[status] ?? 0) + 1;
-  return counts;
+  const countOf = (wanted: ItemStatus): number => items.filter(({ status }) => status === wanted).length;
+  return { total: items.length, ...Object.fromEntries(ITEM_STATUSES.map((status) => [status, countOf(status)])) };
 }
 
 /** How far an item of the backlog has come. */
@@ -195,6 +221,8 @@ function changeFor(problem: Problem, id: string, { models, anySucceeded }: RunFa
     case 'lld-not-approved':
     case 'lld-outdated':
       return change(`have its LLD reviewed (agentos lld ${id})`);
+    case 'branch-breaks':
+      return change(`change its branch, or build it again (agentos implement --again ${id})`);
     case 'tests-undetected':
       return change('name the test command in agentos.yaml (tests.command)');
     case 'agent-missing':

@@ -113,6 +113,13 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'git-identity-missing': [{ code: 'git-identity-missing', detail: text }],
   'worktree-unusable': [{ code: 'worktree-unusable', path: text, reason: text }],
   'dependency-conflict': [{ code: 'dependency-conflict', on: '1', files: [text] }],
+  'watch-running': [{ code: 'watch-running', pid: 1, since: '2026-01-01T00:00:00.000Z' }],
+  'branch-missing': [{ code: 'branch-missing', id: '1' }],
+  'branch-breaks': [{ code: 'branch-breaks', id: '1', others: ['2'], problems: [text] }],
+  'landing-incomplete': [
+    { code: 'landing-incomplete', out: ['1', '2'], branch: text },
+    { code: 'landing-incomplete', out: ['1'], branch: null },
+  ],
   'setup-failed': [{ code: 'setup-failed', command: text, exitCode: null, detail: text }],
   'tests-undetected': [
     { code: 'tests-undetected', directory: text, script: text, runner: null },
@@ -150,6 +157,37 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
     why,
     detail: text,
   })),
+  'host-token-missing': [
+    { code: 'host-token-missing', host: 'github' },
+    { code: 'host-token-missing', host: 'gitlab' },
+  ],
+  'host-token-unusable': [{ code: 'host-token-unusable', host: 'github', reason: text }],
+  'host-token-rejected': [{ code: 'host-token-rejected', host: 'github', detail: text }],
+  'host-scope-missing': [
+    { code: 'host-scope-missing', host: 'github', what: `comment on ${text}`, needs: [], detail: text },
+    { code: 'host-scope-missing', host: 'gitlab', what: text, needs: [text, text], detail: text },
+  ],
+  'host-not-found': [{ code: 'host-not-found', host: 'github', what: text }],
+  'host-archived': [{ code: 'host-archived', host: 'github', repository: text }],
+  'host-limited': [
+    { code: 'host-limited', host: 'github', forMs: null, detail: text },
+    { code: 'host-limited', host: 'github', forMs: 5_000, detail: text },
+  ],
+  'host-unreachable': [{ code: 'host-unreachable', host: 'github', status: 502, detail: text }],
+  'host-uncertain': [{ code: 'host-uncertain', host: 'github', what: text, detail: text }],
+  'host-refused': [{ code: 'host-refused', host: 'github', what: text, status: 422, detail: text }],
+  'repository-unnamed': [
+    { code: 'repository-unnamed', host: 'github', origin: null },
+    { code: 'repository-unnamed', host: null, origin: text },
+  ],
+  'issue-not-taken': (
+    ['closed', 'locked', 'pull-request', 'deleted', 'transferred', 'unlabelled', 'withheld'] as const
+  ).map((why) => ({ code: 'issue-not-taken', id: '1', where: text, why })),
+  'issue-blocked': [
+    { code: 'issue-blocked', id: '1', by: [], count: 2 },
+    { code: 'issue-blocked', id: '1', by: [text], count: 1 },
+  ],
+  'branch-foreign': [{ code: 'branch-foreign', branch: text, remote: text }],
   internal: [{ code: 'internal', detail: text }],
 });
 

@@ -1,5 +1,6 @@
 import { formatDuration, localTime } from './duration.ts';
 import type { MissingKey, Problem } from './errors.ts';
+import { HOST_PROBLEMS } from './host-problems.ts';
 import { HUB_PROBLEMS } from './hub-problems.ts';
 import { IMPLEMENTATION_PROBLEMS, type Words } from './implementation-problems.ts';
 import { endSentence, firstLine, inWords, listed, oneLine, predicate, shorten, statusText } from './lines.ts';
@@ -236,6 +237,10 @@ const PROBLEMS = {
     `${p.workflow} ${p.id} is being worked on by another run (process ${p.pid}, since ${localTime(p.since)}).`,
     'Wait for it to end. See: agentos status',
   ],
+  'watch-running': (p: { pid: number; since: string }) => [
+    `agentos watch runs in this repository already (process ${p.pid}, since ${localTime(p.since)}).`,
+    'Let it work, or stop it first.',
+  ],
   // workspace
   'git-failed': (p: { command: string; exitCode: number | null; detail: string }) => [
     `${shorten(p.command)} failed: ${p.detail}`,
@@ -266,6 +271,7 @@ const PROBLEMS = {
   ],
   ...HUB_PROBLEMS,
   ...IMPLEMENTATION_PROBLEMS,
+  ...HOST_PROBLEMS,
   internal: (p: { detail: string }) => [
     `Internal error: ${firstLine(p.detail)}`,
     'Please report it with the log of the run. Finished steps are kept.',

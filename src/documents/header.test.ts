@@ -46,6 +46,7 @@ describe('readFrontMatter', () => {
     ['no fields', '---\n---\nBody', {}, 'Body'],
     ['no front matter', '# T\n\n---\na: 1\n---\n', {}, '# T\n\n---\na: 1\n---\n'],
     ['prose between two rules', '---\nSome prose\n---\nMore', {}, '---\nSome prose\n---\nMore'],
+    ['a heading between two rules', '---\n\n# T\n\n---\n\nText', {}, '---\n\n# T\n\n---\n\nText'],
     ['a rule at the beginning', '---\n\nText', {}, '---\n\nText'],
     ['an empty file', '', {}, ''],
   ])('reads a file with %s', (_name, text, fields, body) => {

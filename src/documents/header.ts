@@ -36,7 +36,8 @@ export function readFrontMatter(text: string): FrontMatter {
   const document = parseDocument(block[1] ?? '');
   const error = document.errors[0];
   if (error) return { fields: {}, body, problem: firstLine(error.message) };
-  if (document.contents === null) return { fields: {}, body };
+  // Between two rules a heading is a comment to YAML.
+  if (document.contents === null) return { fields: {}, body: block[1]?.trim() === '' ? body : normalised };
   if (!isMap(document.contents)) return { fields: {}, body: normalised };
   try {
     return { fields: document.toJS() as Record<string, unknown>, body };
@@ -66,6 +67,8 @@ const TEXTS = [
   'bodyHash',
   'baseCommit',
   'branch',
+  /** Of a report: where its design is. */
+  'lld',
 ] as const;
 
 /** What the front matter of our documents can say. A field that is missing or of another type is null. */

@@ -10,21 +10,32 @@ import { gfmStrikethrough } from 'micromark-extension-gfm-strikethrough';
 import { gfmTable } from 'micromark-extension-gfm-table';
 import { gfmTaskListItem } from 'micromark-extension-gfm-task-list-item';
 
-/** One form for what editors and models disagree about: byte-order mark, CRLF, and a lone CR. */
+/** One form for what editors and models disagree about: marks without width at the beginning, CRLF, and a lone CR. */
 export function normaliseText(text: string): string {
-  return text.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n');
+  return text.replace(/^[\uFEFF\u200B\u2060]+/, '').replace(/\r\n?/g, '\n');
 }
 
 /** What our documents use of GFM. Automatic links and footnotes are left out: they double the time and mean nothing here. */
 const GRAMMAR = {
-  extensions: [gfmTable(), gfmTaskListItem(), gfmStrikethrough(), frontmatter(['yaml'])],
-  mdastExtensions: [
-    gfmTableFromMarkdown(),
-    gfmTaskListItemFromMarkdown(),
-    gfmStrikethroughFromMarkdown(),
-    frontmatterFromMarkdown(['yaml']),
-  ],
+  extensions: [gfmTable(), gfmTaskListItem(), gfmStrikethrough()],
+  mdastExtensions: [gfmTableFromMarkdown(), gfmTaskListItemFromMarkdown(), gfmStrikethroughFromMarkdown()],
 };
+const WITH_FRONT_MATTER = {
+  extensions: [...GRAMMAR.extensions, frontmatter(['yaml'])],
+  mdastExtensions: [...GRAMMAR.mdastExtensions, frontmatterFromMarkdown(['yaml'])],
+};
+
+const BETWEEN_RULES = /^---[ \t]*\n([\s\S]*?)(?<=\n)---[ \t]*(?:\n|$)/;
+const YAML_LINE = /^(?:\s|-\s|#(?!#)|["'\w][\w ."'-]*:(?:\s|$)|[\]}]|$)/;
+
+/**
+ * A rule at the beginning is no front matter unless there are fields below it: the sections up to the next rule would be
+ * lost, and without a next one the parser sees no lists.
+ */
+function hasFrontMatter(text: string): boolean {
+  const lines = (BETWEEN_RULES.exec(text)?.[1] ?? '').split('\n');
+  return lines.every((line) => YAML_LINE.test(line)) && lines.some((line) => /^["'\w][^#]*:/.test(line));
+}
 
 /** One document is read by a dozen readers in a row: the trees of the last few. */
 const recent = new Map<string, Root>();
@@ -35,12 +46,34 @@ const MOST_RECENT = 4;
  * text may get the same tree again: it is never changed.
  */
 export function parseMarkdown(text: string): Root {
-  const root = recent.get(text) ?? fromMarkdown(text, GRAMMAR);
+  const grammar = hasFrontMatter(text) ? WITH_FRONT_MATTER : GRAMMAR;
+  const root = recent.get(text) ?? fromMarkdown(withoutTraps(text), grammar);
   recent.delete(text);
   recent.set(text, root);
   const [oldest] = recent.keys();
   if (recent.size > MOST_RECENT && oldest !== undefined) recent.delete(oldest);
   return root;
+}
+
+/*
+ * A text can be made so that the parser looks at the rest of it again and again. What it stumbles over is put out by another
+ * character of the same length, so that positions stay what they are; no text of a person has as much of it.
+ */
+const OPENER = /<(?=!--|\?|!\[CDATA\[|![A-Za-z])/g;
+const MOST_OPENERS = 500;
+const MARK = /[*~]|(?<!\w)_|_(?!\w)/g;
+const MOST_MARKS = 2_000;
+/** Lines without a blank one between them, or the row of a table. */
+const PARAGRAPH = /(?:^(?![ \t]*\|).*\S.*(?:\n|$))+|^[ \t]*\|.*$/gm;
+const CONTAINERS = /^(?:[ \t]*(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])){40,}/gm;
+const DEEPEST = 80;
+
+function withoutTraps(text: string): string {
+  const without = (found: string, what: RegExp, most: number): string =>
+    (found.match(what)?.length ?? 0) > most ? found.replace(what, '·') : found;
+  return without(text, OPENER, MOST_OPENERS)
+    .replace(CONTAINERS, (run) => run.slice(0, DEEPEST).padEnd(run.length, '·'))
+    .replace(PARAGRAPH, (paragraph) => without(paragraph, MARK, MOST_MARKS));
 }
 
 /** A node's text without its markup, trimmed. */

@@ -139,6 +139,11 @@ export function isNotApplicable({ nodes }: DocumentSection): boolean {
   );
 }
 
+/** `N/A` without a reason. */
+function isBareNa(nodes: readonly RootContent[]): boolean {
+  return /^\W*(?:n\/?a|not applicable)\W*$/i.test(nodes.filter(isContent).map(plainText).join('\n'));
+}
+
 /** Whether a node of a section says anything. */
 function isContent(node: RootContent): boolean {
   if (node.type === 'heading' || node.type === 'thematicBreak' || node.type === 'definition') return false;
@@ -164,7 +169,9 @@ export function checkOutline(
   const isNeeded = (id: string): boolean => names.find((name) => name.id === id)?.missing === 'error';
   const hasParts = [...found].some((id) => id.startsWith('2.'));
   const empty = sections
-    .filter(({ id, nodes }) => isNeeded(id) && !nodes.some(isContent) && !(id === '2' && hasParts))
+    .filter(({ id, nodes }) => isNeeded(id) && (!nodes.some(isContent) || (/^\d+$/.test(id) && isBareNa(nodes))))
+    // What section 6 lacks is said of its diagram.
+    .filter(({ id, nodes }) => !(id === '2' && hasParts) && !(id === '6' && nodes.length > 0))
     .map(({ line, title }) =>
       error('section-empty', line, `${quote(title)} is empty: fill it in, or say "None" and why nothing applies.`),
     );

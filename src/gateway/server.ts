@@ -95,7 +95,12 @@ export function createGateway(options: GatewayOptions): GatewayCore {
   const ledger = createLedger(budget);
   const upstream = createUpstream(bounds, createVendorAgents(options.env ?? {}));
   const closing = new AbortController();
-  const running = new Set<Promise<void>>();
+  const running = new Set<Promise<unknown>>();
+  const tracked = <T>(work: Promise<T>): Promise<T> => {
+    running.add(work);
+    void work.finally(() => running.delete(work)).catch(() => undefined);
+    return work;
+  };
   const settings = { ...bounds, pool, upstream, ledger, budget, prices, clock, onEvent };
 
   const serve = async (request: IncomingMessage, response: ServerResponse, grantOf: FindGrant): Promise<void> => {
@@ -132,7 +137,7 @@ export function createGateway(options: GatewayOptions): GatewayCore {
     }
     const question = { item: grant.item, step, vendor: route.vendor, path: call.url.pathname, body: call.body };
     const { recording, reused } = answers.join(question, (sink) =>
-      traceable(call, sink, AbortSignal.any([sink.unwanted, closing.signal])),
+      tracked(traceable(call, sink, AbortSignal.any([sink.unwanted, closing.signal]))),
     );
     if (reused !== 'no') {
       const who = { item: grant.item, vendor: route.vendor, model: call.facts.model ?? '' };
@@ -144,11 +149,7 @@ export function createGateway(options: GatewayOptions): GatewayCore {
   return {
     async handle(request, response, grantOf) {
       response.on('error', () => {});
-      const handled = serve(request, response, grantOf)
-        .catch((error: unknown) => refuse(response, openaiChat, error))
-        .finally(() => running.delete(handled));
-      running.add(handled);
-      await handled;
+      await tracked(serve(request, response, grantOf).catch((error: unknown) => refuse(response, openaiChat, error)));
     },
     forget: (item) => answers.forget(item),
     addSpent: (item, costUsd) => ledger.addToItem(item, costUsd),

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import type { Git } from './git.ts';
+import { commitMerge, mergeTrees } from './merge.ts';
 
 /** No hook of the user's runs when a worktree is made or removed, or a ref of ours is set. */
 export const NO_HOOKS = ['-c', 'core.hooksPath=/dev/null'];
@@ -74,6 +75,36 @@ export async function freeBranch(
     if (await isAncestor(repository, there.commit, start)) return name;
   }
   throw unusable(directory, `There are ${MOST_NAMES} branches named ${branch} already.`);
+}
+
+/**
+ * A new branch `agentos/land-2026-01-31` at this commit, with a number behind it where there is one of that name, here or on
+ * a remote: none is ever moved. One that is at the commit already is that branch.
+ */
+export async function makeLandBranch(repository: Git, commit: string, date: string): Promise<string> {
+  const prefix = 'agentos/land-';
+  const pointing = ['for-each-ref', `--points-at=${commit}`, '--format=%(refname:lstrip=2)', `refs/heads/${prefix}*`];
+  const [same] = (await repository.text(pointing)).split('\n').filter(Boolean);
+  if (same !== undefined) return same;
+  for (let n = 1; n < MOST_NAMES; n++) {
+    const taken = new Set((await branchesBelow(repository, prefix)).map(({ name }) => name));
+    const name = n === 1 ? `${prefix}${date}` : `${prefix}${date}-${n}`;
+    if (taken.has(name)) continue;
+    try {
+      // Fails if it exists: another process may make it at the same time.
+      const create = ['update-ref', '-m', 'agentos land', `refs/heads/${name}`, commit, ''];
+      await repository.run([...NO_HOOKS, ...create]);
+      return name;
+    } catch (error) {
+      if (codeOf(error) !== 'git-failed') throw error;
+    }
+  }
+  throw unusable(repository.directory, `There are ${MOST_NAMES} branches named ${prefix}${date} already.`);
+}
+
+/** One of ours that nothing is on any more. */
+export async function deleteBranch(repository: Git, branch: string): Promise<void> {
+  await repository.run([...NO_HOOKS, 'update-ref', '-d', `refs/heads/${branch}`]);
 }
 
 function parentsOf(branch: string): string[] {
@@ -155,23 +186,9 @@ export async function stackedBase(
   return base;
 }
 
-async function merge(git: Git, base: string, { id, commit }: Omit<Foundation, 'branch'>): Promise<string> {
-  const tree = await git.text(['merge-tree', '--write-tree', base, commit]).catch(async (error: unknown) => {
-    const files = await changedInBoth(git, base, commit);
-    throw new AgentosError({ code: 'dependency-conflict', on: id, files }, { cause: error });
-  });
-  const id40 = tree.split('\n')[0] ?? '';
-  const message = `Merge what ${id} needs`;
-  // The same commit whenever it is made: what was done for it is not done again.
-  const date = `@${await git.text(['show', '--no-patch', '--format=%ct', commit])} +0000`;
-  const env = { GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date };
-  return git.text(['commit-tree', id40, '-p', base, '-p', commit, '-m', message], { env });
-}
-
-async function changedInBoth(git: Git, ours: string, theirs: string): Promise<string[]> {
-  const from = await git.text(['merge-base', ours, theirs]);
-  const changed = async (to: string): Promise<string[]> =>
-    (await git.text(['diff', '--name-only', '-z', from, to])).split('\0').filter((path) => path !== '');
-  const others = new Set(await changed(theirs));
-  return (await changed(ours)).filter((path) => others.has(path));
+async function merge(git: Git, ours: string, { id, commit }: Omit<Foundation, 'branch'>): Promise<string> {
+  const { tree, conflicts } = await mergeTrees(git, ours, commit);
+  const files = conflicts.map(({ path }) => path);
+  if (files.length > 0) throw new AgentosError({ code: 'dependency-conflict', on: id, files });
+  return commitMerge(git, { tree, ours, theirs: commit, message: `Merge what ${id} needs\n` });
 }

@@ -50,7 +50,7 @@ export interface OutsideView {
 
 const IN_A_ROW = 1_000;
 const MOST_IN_FOLDER = 2_000;
-const OWN_WORKTREE = /^(?:(?:lld|issue|implement)-[a-zA-Z0-9_-]+|reading-\d+)$/;
+const OWN_WORKTREE = /^(?:(?:lld|issue|implement|land)-[a-zA-Z0-9_-]+|reading-\d+)$/;
 export const DESIGN = /^docs\/lld\/LLD-([a-zA-Z0-9_-]+)\.md$/;
 const INPUT = /^(?:issues|briefs)\//;
 /** What editors have beside a file that is open or being saved. */
@@ -136,7 +136,7 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
 function* refsIn(listing: string): Generator<[ref: string, object: string, kind: OutsideKind]> {
   for (const line of listing.split('\n').filter(Boolean)) {
     const [, ref = '', object = '', checkedOutAt = ''] = /^(\S+) (\S+) ?(.*)$/.exec(line) ?? [];
-    if (/^refs\/(?:heads\/)?agentos\//.test(ref)) continue;
+    if (/^refs\/(?:heads\/|remotes\/[^/]+\/)?agentos\//.test(ref)) continue;
     const isAside = /^refs\/(?:heads|replace)\//.test(ref) && checkedOutAt === '';
     yield [ref, object, isAside ? 'git' : 'moved'];
   }

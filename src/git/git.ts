@@ -13,6 +13,10 @@ export interface GitRunOptions {
   env?: Readonly<Record<string, string>>;
   /** Default: a minute. */
   timeoutMs?: number;
+  /** Ends git; the promise is then rejected with the signal's reason. */
+  signal?: AbortSignal;
+  /** An exit code other than 0 that is an answer too, not a failure. */
+  orEndsWith?: number;
   /** Enough is enough: git is ended when it has printed this much, and that is the answer. */
   atMostBytes?: number;
 }
@@ -47,7 +51,10 @@ export function createGit(directory: string, env: Record<string, string>, bindin
   function runGit(args: string[], options: GitRunOptions): Promise<Buffer> {
     const atMostBytes = options.atMostBytes ?? Number.POSITIVE_INFINITY;
     const failed = (exitCode: number | null, detail: string, cause?: unknown): AgentosError =>
-      new AgentosError({ code: 'git-failed', command: `git ${args.join(' ')}`, exitCode, detail }, { cause });
+      new AgentosError(
+        { code: 'git-failed', command: `git ${args.join(' ')}`, exitCode, detail: withoutLogins(detail) },
+        { cause },
+      );
     return new Promise((resolve, reject) => {
       const child = spawn('git', ['-c', 'core.quotePath=false', '-c', 'core.fsmonitor=false', ...args], {
         cwd: directory,
@@ -56,6 +63,9 @@ export function createGit(directory: string, env: Record<string, string>, bindin
       }) as ChildProcessByStdio<Writable | null, Readable, Readable>;
       // A timer of our own: spawn's keeps running to its end when there is no such program.
       const timer = systemClock.timer(options.timeoutMs ?? TIMEOUT_MS, () => child.kill('SIGKILL'));
+      const stop = (): void => void child.kill('SIGKILL');
+      options.signal?.addEventListener('abort', stop, { once: true });
+      if (options.signal?.aborted) stop();
       const out: Buffer[] = [];
       let size = 0;
       let errors = '';
@@ -80,13 +90,20 @@ export function createGit(directory: string, env: Record<string, string>, bindin
       });
       child.on('close', (code, signal) => {
         timer.stop();
-        if (code === 0 || size >= atMostBytes) resolve(Buffer.concat(out));
+        options.signal?.removeEventListener('abort', stop);
+        if (options.signal?.aborted) reject(options.signal.reason);
+        else if (code === 0 || code === options.orEndsWith || size >= atMostBytes) resolve(Buffer.concat(out));
         else reject(failed(code, errors.trim().split('\n')[0] || `ended by ${signal ?? 'an unknown cause'}`));
       });
     });
   }
 
   return { directory, run, text: async (args, options) => (await run(args, options)).toString('utf8').trimEnd() };
+}
+
+/** The URL of a remote may hold a password. */
+function withoutLogins(text: string): string {
+  return text.replace(/(?<=:\/\/)[^@/\s]*@/g, '');
 }
 
 /** What git is asked to do, without the settings in front of it. */

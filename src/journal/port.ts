@@ -14,6 +14,8 @@ export interface Journal {
   /** The file or address, for messages. */
   readonly location: string;
   step<T>(key: StepKey, run: (step: StepContext) => Promise<T>): Promise<StepResult<T>>;
+  /** Whether this step is finished. */
+  has(key: StepKey): boolean;
   /** Every finished step in the order in which they finished. */
   steps(): StepRecord[];
   /** The result of the step of this name that finished last, whatever its inputs; undefined where none did. */

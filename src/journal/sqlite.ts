@@ -85,6 +85,10 @@ class SqliteJournal implements SettlingJournal {
     return { value: JSON.parse(result) as T, replayed: false };
   }
 
+  has(key: StepKey): boolean {
+    return this.#guard(() => this.#find(stepId(key)) !== null);
+  }
+
   steps(): StepRecord[] {
     return this.#guard(() =>
       this.#statements.list.all().map((row) => ({

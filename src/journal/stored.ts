@@ -77,6 +77,11 @@ class StoredJournal implements SettlingJournal {
     return { value: JSON.parse(result) as T, replayed: false };
   }
 
+  has(key: StepKey): boolean {
+    this.#requireOpen();
+    return (this.#steps.get(stepId(key))?.end ?? null) !== null;
+  }
+
   steps(): StepRecord[] {
     this.#requireOpen();
     return this.#finished().map(({ id, name, startedAt, end }) => ({

@@ -43,7 +43,10 @@ export function linesOf(event: AgentosEvent): Line[] {
     case 'run-started':
       return [
         line(
-          `${event.workflow}: ${event.items.length} item(s), ${event.parallel} at a time, ${modelsOf(event.models)}`,
+          [
+            `${event.workflow}: ${event.items.length} item(s), ${event.parallel} at a time`,
+            ...modelsOf(event.models),
+          ].join(', '),
           'dim',
           'live',
         ),
@@ -174,6 +177,16 @@ export function linesOf(event: AgentosEvent): Line[] {
       return [line(event.text)];
     case 'case-judged':
       return [line(caseText(event.result), 'plain', 'live')];
+    case 'branch-landed': {
+      const { id, branch, status, reason, error } = event;
+      const detail = error === null ? reason : wordingOf(error.problem).message;
+      const why = detail === null ? '' : `: ${detail}`;
+      return [
+        status === 'succeeded'
+          ? line(`${id} is in (${branch})${why}`, 'green', 'live')
+          : line(`${id} is out (${branch})${why}`, status === 'failed' ? 'red' : 'yellow', 'quiet'),
+      ];
+    }
     case 'item-retrying':
       return [
         line(
@@ -256,10 +269,10 @@ function listed(names: readonly string[]): string {
 }
 
 /** A model that plays several roles is named once. */
-function modelsOf(models: Record<string, string>): string {
+function modelsOf(models: Record<string, string>): string[] {
   const roles = new Map<string, string[]>();
   for (const [role, spec] of Object.entries(models)) roles.set(spec, [...(roles.get(spec) ?? []), role]);
-  return [...roles].map(([spec, names]) => `${listed(names)} ${spec}`).join(', ');
+  return [...roles].map(([spec, names]) => `${listed(names)} ${spec}`);
 }
 
 const RANK: Record<Level, number> = { quiet: 0, live: 1, normal: 2, verbose: 3 };

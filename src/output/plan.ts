@@ -6,7 +6,8 @@ import { paint, printable, type Terminal } from './terminal.ts';
 export function printPlan(terminal: Terminal, plan: Plan): void {
   const { items } = plan;
   const models = Object.entries(plan.models).map(([role, spec]) => `${role} ${spec}`);
-  terminal.line(`${plan.workflow}: ${items.length} item(s), ${plan.parallel} at a time; ${models.join(', ')}`);
+  const who = models.length === 0 ? '' : `; ${models.join(', ')}`;
+  terminal.line(`${plan.workflow}: ${items.length} item(s), ${plan.parallel} at a time${who}`);
   const rows = items.map((item) => ({
     item,
     // Of a pipeline, where each one begins.

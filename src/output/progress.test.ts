@@ -53,18 +53,18 @@ const retry = (delayMs: number, cause: 'transient' | 'quota'): ItemEvent => ({
   delayMs,
   error: { problem: { code: 'reply-empty', provider: 'p' }, retry: cause },
 });
+const USAGE = { inputTokens: 1_000, outputTokens: 200, cacheReadTokens: 900, cacheWriteTokens: 0 };
 const answer = (costUsd: number | null, metered = true): ItemEvent => ({
-  type: 'model-answered',
-  step: 'draft',
-  role: 'drafter',
-  asked: 'a',
-  answered: 'a',
-  promptHash: '',
-  replyHash: '',
-  usage: { inputTokens: 1_000, outputTokens: 200, cacheReadTokens: 900, cacheWriteTokens: 0 },
-  metered,
-  costUsd,
+  type: 'gateway-call',
+  vendor: 'google',
+  model: 'm',
+  keyId: null,
+  status: 200,
+  attempts: 1,
+  waitedMs: 0,
   durationMs: 1,
+  usage: metered ? USAGE : null,
+  costUsd,
 });
 const viewAt = (progress: Progress, seconds: number) => progress.view(START_MS + seconds * 1_000);
 const etaSeconds = (progress: Progress, seconds: number): number | null => {
@@ -167,7 +167,7 @@ describe('workers', () => {
 });
 
 describe('cost', () => {
-  test('an unknown price makes the sum unknown, a call without a price tag does not', () => {
+  test('an unknown price makes the sum unknown, a call without usage does not', () => {
     const { progress, at } = started(2);
     at(0, '1', start());
     at(0, '2', start());

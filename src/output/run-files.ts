@@ -25,6 +25,7 @@ const AUDITED: ReadonlySet<AgentosEvent['type']> = new Set<AgentosEvent['type']>
   'review-read',
   'set-aside',
   'case-judged',
+  'branch-landed',
   'file-written',
   'tests-ran',
   'gate-checked',

@@ -98,6 +98,16 @@ describe('what succeeded has a next command', () => {
     expect(printed(['1', '2', '3', '4', '5', '6'].map(branch))).toEqual([
       'Next: for each branch, in this order: git diff trunk...<branch>, then git merge <branch>',
       '      git push',
+      '      or as one branch, tested together: agentos land 1 2 3 4 5 6',
+    ]);
+  });
+
+  test('what was landed is one branch', () => {
+    const landed = { ...branch('33'), workflow: 'land' as const, outputs: ['agentos/land-2026-01-31'] };
+    expect(printed([landed, { ...landed, id: '34' }])).toEqual([
+      'Next: git diff trunk...agentos/land-2026-01-31',
+      '      git merge agentos/land-2026-01-31',
+      '      git push',
     ]);
   });
 

@@ -124,12 +124,32 @@ function nextLines(items: readonly ItemSummary[], guide: Guide): string[] {
       'implement',
       done('lld').map(({ id }) => id),
     ),
+    ...done('implement')
+      .flatMap(({ outputs }) => requestIn(outputs) ?? [])
+      .map((url) => `review ${url}`),
     ...branchSteps(
-      done('implement').flatMap(({ outputs }) => outputs[0] ?? []),
+      [
+        ...new Set(
+          [...done('implement'), ...done('land')].flatMap(({ outputs }) =>
+            requestIn(outputs) === null ? (outputs[0] ?? []) : [],
+          ),
+        ),
+      ],
       guide,
     ),
+    ...(done('implement').length > 1
+      ? agentos(
+          'land',
+          done('implement').map(({ id }) => id),
+        ).map((command) => `or as one branch, tested together: ${command}`)
+      : []),
   ];
   return steps.map((step, index) => `${index === 0 ? 'Next: ' : INDENT}${step}`);
+}
+
+/** The pull request among what an item came to; null: none was opened. */
+function requestIn(outputs: readonly string[]): string | null {
+  return outputs.find((output) => /^https?:/.test(output)) ?? null;
 }
 
 function branchSteps(branches: readonly string[], { checkout, place }: Guide): string[] {

@@ -19,9 +19,11 @@ export const STATE_ENTRIES: ReadonlySet<string> = new Set([
   'worktree-state',
   'batches',
   'compile-cache',
+  'forge',
   'keys.json',
   'hub',
   'machine',
+  'watch.json',
 ]);
 
 /** Folders of which each entry is one item's or one run's. */

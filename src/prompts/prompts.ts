@@ -18,6 +18,7 @@ import issueReview from './issue-review.md';
 import issueReviewer from './issue-reviewer.md';
 import issueRevise from './issue-revise.md';
 import repair from './repair.md';
+import resolve from './resolve.md';
 import review from './review.md';
 import reviewAgain from './review-again.md';
 import reviewAlreadyDone from './review-already-done.md';
@@ -46,6 +47,7 @@ const BUILT_IN = {
   'write-tests': [writeTests, 'id', 'title', 'scenarios', 'runner', 'command', 'test-files', 'added'],
   'write-code': [writeCode, 'id', 'title', 'runner', 'command', 'files'],
   'write-again': [writeAgain, 'failures'],
+  resolve: [resolve, 'id', 'title', 'others', 'runner', 'command', 'files'],
   guards: [guards, 'id', 'title', 'scenarios'],
   'already-done': [alreadyDone, 'id', 'title', 'tests'],
   'code-reviewer': [codeReviewer],

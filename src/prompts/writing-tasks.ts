@@ -117,7 +117,7 @@ function fileList(files: readonly LldFile[]): string {
     .join('\n');
 }
 
-function failureList(failures: readonly string[]): string {
+export function failureList(failures: readonly string[]): string {
   const shown = failures.slice(0, MOST_FAILURES).map((failure) => {
     const text = failure.trim();
     const bounded = text.length > MOST_FAILURE_CHARS ? `${text.slice(0, MOST_FAILURE_CHARS - 1)}…` : text;

@@ -8,14 +8,16 @@ import type { Replaced } from '../core/plan.ts';
 import type { Headed } from '../documents/header.ts';
 import { createGit } from '../git/git.ts';
 import { namesIn } from '../process/files.ts';
-import { createBriefSource, createDirectorySource, parseIssue } from '../source/directory.ts';
+import { createBriefSource, parseIssue } from '../source/directory.ts';
 import { readKnownIssues } from '../source/known-work.ts';
-import { type Issue, type IssueSource, isHashOf, shownIssue } from '../source/port.ts';
+import { type Issue, type IssueHead, type IssueSource, isHashOf, shownIssue } from '../source/port.ts';
 import { isApprovedFor, isApprovedForAnother, readLldFile } from '../workflow/approved-lld.ts';
 import { type Closed, closedItems } from '../workflow/closed.ts';
 import { issuesOf } from '../workflow/issue-file.ts';
 import { type EvalRequest, evalBatch } from './eval-batch.ts';
+import { blocked, heldBack } from './held-back.ts';
 import { implementAgain, implementBatch } from './implement-batch.ts';
+import { type LandRequest, landBatch } from './land-batch.ts';
 import { type Batch, type CollectedItem, type Pipeline, pipelineOf, readSome } from './pipeline.ts';
 
 /** How far `run` goes. */
@@ -27,17 +29,21 @@ export interface PipelineFlags {
   /** Items that are done are done over. */
   again?: boolean | undefined;
   evaluation?: EvalRequest | undefined;
+  landing?: LandRequest | undefined;
 }
 
 /** The pipeline of a command, by the name that its runs are recorded under. */
 export function pipelineNamed(
   name: PipelineName,
-  { until = 'implement', again = false, evaluation }: PipelineFlags = {},
+  { until = 'implement', again = false, evaluation, landing }: PipelineFlags = {},
 ): Pipeline {
   switch (name) {
     case 'eval':
       if (evaluation === undefined) throw new TypeError('an evaluation without candidates');
       return pipelineOf(evalBatch(evaluation));
+    case 'land':
+      if (landing === undefined) throw new TypeError('a landing without a request');
+      return pipelineOf(landBatch(landing));
     case 'lld':
       return pipelineOf(lldBatch);
     case 'implement':
@@ -54,12 +60,14 @@ export const lldBatch: Batch = {
   task: { builtIn: 'lld' },
   roles: ['drafter', 'reviewer'],
   /** An issue is done when an approved LLD answers what it says now, unless a person dropped it or it was already done. */
-  async collect({ paths, childEnv }, ids) {
+  async collect({ paths, childEnv, source }, ids) {
     // Most have none yet: one look at the folder costs less than ten thousand failed attempts to open a file.
     const written = new Set(await namesIn(paths.llds));
     const lldOf = async ({ id }: Issue): Promise<Headed | null> =>
       written.has(basename(paths.lld(id))) ? readLldFile(paths.lld(id)) : null;
-    return readBacklog(createDirectorySource(paths.issues), ids, {
+    const lineages = new Set(await namesIn(paths.lineages));
+    return readBacklog(source, ids, {
+      isNew: (id) => !written.has(basename(paths.lld(id))) && !lineages.has(id),
       done: async (issue) => {
         const lld = await lldOf(issue);
         return lld !== null && isApprovedFor(lld, issue);
@@ -73,6 +81,7 @@ export const lldBatch: Batch = {
       closed: await closedItems(paths, createGit(paths.repository, childEnv), 'lld'),
     });
   },
+  read: ({ source }, id) => source.read(id),
   demand: documentDemand,
   done: {
     reason: 'approved already, for what the issue says now',
@@ -89,12 +98,24 @@ export const issueBatch: Batch = {
    * A brief is done when an issue was written from what it says now, whatever a person made of that issue since; unless a
    * person dropped it.
    */
-  async collect({ paths, childEnv }, ids) {
+  async collect(project, ids) {
+    const { paths, childEnv, config } = project;
     const issues = await readKnownIssues(paths.issues);
     return readBacklog(createBriefSource(paths.briefs), ids, {
-      done: (brief) => issuesOf(brief.id, issues).some(({ header }) => isHashOf(header.briefHash, brief)),
+      done: async (brief) => {
+        if (issuesOf(brief.id, issues).some(({ header }) => isHashOf(header.briefHash, brief))) return true;
+        if (!config.remote.create) return false;
+        const { createdFrom } = await import('./remote-work.ts');
+        return (await createdFrom(project, brief)) !== null;
+      },
       closed: await closedItems(paths, createGit(paths.repository, childEnv), 'issue'),
     });
+  },
+  read: ({ paths }, id) => createBriefSource(paths.briefs).read(id),
+  async existing(project, brief) {
+    if (project.config.remote.source === null && !project.config.remote.create) return [];
+    const { existingLike } = await import('./remote-work.ts');
+    return existingLike(project, brief);
   },
   demand: documentDemand,
   done: {
@@ -115,6 +136,8 @@ const UNREADABLE: ReadonlySet<ErrorCode | null> = new Set([
 ] as const);
 
 interface ItemStates {
+  /** Nothing was made of it yet, so that all there is to know of it now is that it is there. */
+  isNew?: (id: ItemId) => boolean;
   done: (item: Issue) => boolean | Promise<boolean>;
   /** Asked of those that are pending. */
   replaces?: (item: Issue) => Promise<Replaced | null>;
@@ -128,17 +151,30 @@ async function readBacklog(
   ids: readonly ItemId[] | 'all',
   is: ItemStates,
 ): Promise<CollectedItem[]> {
-  const wanted = ids === 'all' ? await source.ids() : [...new Set(ids)];
-  return readSome(wanted, (id) => backlogItem(id, source, is));
+  if (ids !== 'all') return readSome([...new Set(ids)], (id) => backlogItem(id, source, is));
+  const all = await readSome(await source.ids(), (id) =>
+    backlogItem(id, source, is, is.isNew?.(id) ?? false).catch((error: unknown) => {
+      // Closed in the moment between the list and the look.
+      if (codeOf(error) !== 'issue-not-taken') throw error;
+      return null;
+    }),
+  );
+  return all.filter((item) => item !== null);
+}
+
+function newItem({ id, title, chars, blockers }: IssueHead): CollectedItem {
+  const plain = { id, title, chars, error: null };
+  return blockers === 0 ? { ...plain, state: 'pending' } : { ...plain, ...blocked(id, [], blockers) };
 }
 
 /** An unreadable one is not passed over: it fails with its reason. */
-async function backlogItem(id: ItemId, source: IssueSource, is: ItemStates): Promise<CollectedItem> {
+async function backlogItem(id: ItemId, source: IssueSource, is: ItemStates, isNew = false): Promise<CollectedItem> {
   try {
+    if (isNew) return newItem(await source.look(id));
     const item = await source.read(id);
-    const plain = { id, title: item.title, error: null, chars: item.raw.length };
+    const plain = { id, title: item.title, error: null, chars: item.raw.length, issue: item };
     if (await is.done(item)) return { ...plain, state: 'done' };
-    const closed = await is.closed(item);
+    const closed = (await is.closed(item)) ?? heldBack(item);
     if (closed !== null) return { ...plain, ...closed };
     const replaces = (await is.replaces?.(item)) ?? null;
     return { ...plain, state: 'pending', ...(replaces === null ? {} : { replaces }) };

@@ -12,10 +12,10 @@ import { personOf } from '../git/repository.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { lockItem } from '../process/lock.ts';
-import { createBriefSource, createDirectorySource } from '../source/directory.ts';
+import { createBriefSource } from '../source/directory.ts';
 import type { Issue } from '../source/port.ts';
 import { isApprovedForAnother, readLldFile } from '../workflow/approved-lld.ts';
-import { nextVersionNumber, versionName } from '../workflow/lineage.ts';
+import { nextVersionNumber, placeVersion, versionName } from '../workflow/lineage.ts';
 import type { Project } from './project.ts';
 import { lastRunOf } from './run-history.ts';
 import { type WaitingItem, waitingItem } from './waiting-item.ts';
@@ -24,6 +24,12 @@ export interface Word {
   kind: DecisionKind;
   reason: string | null;
   change: string | null;
+}
+
+/** Who decided, where that is not the person at this machine. */
+interface Decider {
+  by: string;
+  at: string;
 }
 
 interface Decided {
@@ -41,7 +47,7 @@ interface Decided {
  * Records a person's decision on an item that waits. Nothing is written unless it is taken: the item waits for it, no run
  * is at it, and it fits what was asked. A decision that no run has used yet is replaced; the lineage keeps both.
  */
-export async function decide(project: Project, id: ItemId, word: Word): Promise<Decided> {
+export async function decide(project: Project, id: ItemId, word: Word, who: Decider | null = null): Promise<Decided> {
   const { paths } = project;
   const found = waitingItem(paths, id);
   if (found === null) {
@@ -51,7 +57,7 @@ export async function decide(project: Project, id: ItemId, word: Word): Promise<
     if (word.reason === null)
       throw new AgentosError({ code: 'decision-refused', id, workflow: 'lld', why: 'kept', detail: '' });
     const asked = `Issue ${id} says something else than when its LLD was approved.`;
-    const decision = await decisionFor(project, { id, title: issue.title, reason: asked }, word);
+    const decision = await decisionFor(project, { id, title: issue.title, reason: asked }, word, who);
     const { lineage, path } = await keepLld(project, id, decision);
     return { workflow: 'lld', decision, lineage, replaces: false, kept: path };
   }
@@ -61,11 +67,13 @@ export async function decide(project: Project, id: ItemId, word: Word): Promise<
     // A run may have gone on between the look and the lock.
     const waiting = waitingItem(paths, id);
     if (waiting?.workflow !== workflow) throw await notWaiting(paths, id);
-    await refuseUnfit(paths, waiting, word);
+    await refuseUnfit(project, waiting, word);
     const { question, decided } = waiting;
-    const decision = await decisionFor(project, question, word);
+    const decision = await decisionFor(project, question, word, who);
     if (decided.length > 0) decision.replaced = decided;
-    const lineage = `${question.folder}/${versionName(question.number + decided.length, 'verdict')}`;
+    const folder = join(paths.repository, question.folder);
+    const { number } = await placeVersion(folder, question.number + decided.length, 'verdict', decision.document);
+    const lineage = `${question.folder}/${versionName(number, 'verdict')}`;
     // The journal first: by it the decision is taken, and a run writes the file if we could not.
     if (!(await settle(paths, waiting, decision))) throw await notWaiting(paths, id);
     await writeFileAtomic(join(paths.repository, lineage), decision.document);
@@ -88,25 +96,26 @@ async function decisionFor(
   { paths, childEnv, mask }: Project,
   { id, title, reason }: Pick<WaitingItem['question'], 'id' | 'title' | 'reason'>,
   word: Word,
+  who: Decider | null,
 ): Promise<Decision> {
   const masked = (text: string | null): string | null => (text === null ? null : mask(text));
   return decisionOf({
     kind: word.kind,
     reason: masked(word.reason),
     change: masked(word.change),
-    by: await personOf(createGit(paths.repository, childEnv)),
-    at: new Date().toISOString(),
+    by: who?.by ?? (await personOf(createGit(paths.repository, childEnv))),
+    at: who?.at ?? new Date().toISOString(),
     id,
     title,
     asked: reason,
   });
 }
 
-async function refuseUnfit(paths: Paths, { workflow, id, question }: WaitingItem, word: Word): Promise<void> {
+async function refuseUnfit(project: Project, { workflow, id, question }: WaitingItem, word: Word): Promise<void> {
   const refuse = (why: 'changed' | 'checks' | 'questions' | 'recorded', detail: string): never => {
     throw new AgentosError({ code: 'decision-refused', id, workflow, why, detail });
   };
-  if ((await inputHash(paths, workflow, id)) !== question.input) refuse('changed', '');
+  if ((await inputHash(project, workflow, id)) !== question.input) refuse('changed', '');
   if (word.kind === 'revise' && question.canRevise === false) refuse('recorded', '');
   if (word.kind !== 'approve') return;
   if (question.obstacle !== null) refuse('checks', question.obstacle);
@@ -115,13 +124,14 @@ async function refuseUnfit(paths: Paths, { workflow, id, question }: WaitingItem
 }
 
 /** Of what the item is made from, as it is now. */
-export async function inputHash(paths: Paths, workflow: WorkflowName, id: ItemId): Promise<string> {
+export async function inputHash({ paths, source }: Project, workflow: WorkflowName, id: ItemId): Promise<string> {
   switch (workflow) {
     case 'issue':
       return (await createBriefSource(paths.briefs).read(id)).hash;
     case 'lld':
     case 'eval':
-      return (await createDirectorySource(paths.issues).read(id)).hash;
+    case 'land':
+      return (await source.read(id)).hash;
     case 'implement':
       return bodyHash(readFrontMatter(await readFile(paths.lld(id), 'utf8').catch(() => '')).body);
   }
@@ -140,12 +150,10 @@ async function notWaiting(paths: Paths, id: ItemId): Promise<AgentosError> {
 }
 
 /** The issue as it is now, where its LLD was approved for another text of it; else null. */
-async function outgrownIssue({ paths }: Project, id: ItemId): Promise<Issue | null> {
+async function outgrownIssue({ paths, source }: Project, id: ItemId): Promise<Issue | null> {
   const lld = await readLldFile(paths.lld(id));
   if (lld === null) return null;
-  const issue = await createDirectorySource(paths.issues)
-    .read(id)
-    .catch(() => null);
+  const issue = await source.read(id).catch(() => null);
   return issue !== null && isApprovedForAnother(lld, issue) ? issue : null;
 }
 

@@ -26,8 +26,9 @@ export function createEmitter(state: RunState, pipeline: Pipeline, repository: s
   return {
     run: (event, at = now()) => publish({ at, ...event }),
     item({ id, workflow }, event, at = now()) {
-      // The last words of a worker that was killed can come after its stage was ended.
-      if (state.items.get(id)?.ends.some((end) => end.workflow === workflow)) return;
+      // The last words of a worker that was killed can come after its stage was ended. What a call has cost still counts.
+      const isLate = state.items.get(id)?.ends.some((end) => end.workflow === workflow);
+      if (isLate && event.type !== 'gateway-call') return;
       const known = { at, item: id, workflow };
       if (event.type !== 'item-finished') return publish({ ...known, ...event });
       const following = event.status === 'succeeded' ? stageAfter(pipeline, workflow) : undefined;

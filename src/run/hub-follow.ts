@@ -4,8 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { outcomeAsEnd } from '../coordinator/loop.ts';
 import { systemClock } from '../core/clock.ts';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
-import type { Subscriber } from '../core/events.ts';
-import { parseItemId } from '../core/ids.ts';
+import type { ItemFinished, Subscriber } from '../core/events.ts';
+import { type ItemId, parseItemId } from '../core/ids.ts';
+import type { Item } from '../core/item.ts';
 import type { Plan } from '../core/plan.ts';
 import { newRunState } from '../core/run-state.ts';
 import type { Summary } from '../core/summary.ts';
@@ -16,11 +17,14 @@ import { patiently } from '../hub/database.ts';
 import { forgetSubmitted, type HubConnection } from '../hub/submitter.ts';
 import { openRunFiles } from '../output/run-files.ts';
 import { tryLock } from '../process/lock.ts';
+import type { Issue } from '../source/port.ts';
 import { createEmitter } from './emitter.ts';
 import { type HubReader, openHubReader } from './hub-reader.ts';
-import { endedAlready, isOpen, type Pipeline } from './pipeline.ts';
+import { doneElsewhere, endedAlready, isOpen, type Pipeline } from './pipeline.ts';
+import { type OpenPublisher, patienceForPosts } from './posting.ts';
 import type { Project } from './project.ts';
-import { outcomeOf, storeSummary } from './run-record.ts';
+import type { Publisher } from './publish.ts';
+import { outcomeOf, placeOf, storeSummary } from './run-record.ts';
 import type { Interruption } from './stops.ts';
 
 export interface FollowedRun {
@@ -33,6 +37,10 @@ export interface FollowedRun {
   retryFlags: string[];
   interrupt: Interruption;
   subscribers: Subscriber[];
+  /** Null: nothing is written to services. */
+  openPublisher: OpenPublisher | null;
+  /** What its items started with, where it is submitted just now. */
+  started?: ReadonlyMap<ItemId, Issue>;
 }
 
 const LOOK_EVERY_MS = 300;
@@ -78,15 +86,28 @@ async function follow(run: FollowedRun, connection: HubConnection, how: 'follow'
   const items = plan.items.map((item) => item.id);
   emitter.run({ type: 'run-started', runId, workflow, items, parallel, models, groups }, startedAt.toISOString());
   for (const text of plan.notes) emitter.warn(text);
+  const publisher = run.openPublisher?.({
+    runId,
+    state,
+    place: placeOf(run.retryFlags),
+    onNotice: (item, text) => emitter.item(item, { type: 'notice', text }),
+    onWarning: (text) => emitter.warn(text),
+  });
+  if (publisher !== undefined) emitter.subscribe(publisher.subscriber);
+  for (const [id, issue] of run.started ?? []) publisher?.read(id, issue);
   const patience = patienceOf(interrupt);
-  const reader = await openHubReader(run, connection, emitter, patience);
+  const complete = (item: Item, end: ItemFinished): Promise<ItemFinished> =>
+    completed(publisher, item, end, interrupt.polite);
+  const reader = await openHubReader(run, connection, { emitter, complete }, patience);
   for (const item of plan.items) {
     const end = await endedAlready(item, project, pipeline);
     if (end !== null) emitter.item(item, { type: 'item-finished', ...end });
   }
   for (const item of await reader.refused(plan.items.filter(isOpen))) {
     const error = toErrorRecord(new AgentosError({ code: 'item-elsewhere', workflow: item.workflow, id: item.id }));
-    emitter.item(item, { type: 'item-finished', attempts: 0, durationMs: 0, ...outcomeAsEnd({ error }) });
+    const result = await doneElsewhere(item, { project, pipeline, fresh: new Map() });
+    const end = outcomeAsEnd(result === null ? { error } : { result });
+    emitter.item(item, await complete(item, { type: 'item-finished', attempts: 0, durationMs: 0, ...end }));
   }
   const onStop = async (): Promise<void> => {
     emitter.run({ type: 'interrupted', signal: interrupt.by() ?? 'SIGINT' });
@@ -99,6 +120,7 @@ async function follow(run: FollowedRun, connection: HubConnection, how: 'follow'
     emitter.run({ type: 'warning', text: 'The hub can not be reached: its items may still be worked on.' });
     return false;
   });
+  await publisher?.close(patienceForPosts(interrupt.polite));
   if (!isEnded) {
     files.close();
     return null;
@@ -119,6 +141,21 @@ async function follow(run: FollowedRun, connection: HubConnection, how: 'follow'
     .rows('UPDATE agentos.runs SET collected_at = clock_timestamp() WHERE id = $1', [runId])
     .catch(() => undefined);
   return summary;
+}
+
+/** What follows an item that ended well, as after a local run: a pull request. */
+async function completed(
+  publisher: Publisher | undefined,
+  item: Item,
+  end: ItemFinished,
+  stop: AbortSignal,
+): Promise<ItemFinished> {
+  const { status, reason, outputs } = end;
+  if (publisher === undefined || (status !== 'succeeded' && status !== 'discuss' && status !== 'skipped')) return end;
+  return publisher.complete(item, { status, reason, outputs }, stop).then(
+    (result) => ({ ...end, ...outcomeAsEnd({ result }) }),
+    (error: unknown) => ({ ...end, ...outcomeAsEnd({ error: toErrorRecord(error) }) }),
+  );
 }
 
 /** How long an unreachable hub is waited for: without end, but for some seconds only when it is to stop. */

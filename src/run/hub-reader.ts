@@ -1,3 +1,4 @@
+import type { ItemFinished } from '../core/events.ts';
 import { type Item, keyOf } from '../core/item.ts';
 import { createGit } from '../git/git.ts';
 import { type Delivered, deliver } from '../hub/delivery.ts';
@@ -24,7 +25,7 @@ export interface HubReader {
 export async function openHubReader(
   run: FollowedRun,
   connection: HubConnection,
-  emitter: Emitter,
+  { emitter, complete }: { emitter: Emitter; complete: (item: Item, end: ItemFinished) => Promise<ItemFinished> },
   signal: AbortSignal,
 ): Promise<HubReader> {
   const { project, runId, repository } = run;
@@ -91,7 +92,11 @@ export async function openHubReader(
         const placed = (path: string): string => moved.get(path) ?? path;
         for (const { at, ...event } of events) {
           if (event.type === 'item-finished')
-            emitter.item(itemOf(key), { ...event, outputs: event.outputs.map(placed) }, at);
+            emitter.item(
+              itemOf(key),
+              await complete(itemOf(key), { ...event, outputs: event.outputs.map(placed) }),
+              at,
+            );
           else if (event.type === 'file-written') emitter.item(itemOf(key), { ...event, path: placed(event.path) }, at);
           else emitter.item(itemOf(key), event, at);
         }

@@ -1,7 +1,8 @@
 import { AgentosError, type MissingKey } from '../core/errors.ts';
+import type { ItemId } from '../core/ids.ts';
 import { keyOf } from '../core/item.ts';
 import { isAgent, keyVendorOf, parseModelSpec } from '../core/model-spec.ts';
-import type { Plan } from '../core/plan.ts';
+import type { Plan, PlannedItem } from '../core/plan.ts';
 import type { Summary } from '../core/summary.ts';
 import { createGit } from '../git/git.ts';
 import { headCommit } from '../git/repository.ts';
@@ -13,10 +14,20 @@ import { type HubConnection, repositoryName, submit } from '../hub/submitter.ts'
 import { inspectJournal } from '../journal/inspect.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { prepareStateFolder, requireOwnFolder } from '../process/state-folder.ts';
-import { createDirectorySource } from '../source/directory.ts';
+import type { Issue } from '../source/port.ts';
 import { inputHash } from './decide.ts';
 import { followHubRun } from './hub-follow.ts';
-import { coordinatedItem, isOpen, itemOf, nextStage, rolesOf, type StageOptions, stagesAhead } from './pipeline.ts';
+import {
+  coordinatedItem,
+  doneElsewhere,
+  isOpen,
+  itemOf,
+  nextStage,
+  rolesOf,
+  type StageOptions,
+  stagesAhead,
+} from './pipeline.ts';
+import { openPosting } from './posting.ts';
 import type { RunOptions } from './run.ts';
 import { runIdOf, runRecord } from './run-record.ts';
 
@@ -45,16 +56,27 @@ export async function runOnHub(given: RunOptions, hub: HubRunOptions): Promise<S
   const { project, interrupt } = given;
   const { paths, mask } = project;
   const startedAt = new Date();
+  // Before anything is paid for: what is to be written has to be writable.
+  const openPublisher = await openPosting(project);
   await requireOwnFolder(paths);
   await prepareStateFolder(paths.base);
   await project.designs.save();
+  await project.kept.keep();
   const runId = runIdOf(startedAt, paths.base);
   const token = hub.connection.tokenOf(runId);
   const git = createGit(paths.repository, project.childEnv);
   const repository = await repositoryName(git);
   const base = await headCommit(git);
-  const stages: StageOptions = { project, pipeline: given.pipeline, runId, accessOf: () => null };
-  const { items, settings } = await submission(given, hub, stages, base);
+  const started = new Map<ItemId, Issue>();
+  const stages: StageOptions = {
+    project,
+    pipeline: given.pipeline,
+    runId,
+    fresh: new Map(),
+    onRead: (id, issue) => void started.set(id, issue),
+    accessOf: () => null,
+  };
+  const { items, settings } = await submission(given, hub, stages, started, base);
   requireKeys(given, hub.connection);
   const plan = await planFor(given.plan, hub, items);
   const options = { ...given, plan };
@@ -89,9 +111,9 @@ export async function runOnHub(given: RunOptions, hub: HubRunOptions): Promise<S
     interrupt.polite,
   );
   await write(true);
-  const followed = { ...options, runId, startedAt, repository };
+  const followed = { ...options, runId, startedAt, repository, openPublisher, started };
   if (hub.detach) {
-    await followHubRun(followed, hub.connection, 'look');
+    await followHubRun({ ...followed, openPublisher: null }, hub.connection, 'look');
     return null;
   }
   return followHubRun(followed, hub.connection, 'follow');
@@ -122,11 +144,12 @@ async function submission(
   { project, pipeline, plan, haltAfter }: RunOptions,
   { parallel }: HubRunOptions,
   stages: StageOptions,
+  started: ReadonlyMap<ItemId, Issue>,
   base: string,
 ): Promise<{ items: SubmittedItem[]; settings: RunSettings }> {
   const { config, paths, childEnv } = project;
-  const open = plan.items.filter(isOpen);
-  const source = createDirectorySource(paths.issues);
+  const open: PlannedItem[] = [];
+  for (const item of plan.items.filter(isOpen)) if (!(await isOnlyUnposted(item, stages))) open.push(item);
   const { readPastCosts } = await import('./past-costs.ts');
   const past = open.some(({ state }) => state === 'resumed') ? await readPastCosts(paths, config.prices) : null;
   const items: SubmittedItem[] = [];
@@ -136,7 +159,7 @@ async function submission(
     const input: Record<string, object> = {};
     for (let at: typeof first | undefined = first; at !== undefined; ) {
       const { workflow } = itemOf(at.id);
-      const whole = carried(at.input);
+      const whole = await carried(at.input);
       const template = templates.get(workflow) ?? whole;
       templates.set(workflow, template);
       input[workflow] = Object.fromEntries(
@@ -154,15 +177,12 @@ async function submission(
       } as const;
       [at] = nextStage({ ...end, outputs: [] }, stages);
     }
-    const labels = await source.read(planned.id).then(
-      (issue) => issue.labels,
-      () => [],
-    );
+    const issue = started.get(planned.id) ?? (await project.source.read(planned.id).catch(() => null));
     items.push({
       key: keyOf(planned),
-      hash: await inputHash(paths, planned.workflow, planned.id),
+      hash: started.get(planned.id)?.hash ?? (await inputHash(project, planned.workflow, planned.id)),
       stage: pipeline.stages.findIndex(({ workflow }) => workflow === planned.workflow),
-      needs: labels.flatMap((label) => NEEDS.exec(label)?.[1]?.toLowerCase() ?? []),
+      needs: (issue?.labels ?? []).flatMap((label) => NEEDS.exec(label)?.[1]?.toLowerCase() ?? []),
       after: first.after ?? [],
       exclusive: first.exclusive ?? [],
       input,
@@ -198,8 +218,14 @@ async function submission(
   };
 }
 
+/** It is done here, and only its pull request is missing. */
+async function isOnlyUnposted(item: PlannedItem, stages: StageOptions): Promise<boolean> {
+  const mayBe = stages.project.config.remote.pr.open && item.state === 'resumed' && item.reusedSteps === 0;
+  return mayBe && (await doneElsewhere(item, stages)) !== null;
+}
+
 /** Without what belongs to this machine. */
-function carried(input: unknown): Record<string, unknown> {
+async function carried(input: unknown): Promise<Record<string, unknown>> {
   const {
     id: _,
     runId: __,
@@ -209,7 +235,7 @@ function carried(input: unknown): Record<string, unknown> {
     endpoints: ______,
     fingerprints: _______,
     ...rest
-  } = (typeof input === 'function' ? (input as () => unknown)() : input) as Record<string, unknown>;
+  } = await (input as () => Promise<Record<string, unknown>>)();
   return rest;
 }
 

@@ -10,6 +10,7 @@ import { inspectJournal } from '../journal/inspect.ts';
 import { addJournals, noteCopy, readJournal } from '../journal/postgres.ts';
 import { pipelineNamed } from './batches.ts';
 import { followHubRun } from './hub-follow.ts';
+import { openPosting } from './posting.ts';
 import type { Project } from './project.ts';
 import { type RunRecord, readRecord, readSummary, runIds } from './run-history.ts';
 import type { Interruption } from './stops.ts';
@@ -54,7 +55,9 @@ export async function lookAtHub({ project, databaseUrl, version }: HubPlace): Pr
 
 async function lookAt(project: Project, connection: HubConnection, runId: string, record: RunRecord): Promise<void> {
   const run = await followedRun(project, connection, runId, record);
-  if (run !== null) await followHubRun({ ...run, interrupt: NOT_INTERRUPTED, subscribers: [] }, connection, 'look');
+  if (run === null) return;
+  const quiet = { interrupt: NOT_INTERRUPTED, subscribers: [], openPublisher: null };
+  await followHubRun({ ...run, ...quiet }, connection, 'look');
 }
 
 /** Null: the database does not know it. It was emptied since, or is another one. */
@@ -91,7 +94,9 @@ export async function attachToHub(
   const connection = await openHubConnection({ databaseUrl, base: project.paths.base, version });
   try {
     const run = await followedRun(project, connection, runId, record);
-    return run === null ? undefined : await followHubRun({ ...run, interrupt, subscribers }, connection, 'follow');
+    if (run === null) return undefined;
+    const openPublisher = await openPosting(project);
+    return await followHubRun({ ...run, interrupt, subscribers, openPublisher }, connection, 'follow');
   } finally {
     await connection.close();
   }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
-import { AgentosError, toErrorRecord } from '../core/errors.ts';
+import { AgentosError, codeOf, toErrorRecord } from '../core/errors.ts';
 import { implementDemand } from '../core/expected-cost.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import { nearest } from '../core/nearest.ts';
@@ -11,11 +11,12 @@ import { branchesNear, branchNameOf } from '../git/branches.ts';
 import { createGit } from '../git/git.ts';
 import { commitFiles } from '../git/repository.ts';
 import { namesIn } from '../process/files.ts';
-import { createDirectorySource } from '../source/directory.ts';
-import { isHashOf } from '../source/port.ts';
+import { type Issue, isHashOf } from '../source/port.ts';
 import { closedItems } from '../workflow/closed.ts';
 import { implementationsOf, onSameFiles, openBranches } from '../workflow/implementations.ts';
+import { heldBack } from './held-back.ts';
 import { type Batch, type CollectedItem, readSome } from './pipeline.ts';
+import { unpostedFor } from './posts.ts';
 import type { Project } from './project.ts';
 
 export const implementBatch: Batch = {
@@ -43,7 +44,9 @@ export const implementAgain: Batch = {
   ...implementBatch,
   async collect(project, ids) {
     const items = await implementBacklog(project, ids);
-    return items.map((item) => (item.state === 'done' ? { ...item, state: 'pending' } : item));
+    return items.map(({ solved, ...item }) =>
+      item.state === 'done' || solved !== undefined ? { ...item, state: 'pending' } : item,
+    );
   },
 };
 
@@ -95,20 +98,21 @@ async function refuseUnrecorded({ config, paths }: Project, items: readonly Coll
  * Exactly these ids (one without an LLD is an error, nothing is started, unless its issue needs none), or every LLD there is.
  */
 async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]> {
-  const { paths, childEnv, designs } = project;
+  const { paths, childEnv, designs, source, config } = project;
   const written = (await namesIn(paths.llds)).flatMap((name) => {
     const id = /^LLD-(.+)\.md$/.exec(name)?.[1] ?? '';
     return isItemId(id) ? [id] : [];
   });
   const known = new Set(written);
-  const wanted = ids === 'all' ? written.sort(byNumber) : [...new Set(ids)];
+  const isRemote = config.remote.source !== null;
+  const issues = await openIssues(project, ids);
+  const all = written.filter((id) => !isRemote || issues.has(id)).sort(byNumber);
+  const wanted = ids === 'all' ? all : [...new Set(ids)];
   const git = createGit(paths.repository, childEnv);
-  const source = createDirectorySource(paths.issues);
-  const issues = new Set<string>(await source.ids().catch(() => []));
   const closedIssue = await closedItems(paths, git, 'lld');
   /** An issue that was done without a design. */
   const withoutDesign = async (id: ItemId): Promise<CollectedItem | null> => {
-    const issue = issues.has(id) ? await source.read(id).catch(() => null) : null;
+    const issue = isRemote || issues.has(id) ? await source.read(id).catch(() => null) : null;
     const closed = issue === null ? null : await closedIssue(issue);
     if (issue === null || closed?.state !== 'already-done') return null;
     return { id, title: issue.title, error: null, chars: issue.raw.length, ...closed };
@@ -137,14 +141,31 @@ async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'
     };
     if (approved === null || status !== 'approved') return notReady('status');
     if (!isUntouched(lld)) return notReady('edited');
-    const isDone = implementations.get(id)?.some(({ lldHash }) => lldHash === approved) ?? false;
+    const made = (implementations.get(id) ?? []).filter(({ lldHash }) => lldHash === approved);
+    const [isDone, isMerged] = [made.length > 0, made.some(({ ref }) => ref === 'HEAD')];
+    const unposted = isDone && !isMerged ? unpostedFor(project, id) : null;
+    if (unposted !== null) return { ...plain, state: 'pending', unposted };
     if (isDone) return { ...plain, state: 'done' };
     const closed = await closedDesign({ id, hash: approved, rawHash: approved });
     if (closed !== null) return { ...plain, ...closed };
     // An approved LLD whose issue is gone stands on its own.
-    const hasChanged = issues.has(id) && !isHashOf(issueHash, await source.read(id));
-    if (!hasChanged) return { ...plain, state: 'pending' };
+    const issue = isRemote || issues.has(id) ? await issueOf(project, id) : null;
+    const hasChanged = issue !== null && !isHashOf(issueHash, issue);
+    if (!hasChanged) return { ...plain, state: 'pending', ...(issue === null ? {} : heldBack(issue)) };
     return (await withoutDesign(id)) ?? notReady('issue-changed');
+  });
+}
+
+/** Of a service only what is selected, and only where that is asked for: an issue that is named is read by itself. */
+async function openIssues({ source, config }: Project, ids: readonly ItemId[] | 'all'): Promise<ReadonlySet<string>> {
+  if (config.remote.source === null) return new Set(await source.ids().catch(() => []));
+  return new Set(ids === 'all' ? await source.ids() : []);
+}
+
+async function issueOf({ source, config }: Project, id: ItemId): Promise<Issue | null> {
+  return source.read(id).catch((error: unknown) => {
+    if (config.remote.source !== null && codeOf(error) === 'issue-missing') return null;
+    throw error;
   });
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { pathsOf } from '../core/paths.ts';
-import { readPastCosts } from './past-costs.ts';
+import { paidSince, readPastCosts } from './past-costs.ts';
 
 const MODELS = { drafter: 'anthropic:a', reviewer: 'google:b' };
 const answered = (item: string, role: string, costUsd: number | null, metered = true) => ({
@@ -117,4 +117,28 @@ test('without any run nothing is known', async () => {
   const past = await readPastCosts(await place([]), {});
   expect(past.usual('lld', 'drafter', 'anthropic:a')).toBeNull();
   expect(past.begunUsd('lld', '1')).toBe(0);
+});
+
+test('what was paid since a moment is counted over all runs, killed ones too, and unknown prices at the vendor’s dearest', async () => {
+  const usage = { inputTokens: 1_000_000, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  const call = (at: string, costUsd: number | null, vendor = 'anthropic') => ({
+    type: 'gateway-call',
+    item: '1',
+    workflow: 'lld',
+    vendor,
+    at,
+    costUsd,
+    usage,
+  });
+  const paths = await place([
+    [call('2026-01-01T23:59:59.999Z', 4), call('2026-01-02T00:00:00.000Z', 1)],
+    [call('2026-01-02T10:00:00.000Z', 0.5), answered('1', 'drafter', 9), '{"type":"gateway-call","at":"2026-01-'],
+    [call('2026-01-02T11:00:00.000Z', null)],
+  ]);
+  const since = Date.parse('2026-01-02T00:00:00.000Z');
+  const price = { input: 2, output: 2 };
+  expect(
+    await paidSince(paths, { 'anthropic:a': price, 'anthropic:b': { input: 3, output: 3 } }, since),
+  ).toBeGreaterThanOrEqual(4.5);
+  expect(await paidSince(paths, {}, Date.parse('2026-01-02T11:00:00.001Z'))).toBe(0);
 });

@@ -103,6 +103,29 @@ export async function readPastCosts(paths: Paths, prices: Readonly<Record<string
   };
 }
 
+/** Of calls in older runs there can be none: a run takes no longer than this, and few runs are under way at once. */
+const MOST_LOOKED_AT = 500;
+
+const callSchema = eventSchema.options[2].extend({ at: z.string() });
+
+/** What all runs have paid since a moment, also those that were killed or are under way. */
+export async function paidSince(
+  paths: Paths,
+  prices: Readonly<Record<string, PriceSetting>>,
+  sinceMs: number,
+): Promise<number> {
+  let totalUsd = 0;
+  for (const runId of (await runIds(paths)).slice(0, MOST_LOOKED_AT)) {
+    const written = await stat(paths.run(runId).events).catch(() => null);
+    if (written === null || written.mtimeMs < sinceMs) continue;
+    for (const found of await readEvents(paths, runId, (line) => line.includes('"type":"gateway-call"'))) {
+      const call = callSchema.safeParse(found).data;
+      if (call !== undefined && Date.parse(call.at) >= sinceMs) totalUsd += chargeOf(call, prices);
+    }
+  }
+  return totalUsd;
+}
+
 const TYPES = /"type":"(?:model-answered|item-finished|gateway-call)"/;
 
 function chargeOf({ costUsd: knownUsd, usage, vendor }: Call, prices: Readonly<Record<string, PriceSetting>>): number {

@@ -38,7 +38,7 @@ async function options(lld: string | null): Promise<StageOptions> {
   const paths = pathsOf(root, join(root, '.agentos'));
   await mkdir(dirname(paths.lld(ID)), { recursive: true });
   if (lld !== null) await writeFile(paths.lld(ID), lld);
-  return { project: { paths } as Project, pipeline: BOTH, runId: 'r', accessOf: () => null };
+  return { project: { paths } as Project, pipeline: BOTH, runId: 'r', fresh: new Map(), accessOf: () => null };
 }
 
 const end = (workflow: WorkflowName, status: ItemStatus): CoordinatedEnd => ({

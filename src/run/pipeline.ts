@@ -2,17 +2,21 @@ import { readFileSync } from 'node:fs';
 import { missingAgent } from '../agent/programs/agents.ts';
 import type { CoordinatedEnd, CoordinatedItem } from '../coordinator/coordinator.ts';
 import type { Config, Role } from '../core/config.ts';
-import { AgentosError } from '../core/errors.ts';
+import { AgentosError, codeOf, toErrorRecord } from '../core/errors.ts';
 import type { Demand } from '../core/expected-cost.ts';
 import type { ItemId } from '../core/ids.ts';
 import { type Item, type ItemEnd, itemOfKey, keyOf } from '../core/item.ts';
 import { fingerprintsOf } from '../core/mask.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';
 import type { PlannedItem, Replaced, Solved } from '../core/plan.ts';
+import { wordingOf } from '../core/wording.ts';
 import { type DesignFacts, designFacts } from '../documents/lld/document.ts';
+import type { ExistingIssue } from '../forge/port.ts';
 import { requireModels } from '../models/require-models.ts';
+import type { Issue } from '../source/port.ts';
 import type { ItemInput } from '../worker/adapters.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
+import type { Unposted } from './posts.ts';
 import type { Project } from './project.ts';
 import type { ItemAccess } from './run-gateway.ts';
 
@@ -36,6 +40,10 @@ export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error
   replaces?: Replaced;
   /** Of one that is already done. */
   solved?: Solved;
+  /** It is done here, and not yet where it is posted. */
+  unposted?: Unposted;
+  /** What it is made from, as it was read just now; absent where no more than its title was needed. */
+  issue?: Issue;
 }
 
 const READ_AT_ONCE = 32;
@@ -52,7 +60,7 @@ export async function readSome<T>(ids: readonly ItemId[], read: (id: ItemId) => 
 export interface ItemSetting extends Partial<Pick<Batch, 'demand'>>, Pick<Batch, 'roles'> {
   /** One object for all items that share it. */
   config: Config;
-  input?: Pick<ItemInput, 'prompts' | 'replay'>;
+  input?: Pick<ItemInput, 'prompts' | 'replay' | 'landing'>;
 }
 
 /** What a workflow supplies; everything else about running a batch exists once. */
@@ -65,6 +73,10 @@ export interface Batch {
   models?: Record<string, string>;
   /** Of an item that was collected; absent: all are alike. */
   settingOf?(id: ItemId): ItemSetting | undefined;
+  /** What an item is made from, which its worker is handed; absent: the worker knows where to look. */
+  read?(project: Project, id: ItemId): Promise<Issue>;
+  /** Issues of a service that it looks like; absent: it is compared with files alone. */
+  existing?(project: Project, issue: Issue): Promise<ExistingIssue[]>;
   /** Exactly these (a missing one is an error), or all there are. */
   collect(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]>;
   /** Throws if these items can't be done with the chosen models, whatever else is asked. */
@@ -158,21 +170,36 @@ export async function endedAlready(item: PlannedItem, project: Project, pipeline
  */
 export async function doneElsewhere(
   { id, workflow }: Item,
-  project: Project,
-  pipeline: Pipeline,
+  { project, pipeline, fresh }: Pick<StageOptions, 'project' | 'pipeline' | 'fresh'>,
 ): Promise<TaskResult | null> {
   const stage = stageOf(pipeline, workflow);
-  const [found] = await stage.collect(project, [id]);
+  const [found] = await stage.collect(project, [id]).catch((error: unknown) => {
+    if (codeOf(error) !== 'issue-not-taken') throw error;
+    return [withdrawn(id, error)];
+  });
+  if (found?.issue !== undefined) fresh.set(id, found.issue);
+  if (found?.state === 'not-ready' && found.error?.problem.code === 'issue-blocked')
+    return { status: 'skipped', reason: wordingOf(found.error.problem).message, outputs: [] };
   if (found?.solved !== undefined) return { ...found.solved, status: 'skipped' };
-  if (found?.state !== 'done') return null;
+  if (found?.state !== 'done' && found?.unposted === undefined) return null;
   const status = stageAfter(pipeline, workflow) === undefined ? 'skipped' : 'succeeded';
   return { status, reason: stage.done.reason, outputs: await stage.done.outputs(project, found) };
+}
+
+/** An issue that its service does not offer any more. */
+function withdrawn(id: ItemId, error: unknown): CollectedItem {
+  const reason = wordingOf(toErrorRecord(error).problem).message;
+  return { id, title: id, chars: 0, error: null, state: 'already-done', solved: { reason, outputs: [] } };
 }
 
 /** What a run needs to hand the stages of its items to the coordinator. */
 export interface StageOptions {
   project: Project;
   pipeline: Pipeline;
+  /** Issues that were read for an item that starts now, by id. */
+  fresh: Map<string, Issue>;
+  /** Told of the text that an item starts with. */
+  onRead?: (id: ItemId, issue: Issue) => void;
   runId: string;
   /** For a stage with these roles. */
   accessOf: (id: ItemId, cast: Cast) => ItemAccess | null;
@@ -182,7 +209,7 @@ export interface StageOptions {
 export function coordinatedItem(
   item: Item,
   { exclusive, after }: Pick<PlannedItem, 'exclusive' | 'after'>,
-  { project, pipeline, runId, accessOf }: StageOptions,
+  { project, pipeline, runId, accessOf, fresh, onRead }: StageOptions,
 ): CoordinatedItem {
   const { workflow, id } = item;
   const following = stageAfter(pipeline, workflow);
@@ -191,10 +218,17 @@ export function coordinatedItem(
     id: keyOf(item),
     task: stage.task,
     checkpoint: project.paths.checkpoint(workflow, id),
-    input: () => {
+    input: async () => {
+      const issue = fresh.get(id) ?? (await stage.read?.(project, id));
+      // A later attempt reads it again.
+      fresh.delete(id);
+      if (issue !== undefined) onRead?.(id, issue);
       const setting = stage.settingOf?.(id);
       const cast = { config: project.config, roles: stage.roles, ...setting };
-      return itemInput(project, id, runId, accessOf(id, cast), setting);
+      const input = itemInput(project, id, runId, accessOf(id, cast), setting);
+      if (issue === undefined) return input;
+      const existing = await stage.existing?.(project, issue);
+      return { ...input, issue, ...(existing && { existing }) };
     },
     exclusive,
     after: after.map((other) => `${workflow}-${other}`),
@@ -228,13 +262,13 @@ function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' 
 
 /** What a worker gets for one item; it never holds a key. */
 function itemInput(
-  { paths, config }: Project,
+  { paths, config, secrets }: Project,
   id: ItemId,
   runId: string,
   access: ItemAccess | null,
   setting: ItemSetting | undefined,
 ): ItemInput {
-  const { keys, endpoints: _, keyVariables: __, ...rest } = setting?.config ?? config;
+  const { keys: _, endpoints: __, keyVariables: ___, ...rest } = setting?.config ?? config;
   return {
     ...setting?.input,
     id,
@@ -244,6 +278,6 @@ function itemInput(
     config: rest,
     token: access?.token ?? null,
     endpoints: access?.endpoints ?? {},
-    fingerprints: fingerprintsOf(keys.map((key) => key.secret.reveal())),
+    fingerprints: fingerprintsOf(secrets().map((secret) => secret.reveal())),
   };
 }

@@ -56,7 +56,7 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
   if (isDryRun) await markDropped(project, planned);
   const open = planned.filter(isOpen);
   const priced = chosen
-    .filter((_, index) => planned[index] !== undefined && isOpen(planned[index]))
+    .filter(({ item }, index) => item.unposted === undefined && planned[index] !== undefined && isOpen(planned[index]))
     .map(({ item, stage }) => ({ item, ahead: pipeline.stages.slice(pipeline.stages.indexOf(stage)) }));
   const casts = castsOf(project, pipeline, open);
   for (const { config: own, roles } of casts) requireSettings(own, project.env, roles);
@@ -158,6 +158,7 @@ function planItem(
     reusedSteps: 0,
   };
   if (item.state !== 'pending') return { ...plain, state: item.state };
+  if (item.unposted !== undefined) return { ...plain, state: 'resumed', fromStep: item.unposted };
   if (!checkpoints.has(`${workflow}-${id}.db`)) return { ...plain, state: 'new' };
   const view = inspectJournal(paths.checkpoint(workflow, id));
   if (view === null || view.finished.length === 0) return { ...plain, state: 'new' };

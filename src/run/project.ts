@@ -7,10 +7,16 @@ import { withoutSecrets } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
 import { baseDirectory, isInside, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
 import { withLoopbackDirect } from '../core/proxy.ts';
+import { environmentTokens } from '../core/remote.ts';
+import type { Secret } from '../core/secret.ts';
 import { createGit } from '../git/git.ts';
 import { findRepository } from '../git/repository.ts';
 import { requireSafeState, userId } from '../process/state-folder.ts';
+import type { KeptSource } from '../source/kept.ts';
+import type { IssueSource } from '../source/port.ts';
 import { createDesignCache, type DesignCache } from '../workflow/design-cache.ts';
+import { createHosts, type Hosts } from './hosts.ts';
+import { projectSource } from './project-source.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -39,7 +45,19 @@ export interface Project {
   childEnv: Record<string, string>;
   /** What designs change and build on. */
   designs: DesignCache;
+  /** Where its issues come from. */
+  source: IssueSource;
+  kept: Pick<KeptSource, 'lastKnown' | 'asOf' | 'keep'>;
+  /** Services that it uses; nothing is asked of them before it is needed. */
+  hosts: Hosts;
+  /** Keys, and the tokens that are known so far. */
+  secrets: () => readonly Secret[];
   mask: (text: string) => string;
+}
+
+/** For commands that only look: issues as they were last read, so that no network is needed. */
+export function lookingBack(project: Project): Project {
+  return { ...project, source: project.kept.lastKnown };
 }
 
 export async function openProject(options: ProjectOptions): Promise<Project> {
@@ -56,15 +74,47 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   };
   await requireSafeState(base, { isGiven: given !== null, isTracked });
   const paths = pathsOf(repository, base, workDirectory(repository, base, userId()));
+  const tokens = environmentTokens(env);
+  const childEnv = withLoopbackDirect(
+    withoutSecrets(env, [...config.keys, ...tokens.map((secret) => ({ secret }))], config.passEnvironment),
+  );
+  const secrets = createSecrets([...config.keys.map((key) => key.secret), ...tokens]);
+  const hosts = createHosts({
+    config,
+    env,
+    childEnv,
+    repository,
+    onSecret: (secret) => secrets.add(secret),
+  });
+  const { source, ...kept } = projectSource(config, paths, hosts);
   return {
     paths,
     config,
     configFile: file,
     settings: content,
     env,
-    childEnv: withLoopbackDirect(withoutSecrets(env, config.keys, config.passEnvironment)),
+    childEnv,
     designs: createDesignCache(paths.designs),
-    mask: createMask(config.keys.map((key) => key.secret)),
+    source,
+    kept,
+    hosts,
+    secrets: secrets.all,
+    mask: secrets.mask,
+  };
+}
+
+/** What must not be shown; a token may be found later than the rest. */
+function createSecrets(first: readonly Secret[]) {
+  let known = [...first];
+  let mask = createMask(known);
+  return {
+    all: (): readonly Secret[] => known,
+    add(secret: Secret): void {
+      if (known.some((one) => one.reveal() === secret.reveal())) return;
+      known = [...known, secret];
+      mask = createMask(known);
+    },
+    mask: (text: string): string => mask(text),
   };
 }
 

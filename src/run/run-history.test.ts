@@ -150,9 +150,9 @@ test('of an item all runs count: the newest says where it is, and what each of t
   const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
   const answered = (costUsd: number | null): object => ({
     ...ofItem,
-    type: 'model-answered',
-    usage,
-    metered: costUsd !== null,
+    type: 'gateway-call',
+    keyId: null,
+    usage: costUsd === null ? null : usage,
     costUsd,
   });
   const summary = {

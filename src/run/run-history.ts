@@ -5,7 +5,7 @@ import { DESIGN_SIZES } from '../core/config.ts';
 import type { LastRun } from '../core/errors.ts';
 import type { AgentosEvent } from '../core/events.ts';
 import { EXIT } from '../core/exit-code.ts';
-import type { ItemId } from '../core/ids.ts';
+import { type ItemId, isItemId } from '../core/ids.ts';
 import { parseJson } from '../core/json.ts';
 import {
   type Paths,
@@ -162,6 +162,10 @@ const configFlags = z.looseObject({
   reviewer: z.string().optional(),
   implementer: z.string().optional(),
   offline: z.boolean().optional(),
+  source: z.string().optional(),
+  comment: z.boolean().optional(),
+  pr: z.boolean().optional(),
+  create: z.boolean().optional(),
   size: z.enum(DESIGN_SIZES).optional(),
   maxRounds: z.number().optional(),
   maxRetries: z.number().optional(),
@@ -192,6 +196,13 @@ const recordSchema = z.object({
           reviewers: z.array(z.string()),
           prompts: z.array(z.string().nullable()),
           maxRounds: z.array(z.number()),
+        })
+        .optional(),
+      landing: z
+        .object({
+          ids: z.union([z.literal('all'), z.array(z.string().refine(isItemId))]),
+          resolve: z.boolean(),
+          fetch: z.boolean(),
         })
         .optional(),
       parallel: z.int(),

@@ -6,6 +6,7 @@ import { exitCodeOf, isFailure } from '../core/exit-code.ts';
 import { sha256 } from '../core/hash.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { ItemEnd } from '../core/item.ts';
+import type { Landing } from '../core/landing.ts';
 import { shellWord } from '../core/lines.ts';
 import type { RunPaths } from '../core/paths.ts';
 import type { ItemState, RunState } from '../core/run-state.ts';
@@ -14,6 +15,7 @@ import {
   countsOf,
   type ItemSummary,
   type Kept,
+  partSummary,
   retryOf,
   type Summary,
   summaryOf,
@@ -22,6 +24,7 @@ import type { SpanContext } from '../core/traceparent.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { ownHolder, workedOnBy } from '../process/lock.ts';
 import { prepareStateFolder } from '../process/state-folder.ts';
+import { landingOf } from './land-batch.ts';
 import { isOpen, stagesAhead } from './pipeline.ts';
 import type { Project } from './project.ts';
 import type { RunOptions } from './run.ts';
@@ -76,12 +79,13 @@ export async function outcomeOf(
   const items: ItemSummary[] = [];
   for (const { id } of plan.items) {
     const item = state.items.get(id);
-    if (item !== undefined && item.ends.length > 0) items.push(await itemSummary(options, id, item));
+    if (item === undefined || item.ends.length === 0) continue;
+    const landing = landingOf(options.pipeline, id);
+    if (landing === null) items.push(await itemSummary(options, id, item));
+    else items.push(...landedItems(item, landing));
   }
   const retry = retryOf(
-    items
-      .filter((item) => isFailure(item.status))
-      .map(({ id }) => ({ id, problem: state.items.get(id)?.ends.at(-1)?.error?.problem ?? null })),
+    items.filter((item) => isFailure(item.status)).map(({ id }) => ({ id, problem: problemOf(state, id) })),
     {
       workflow: plan.workflow,
       flags: retryFlags,
@@ -100,15 +104,40 @@ export async function outcomeOf(
       interrupt.by(),
     ),
     counts: countsOf(items),
-    // Retried as a whole, so that all candidates are compared.
+    // Retried as a whole, so that all candidates are compared, and all branches combined.
     retryCommand:
-      plan.workflow === 'eval' && retry.command !== null
+      (plan.workflow === 'eval' || plan.workflow === 'land') && retry.command !== null
         ? ['agentos', 'resume', runId, ...placeOf(retryFlags)].join(' ')
         : retry.command,
     changeFirst: retry.changeFirst,
     items,
     ...(plan.workflow === 'eval' ? { evaluation: comparison(options, state) } : {}),
+    ...landingFacts(options, items),
   };
+}
+
+/** Of an item, or of a branch of a landing. */
+function problemOf({ items }: RunState, id: string): Problem | null {
+  const landed = [...items.values()].map(({ parts }) => parts.get(id)?.landed ?? null).find((found) => found !== null);
+  return (landed ?? items.get(id)?.ends.at(-1))?.error?.problem ?? null;
+}
+
+/** The branches of a landing, each as an item. */
+function landedItems(item: ItemState, { branches, merged, onto }: Landing): ItemSummary[] {
+  const whole = summaryOf(item, { kept: null, question: null });
+  const there = { ...whole, status: 'skipped' as const, reason: `in ${onto} already`, error: null, outputs: [] };
+  return [
+    ...branches.map((branch) => partSummary(whole, item, branch)),
+    ...merged.map((id) => ({ ...there, id, title: '', steps: [], costUsd: 0 })),
+  ];
+}
+
+function landingFacts({ plan, pipeline }: OutcomeOptions, items: readonly ItemSummary[]): Pick<Summary, 'landing'> {
+  const [item] = plan.items;
+  const landing = item === undefined ? null : landingOf(pipeline, item.id);
+  if (landing === null) return {};
+  const branch = items.flatMap(({ outputs }) => outputs)[0] ?? null;
+  return { landing: { branch, onto: landing.onto, base: landing.base } };
 }
 
 function comparison({ plan, pipeline }: OutcomeOptions, state: RunState): Evaluation {
@@ -158,7 +187,7 @@ export async function storeSummary(
   }
 }
 
-const PLACE = new Set(['--repo', '--base-dir', '--config']);
+const PLACE = new Set(['--repo', '--base-dir', '--config', '--source']);
 
 /**
  * The worktree that an unfinished implementation leaves behind, or null. Null too while another run is at the item: the
@@ -193,6 +222,6 @@ function shortest(directory: string): string {
 }
 
 /** Of the flags that a retry repeats, those that say where. */
-function placeOf(flags: readonly string[]): string[] {
+export function placeOf(flags: readonly string[]): string[] {
   return flags.filter((flag, index) => PLACE.has(flag) || PLACE.has(flags[index - 1] ?? ''));
 }

@@ -31,9 +31,10 @@ import {
   requirements,
   type StageOptions,
 } from './pipeline.ts';
+import { openPosting, patienceForPosts } from './posting.ts';
 import type { Project } from './project.ts';
 import { openRunGateway } from './run-gateway.ts';
-import { outcomeOf, runIdOf, runRecord, storeSummary } from './run-record.ts';
+import { outcomeOf, placeOf, runIdOf, runRecord, storeSummary } from './run-record.ts';
 import { openTrace } from './run-tracing.ts';
 import { createDiskWatch, followInterrupts, type Interruption } from './stops.ts';
 import { sweep, sweepReading } from './sweep.ts';
@@ -75,9 +76,11 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const casts = castsOf(project, pipeline, open);
   const warnings = await requirements(project, casts);
 
+  const openPublisher = await openPosting(project);
   await requireOwnFolder(paths);
   await prepareStateFolder(paths.base);
   await project.designs.save();
+  await project.kept.keep();
   await sweep(project, plan);
   const runId = runIdOf(startedAt, paths.base);
   const runPaths = paths.run(runId);
@@ -92,6 +95,15 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     else emitter.run({ type: 'warning', text: wordingOf({ code: 'output-unwritable', path, reason }).message });
   });
   emitter.subscribe(files.subscriber, trace.subscriber, ...options.subscribers, disk.subscriber);
+  project.hosts.onNotice = (text) => emitter.run({ type: 'warning', text });
+  const publisher = openPublisher?.({
+    runId,
+    state,
+    place: placeOf(options.retryFlags),
+    onNotice: (item, text) => emitter.item(item, { type: 'notice', text }),
+    onWarning: (text) => emitter.warn(text),
+  });
+  if (publisher !== undefined) emitter.subscribe(publisher.subscriber);
   const { workflow, parallel, models, groups } = plan;
   const items = plan.items.map((item) => item.id);
   emitter.run({ type: 'run-started', runId, workflow, items, parallel, models, groups });
@@ -117,6 +129,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     for (const { id } of resumed) gateway?.addEarlier(id, past.paidUsd(id));
   }
 
+  const fresh: StageOptions['fresh'] = new Map();
   const prefixer = options.prefixer((label, _stream, line) => {
     const item = itemOfLabel(label);
     if (item !== null) files.printed(item.workflow, item.id, line);
@@ -145,7 +158,8 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     },
     // Of several items, one that another run is at can wait its turn; for one alone a person should know at once.
     claimWaitMs: open.length > 1 ? config.bounds.timeoutMs : 0,
-    alreadyDone: (key) => doneElsewhere(itemOf(key), project, pipeline),
+    alreadyDone: (key) => doneElsewhere(itemOf(key), { project, pipeline, fresh }),
+    ...(publisher && { complete: (key, result, signal) => publisher.complete(itemOf(key), result, signal) }),
     isWaiting: (key) => gateway?.isWaiting(itemOf(key).id) ?? false,
     mayStart: () => gateway?.hasQuota() ?? true,
     attachOutput: (key, { stdout, stderr }) => {
@@ -176,6 +190,8 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     project,
     pipeline,
     runId,
+    fresh,
+    onRead: (id, issue) => publisher?.read(id, issue),
     accessOf: (id, cast) => gateway?.access(id, cast) ?? null,
   };
   try {
@@ -188,7 +204,8 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     }
   } finally {
     watch.dispose();
-    await Promise.race([gateway?.close(), watch.killed]);
+    const posted = publisher?.close(patienceForPosts(interrupt.polite));
+    await Promise.race([Promise.all([gateway?.close(), posted]), watch.killed]);
   }
 
   // From here on the outcome is settled: a signal can't change it, and no event comes after `run-finished`.

@@ -49,20 +49,26 @@ export function followInterrupts(
     coordinator.stop(interrupt.polite.reason as AgentosError);
   };
   interrupt.polite.addEventListener('abort', onInterrupt, { once: true });
-  const killed = new Promise<void>((resolve) => {
-    const onKill = (): void => {
-      coordinator.kill();
-      void sleep(LAST_WORDS_MS, undefined, { ref: false }).then(resolve);
-    };
-    interrupt.now.addEventListener('abort', onKill, { once: true });
-    if (interrupt.now.aborted) onKill();
-  });
+  const { promise: killed, resolve } = Promise.withResolvers<void>();
+  const onKill = (): void => {
+    coordinator.kill();
+    void sleep(LAST_WORDS_MS, undefined, { ref: false }).then(resolve);
+  };
+  interrupt.now.addEventListener('abort', onKill, { once: true });
+  if (interrupt.now.aborted) onKill();
   if (interrupt.polite.aborted) onInterrupt();
   interrupt.onStopped(coordinator);
   const stopWatching = systemClock.onSuspended((forMs) => {
     if (forMs >= NOTABLE_SUSPENSION_MS) emitter.run({ type: 'suspended', forMs });
   });
-  return { killed, dispose: stopWatching, settle: () => interrupt.polite.removeEventListener('abort', onInterrupt) };
+  return {
+    killed,
+    dispose: stopWatching,
+    settle() {
+      interrupt.polite.removeEventListener('abort', onInterrupt);
+      interrupt.now.removeEventListener('abort', onKill);
+    },
+  };
 }
 
 type DiskProblem = Extract<Problem, { code: 'disk-unwritable' }>;

@@ -42,6 +42,12 @@ export function claimsOfSettings(file: ConfigFile): Claim[] {
   add('runs', 'tests.command', tests?.command);
   add('runs', 'implement.setup', implement?.setup);
   add('copies from your checkout', 'implement.copy', implement?.copy);
+  add('sends your GitHub token to', 'github.apiUrl', file.github?.apiUrl);
+  add('signs with the key in', 'github.app.keyFile', file.github?.app?.keyFile);
+  add('sends your GitLab token to', 'gitlab.apiUrl', file.gitlab?.apiUrl);
+  const written = [file.comment ? file.source : undefined, file.pr?.open ? file.forge : undefined];
+  for (const place of new Set(written))
+    if (place?.includes(':')) add('writes with your token to', 'source, forge', place);
   return claims;
 }
 

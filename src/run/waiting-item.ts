@@ -16,6 +16,9 @@ export interface WaitingItem {
   /** The step of its journal that the decision settles. */
   step: string;
   question: Question;
+  askedAt: string;
+  /** When the last decision was taken; null: none was. */
+  decidedAt: string | null;
   /** Documents of the decisions so far, oldest first; the last one counts at the next run, unless it is replaced. */
   decided: string[];
   /** The last one says that it is not to be done. */
@@ -34,7 +37,12 @@ const questionSchema: z.ZodType<Question> = z.object({
   folder: z.string(),
   number: z.int(),
 });
-const decisionSchema = z.object({ kind: z.string(), document: z.string(), replaced: z.array(z.string()).default([]) });
+const decisionSchema = z.object({
+  kind: z.string(),
+  at: z.string().default(''),
+  document: z.string(),
+  replaced: z.array(z.string()).default([]),
+});
 
 const LATER_FIRST = STAGES.toReversed();
 
@@ -49,7 +57,9 @@ export function waitingItem(
     const count = at === null ? null : decisionCount(at.name);
     if (at === null || count === null) continue;
     const resultsOf = (name: string) =>
-      finished.filter((step) => step.name === name).map((step) => ({ id: step.id, value: parseJson(step.result) }));
+      finished
+        .filter((step) => step.name === name)
+        .map((step) => ({ id: step.id, at: step.finishedAt, value: parseJson(step.result) }));
     // The same question may have been asked about another text before; the id of the step tells which one is open.
     const asked = resultsOf(questionStep(count)).find(
       ({ value }) => stepId({ name: at.name, inputs: value }) === at.id,
@@ -59,7 +69,16 @@ export function waitingItem(
     const stored = resultsOf(at.name).find((result) => result.id === at.id);
     const decision = decisionSchema.safeParse(stored?.value).data;
     const decided = decision === undefined ? [] : [...decision.replaced, decision.document];
-    return { workflow, id, step: at.name, question: question.data, decided, isDropped: decision?.kind === 'drop' };
+    return {
+      workflow,
+      id,
+      step: at.name,
+      question: question.data,
+      askedAt: asked?.at ?? '',
+      decidedAt: decision?.at ?? null,
+      decided,
+      isDropped: decision?.kind === 'drop',
+    };
   }
   return null;
 }

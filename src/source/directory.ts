@@ -7,6 +7,7 @@ import { nearest } from '../core/nearest.ts';
 import { isInside } from '../core/paths.ts';
 import { readHeader } from '../documents/header.ts';
 import { normaliseText, parseMarkdown, plainText } from '../documents/markdown.ts';
+import { namesIn } from '../process/files.ts';
 import type { Issue, IssueSource } from './port.ts';
 
 const LARGEST_BYTES = 1_000_000;
@@ -57,7 +58,20 @@ export function createDirectorySource(directory: string): IssueSource {
     return parseIssue(id, text);
   }
 
-  return { location: directory, ids, read };
+  return {
+    location: directory,
+    ids,
+    read,
+    async look(id) {
+      const { title, raw } = await read(id);
+      return { id, title, chars: raw.length, blockers: 0 };
+    },
+    async poll() {
+      const names = await namesIn(directory);
+      const found = await Promise.all(names.map((name) => stat(join(directory, name)).catch(() => null)));
+      return sha256(names.map((name, index) => `${name}\0${found[index]?.size}\0${found[index]?.mtimeMs}`).join('\n'));
+    },
+  };
 }
 
 function decode(bytes: Buffer): string | null {
@@ -103,7 +117,9 @@ export function createBriefSource(directory: string): IssueSource {
   return {
     location: source.location,
     ids: () => source.ids().catch(refuse),
+    look: (id) => source.look(id).catch(refuse),
     read: (id) => source.read(id).catch(refuse),
+    poll: (last) => source.poll(last),
   };
 }
 

@@ -17,6 +17,7 @@ export function tracedJournal(journal: Journal): Journal {
         const attributes = { 'agentos.step': key.name, 'agentos.step.earlier_starts': step.earlierStarts };
         return traced(`step ${key.name}`, { attributes }, () => run(step));
       }),
+    has: (key) => journal.has(key),
     steps: () => journal.steps(),
     last: (name) => journal.last(name),
     remove: () => journal.remove(),

@@ -5,6 +5,7 @@ import { systemClock } from '../core/clock.ts';
 import type { Config } from '../core/config.ts';
 import { parseItemId } from '../core/ids.ts';
 import { type VendorName, withoutSecrets } from '../core/keys.ts';
+import type { Landing } from '../core/landing.ts';
 import { createFingerprintMask, type Fingerprint, MASK } from '../core/mask.ts';
 import { parseModelSpec } from '../core/model-spec.ts';
 import { costUsd, priceOf, type Usage } from '../core/money.ts';
@@ -18,6 +19,7 @@ import type { Provider } from '../models/port.ts';
 import { userId } from '../process/state-folder.ts';
 import type { AskedContext, RepositoryContext } from '../prompts/context/context.ts';
 import { loadPrompts } from '../prompts/prompts.ts';
+import type { Issue } from '../source/port.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
 import type { DocumentRepository } from '../workflow/document.ts';
 import { type AskedRole, createItem, type ItemContext, type ItemParts } from '../workflow/item.ts';
@@ -41,14 +43,20 @@ export interface ItemInput {
   token: string | null;
   endpoints: Partial<Record<VendorName, string>>;
   fingerprints: Fingerprint[];
+  /** What the item is made from, for a design or an issue: a worker asks no service. */
+  issue?: Issue;
+  /** For a brief: issues of a service that it looks like. */
+  existing?: Pick<Issue, 'id' | 'title' | 'body'>[];
   /** A folder of prompts in place of the repository's. */
   prompts?: string;
   /** Of an evaluation: what is replayed. */
   replay?: Pick<Replay, 'past' | 'candidate'>;
+  /** Of a landing: the branches, and what they are combined on. */
+  landing?: Landing;
 }
 
 /** The adapters of one item, whatever its workflow. */
-interface Adapters {
+export interface Adapters {
   input: ItemInput;
   paths: Paths;
   git: Git;
@@ -87,11 +95,12 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
   const folder = paths.run(input.runId).transcripts(workflow, parseItemId(input.id));
   const transcripts = createTranscripts(folder, (text) => mask(hidden(text, input.token)));
   const programs = createItemPrograms({ context, workflow, input, paths, git, env, token, limits, mask, transcripts });
-  const providers = new Map<AskedRole, Provider>();
-  const provider = (role: AskedRole): Provider => {
-    const known = providers.get(role);
+  const providers = new Map<string, Provider>();
+  const provider = (role: AskedRole, spec: string = config.models[role]): Provider => {
+    const key = `${role} ${spec}`;
+    const known = providers.get(key);
     if (known !== undefined) return known;
-    const created = createProvider(parseModelSpec(config.models[role]), {
+    const created = createProvider(parseModelSpec(spec), {
       ...limits,
       token,
       endpointOf: (vendor) => input.endpoints[vendor],
@@ -102,7 +111,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
       agent: programs.agent,
     });
     const wrapped = tracedProvider(masked(created, mask), costOf);
-    providers.set(role, wrapped);
+    providers.set(key, wrapped);
     return wrapped;
   };
   return {
@@ -155,6 +164,12 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
     },
     close: () => programs.close(),
   };
+}
+
+/** What the parent read for the item. */
+export function issueIn({ issue, id }: ItemInput): Issue {
+  if (issue === undefined) throw new TypeError(`nothing was handed over for ${id}`);
+  return issue;
 }
 
 /** A task with its adapters, which are closed however it ends. */

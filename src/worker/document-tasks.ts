@@ -1,17 +1,18 @@
 import { dirname } from 'node:path';
 import { codeOf } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
-import { createBriefSource, createDirectorySource } from '../source/directory.ts';
+import { readHeader } from '../documents/header.ts';
+import { createDirectorySource } from '../source/directory.ts';
 import { readApprovedLlds, readKnownIssues } from '../source/known-work.ts';
 import { shownIssue } from '../source/port.ts';
 import { leaveTemplate, noModelReason } from '../workflow/document.ts';
 import { type BriefWork, briefFolder, runIssue } from '../workflow/issue.ts';
 import { runLld } from '../workflow/lld.ts';
-import { documentRepository, itemTask } from './adapters.ts';
+import { documentRepository, issueIn, itemTask } from './adapters.ts';
 
 export const lldTask = itemTask('lld', async (adapters) => {
   const { paths, input } = adapters;
-  const issue = await createDirectorySource(paths.issues).read(parseItemId(input.id));
+  const issue = issueIn(input);
   const item = await adapters.start(issue);
   const repository = documentRepository(adapters);
   const [drafted, reviewed] = [item.provider('drafter').isModel, item.provider('reviewer').isModel];
@@ -32,11 +33,14 @@ export const lldTask = itemTask('lld', async (adapters) => {
 export const issueTask = itemTask('issue', async (adapters) => {
   const { paths, input } = adapters;
   const id = parseItemId(input.id);
-  const brief = await createBriefSource(paths.briefs).read(id);
+  const brief = issueIn(input);
   const item = await adapters.start(brief);
   const knownWork: BriefWork['knownWork'] = async () => [
     ...(await readKnownIssues(paths.issues)),
     ...(await readApprovedLlds(dirname(paths.lld(id)))),
+    ...(input.existing ?? []).map(({ id: other, title, body }) => {
+      return { id: other, title, text: body, kind: 'issue' as const, header: readHeader('').header };
+    }),
   ];
   // No brief is part of the recorded tour.
   if (!item.provider('drafter').isModel || !item.provider('reviewer').isModel) {
@@ -44,5 +48,6 @@ export const issueTask = itemTask('issue', async (adapters) => {
     return leaveTemplate(item, { input: brief, template: item.prompts.fill('issue-template'), folder });
   }
   const issues = createDirectorySource(paths.issues);
-  return runIssue(item, documentRepository(adapters), { brief, issues, knownWork });
+  const isCreatedElsewhere = input.config.remote.create;
+  return runIssue(item, documentRepository(adapters), { brief, issues, isCreatedElsewhere, knownWork });
 });

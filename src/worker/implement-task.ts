@@ -1,97 +1,25 @@
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { createWriter } from '../agent/create.ts';
-import type { Writer } from '../agent/port.ts';
 import { parseItemId } from '../core/ids.ts';
-import { boundedLines } from '../core/lines.ts';
-import { parseModelSpec } from '../core/model-spec.ts';
 import { bodyHash, readFrontMatter } from '../documents/header.ts';
 import { designFacts } from '../documents/lld/document.ts';
-import { itemEnvironment } from '../git/item-environment.ts';
-import { requireIdentity } from '../git/repository.ts';
-import { removeFolder } from '../process/files.ts';
-import { prepareWorkFolder } from '../process/state-folder.ts';
-import { tracedTests, tracedWriter } from '../telemetry/traced.ts';
-import { detectTests } from '../testing/detect.ts';
-import { noSuite } from '../testing/suite.ts';
 import { runImplement } from '../workflow/implement.ts';
 import { itemTask } from './adapters.ts';
-import { ownLogins } from './item-programs.ts';
+import { openWorktreeTask } from './worktree-task.ts';
 
 export const implementTask = itemTask('implement', async (adapters, context) => {
-  const { input, paths, git, env, mask, token, limits, transcripts, costOf } = adapters;
-  const { config } = input;
-  const id = parseItemId(input.id);
-  const lldText = await readFile(paths.lld(id), 'utf8');
+  const id = parseItemId(adapters.input.id);
+  const lldText = await readFile(adapters.paths.lld(id), 'utf8');
   const hash = bodyHash(readFrontMatter(lldText).body);
-  const item = await adapters.start({ id, title: designFacts(lldText).title, hash });
-  await requireIdentity(git);
-
-  await prepareWorkFolder(paths);
-  const directory = paths.worktree('implement', id);
-  const home = paths.home('implement', id);
-  const itemEnv = await itemEnvironment({
-    env: process.env,
-    home,
-    caches: paths.caches,
-    worktree: directory,
-    pass: config.passEnvironment,
-    keys: [],
-    git,
-  });
-  const writer = createWriter(parseModelSpec(config.models.implementer), {
-    ...limits,
-    token,
-    endpointOf: (vendor) => input.endpoints[vendor],
-    env: itemEnv,
-    home,
-    caches: paths.caches,
-    maxRounds: config.implement.maxAgentRounds,
-    costOf,
-    ownLogins: ownLogins(config.ownLogins, paths),
-    onGroup: context.group,
-    mask,
-    transcripts,
-    offline: offlineWriter,
-  });
+  const { title, files } = designFacts(lldText);
+  const item = await adapters.start({ id, title, hash });
+  const task = await openWorktreeTask('implement', adapters, context);
   const result = await runImplement(item, {
+    ...task,
     lldText,
-    writer: tracedWriter(writer),
-    config,
-    git,
-    env,
-    itemEnv,
-    onGroup: context.group,
+    writer: task.writer(),
     contextFor: (commit, asked) => adapters.repositoryContext(commit, asked),
-    openSuite: async (settings) => {
-      if (settings === null) return noSuite(config.tests.files);
-      const suite = await detectTests({
-        directory,
-        settings,
-        paths: designFacts(lldText).files,
-        env: itemEnv,
-        scratch: join(home, 'test-reports'),
-        onLine: boundedLines((line) =>
-          context.emit({ type: 'output-line', stream: 'stdout', line: mask(line), of: 'tests' }),
-        ),
-        onProgress: context.heartbeat,
-        onGroup: context.group,
-      });
-      return tracedTests(suite);
-    },
+    openSuite: (settings) => task.openSuite(settings, files),
   });
-  // What agents and package managers left in it is of no use without the worktree.
-  if (!existsSync(directory)) await removeFolder(home).catch(() => undefined);
+  await task.removeHome();
   return result;
 });
-
-/** The recorded tour, loaded only where it is played. */
-function offlineWriter(): Writer {
-  return {
-    spec: 'offline',
-    isModel: false,
-    writesByItself: false,
-    write: async (request) => (await import('../offline/writer.ts')).createOfflineWriter().write(request),
-  };
-}

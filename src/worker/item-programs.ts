@@ -49,6 +49,7 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
   const id = parseItemId(input.id);
   const worktree = paths.worktree(workflow, id);
   const home = paths.home(workflow, id);
+  const hasWorktree = workflow === 'implement' || workflow === 'land';
   let opened: Promise<ReadingWorktree> | null = null;
   const open = async (): Promise<ReadingWorktree> => {
     await prepareWorkFolder(paths);
@@ -63,7 +64,7 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
   return {
     checkout: createCheckoutGuard({
       look: () => lookOutside({ repository: paths.repository, base: paths.base, worktree, git, except }),
-      worktree: workflow === 'implement' ? worktree : null,
+      worktree: hasWorktree ? worktree : null,
       onChanged: (files) =>
         emit({ type: 'notice', text: `changed in the checkout meanwhile, and left so: ${listed(files)}` }),
     }),
@@ -99,8 +100,8 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
     }),
     async close() {
       (await opened?.catch(() => null))?.release();
-      // Of agents that answered; an implementation needs its own longer.
-      if (opened !== null && workflow !== 'implement') await removeFolder(home).catch(() => undefined);
+      // Of agents that answered; what works in a worktree needs its own longer.
+      if (opened !== null && !hasWorktree) await removeFolder(home).catch(() => undefined);
     },
   };
 }

@@ -100,6 +100,8 @@ async function loadBuiltIn(workflow: WorkflowName): Promise<Task> {
       return (await import('./document-tasks.ts')).issueTask;
     case 'eval':
       return (await import('./eval-task.ts')).evalTask;
+    case 'land':
+      return (await import('./land-task.ts')).landTask;
     case 'implement':
       return (await import('./implement-task.ts')).implementTask;
   }
@@ -114,6 +116,7 @@ function stoppableJournal(journal: Journal, stop: AbortSignal): Journal {
         stop.throwIfAborted();
         return run(step);
       }),
+    has: (key) => journal.has(key),
     steps: () => journal.steps(),
     last: (name) => journal.last(name),
     remove: () => journal.remove(),

@@ -9,7 +9,7 @@ import { alreadyDoneReason, alreadyDoneRecord } from './closed.ts';
 import type { Decider } from './decide.ts';
 import type { ImplementContext } from './implement-item.ts';
 import type { ItemResult } from './item.ts';
-import { createLineage, nextVersionNumber, versionName } from './lineage.ts';
+import { createLineage, nextVersionNumber } from './lineage.ts';
 import type { Instead, Judgement } from './writing.ts';
 
 export interface AlreadyDoneQuestion {
@@ -30,7 +30,7 @@ export function createAlreadyDoneQuestion(
   context: ImplementContext,
   { decider, repository, reviews }: { decider: Decider; repository: string; reviews: string },
 ): AlreadyDoneQuestion {
-  const { id, title, lld, base, baseTree, git, prompts, worktree, emit, mask, paths, provider } = context;
+  const { id, title, lld, base, baseTree, git, prompts, worktree, emit, mask, paths, provider, models } = context;
   let ended: ItemResult | null = null;
   const end = (result: ItemResult): Instead => {
     ended = result;
@@ -57,10 +57,9 @@ export function createAlreadyDoneQuestion(
     }));
     const lineage = createLineage(context, folder, value.number);
     const body = `# Already done: ${title.replace(/\s+/g, ' ').trim()}\n\nAll new tests passed before the code.\n`;
-    const facts = { body, evidence, by: { reviewer: provider('reviewer').spec } };
+    const facts = { body, evidence, by: { reviewer: models.last('reviewer') ?? provider('reviewer').spec } };
     await lineage.add('verdict', mask(reply));
-    const record = join(folder, versionName(lineage.nextNumber, 'final'));
-    await lineage.add('final', alreadyDoneRecord(context, facts, await openCommit(git, base)));
+    const record = await lineage.add('final', alreadyDoneRecord(context, facts, await openCommit(git, base)));
     await worktree.remove();
     // It is where it began, unless a person used it.
     await git.run([...NO_HOOKS, 'update-ref', '-d', `refs/heads/${worktree.branch}`, base]).catch(() => undefined);

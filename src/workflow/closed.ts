@@ -16,7 +16,13 @@ import type { ItemContext } from './item.ts';
  */
 
 /** The field that names the text it counts for: the same item with another text is pending again. */
-const HASH_FIELD = { issue: 'briefHash', lld: 'issueHash', implement: 'lldHash', eval: 'issueHash' } as const;
+const HASH_FIELD = {
+  issue: 'briefHash',
+  lld: 'issueHash',
+  implement: 'lldHash',
+  eval: 'issueHash',
+  land: 'lldHash',
+} as const;
 
 function recordOf(
   { workflow, id, hash }: ItemContext,

@@ -125,7 +125,7 @@ test('where the workflow numbers its versions, the decision takes the next numbe
     await lineage.add('issue', 'i');
     await lineage.add('draft', 'd');
     const found = await createDecider(item, { folder, lineage, canRevise: true }).ask(POINT);
-    await lineage.add('draft', 'next');
+    if (found !== null) await lineage.add('draft', 'next');
     journal.close();
     return found;
   };
@@ -134,8 +134,7 @@ test('where the workflow numbers its versions, the decision takes the next numbe
   await journal.settle('decision-1', decision('revise'));
   journal.close();
   expect(await run()).toEqual(decision('revise'));
-  expect(await at.versions()).toContain('003-verdict.md');
-  expect(await at.versions()).toContain('004-draft.md');
+  expect(await at.versions()).toEqual(['001-issue.md', '002-draft.md', '003-verdict.md', '004-draft.md']);
 });
 
 test('a dropped item is dropped for its text, however often that is recorded, and until something later is said', async () => {

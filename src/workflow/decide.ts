@@ -34,6 +34,8 @@ export interface Question {
   openQuestions: string[];
   /** False where the recorded tour would have to make the change. Absent in checkpoints of older versions: true. */
   canRevise?: boolean;
+  /** Whose answers led here, by role. Absent in checkpoints of older versions. */
+  models?: Record<string, string>;
   /** The folder of the lineage, relative to the repository, and the number that the decision has there. */
   folder: string;
   number: number;
@@ -85,6 +87,7 @@ export function createDecider(item: ItemContext, { folder, lineage, canRevise }:
       obstacle,
       openQuestions,
       canRevise,
+      models: item.models.all(),
       folder: relative(paths.repository, folder).split(sep).join('/'),
       number: lineage?.nextNumber ?? (await nextVersionNumber(folder)),
     }));

@@ -166,7 +166,7 @@ export interface DocumentReview extends LoopOptions {
   check: (draft: string) => CheckResult | Promise<CheckResult>;
   weigh?: DocumentPhase['weigh'];
   /** Gets one draft and one verdict of each round. */
-  lineage: Pick<Lineage, 'add'>;
+  lineage: { add(...version: Parameters<Lineage['add']>): Promise<unknown> };
 }
 
 /** Takes a draft through the review loop, with mechanical checks before each review. */
@@ -194,7 +194,9 @@ export function reviewDocument(firstDraft: string, review: DocumentReview): Prom
         },
       },
       review: (input, again) => questions.review(input, last, again),
-      onReview: (text) => lineage.add('verdict', text),
+      async onReview(text) {
+        await lineage.add('verdict', text);
+      },
       revise: (draft, text, ledger, round) => revise(draft, text, ledger, round, review),
     },
     review,

@@ -112,8 +112,10 @@ export async function approvedDocument<More>(
   if (outcome.verdict === 'DROPPED') return { ended: await decider.drop(outcome.decision) };
   if (outcome.verdict === 'DISCUSS') return { ended: { status: 'discuss', reason: outcome.reason, outputs: [folder] } };
   const by: ApprovedBy = {
-    drafter: beginning.givenDraft === null ? drafter.spec : 'a person',
-    reviewer: [reviewer.spec, ...outcome.decisions.map((decision) => decision.by)].join(', '),
+    drafter: beginning.givenDraft === null ? (item.models.last('drafter') ?? drafter.spec) : 'a person',
+    reviewer: [item.models.last('reviewer') ?? reviewer.spec, ...outcome.decisions.map((decision) => decision.by)].join(
+      ', ',
+    ),
     recorded: !reviewer.isModel,
     rounds: outcome.rounds,
     baseCommit: beginning.commit,
@@ -124,8 +126,13 @@ export async function approvedDocument<More>(
 
 /** Only a reviewer that can look at the code is held to what it cites. */
 export function evidenceRule(item: ItemContext, base: DesignBase, input: string): Pick<DocumentReview, 'weigh'> {
-  if (item.explore === null || item.provider('reviewer').takesTools !== true) return {};
-  return { weigh: (review, draft) => weighEvidence(review, base, [draft, input]) };
+  if (item.explore === null) return {};
+  const takesTools = (): boolean =>
+    item.provider('reviewer', item.models.last('reviewer') ?? undefined).takesTools === true;
+  return {
+    weigh: async (review, draft) =>
+      takesTools() ? weighEvidence(review, base, [draft, input]) : { review, wrong: [] },
+  };
 }
 
 async function begin<More>(

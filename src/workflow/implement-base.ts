@@ -54,7 +54,7 @@ export async function beginImplementation(item: ItemContext, parts: ImplementPar
     .some(({ name }) => !FREE.has(name));
   if (last?.lld === lld && isPaid) return store(last);
   const { base, on } = await baseOf(item, parts);
-  await testsFor(commitFiles(git, base), parts, paths.repository);
+  await testsFor(commitFiles(git, base), parts.config, designFacts(lldText).files, paths.repository);
   const errors = (await outdatedFindings(git, { id, lldText, base })).filter(({ severity }) => severity === 'error');
   if (errors.length > 0) {
     const findings = errors.map(({ rule, line, message }) => `${rule} (line ${line}): ${message}`);
@@ -92,15 +92,15 @@ async function baseOf(
 }
 
 /**
- * How the tests of a project are run, by its files. In a repository without tests, the design's own test files tell. Null
- * where it is unknown and the policy is `off`; rejects otherwise. `directory`: for messages.
+ * How the tests of a project are run, by its files. In a repository without tests, the test files among `paths`, which are
+ * to be written, tell. Null where it is unknown and the policy is `off`; rejects otherwise. `directory`: for messages.
  */
 export async function testsFor(
   files: ProjectFiles,
-  { config: { tests, implement }, lldText }: Pick<ImplementParts, 'config' | 'lldText'>,
+  { tests, implement }: ImplementParts['config'],
+  paths: readonly string[],
   directory: string,
 ): Promise<TestSettings | null> {
-  const paths = designFacts(lldText).files;
   try {
     await findTests(files, tests, directory, paths);
     return tests;

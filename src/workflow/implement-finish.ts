@@ -1,10 +1,11 @@
-import { realpath } from 'node:fs/promises';
-import { basename, relative, sep } from 'node:path';
+import { readFile, realpath } from 'node:fs/promises';
+import { basename, join, relative, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { oneLine } from '../core/lines.ts';
+import { oneLine, unlinked } from '../core/lines.ts';
 import { describeDecision } from '../documents/decision.ts';
 import { commitMessage } from '../documents/implementation/commit-message.ts';
 import { type ChangedFile, writeReport } from '../documents/implementation/report.ts';
+import { namesIn } from '../process/files.ts';
 import type { ReviewedCode } from './code-review.ts';
 import type { Gates } from './gates.ts';
 import type { ImplementContext } from './implement-item.ts';
@@ -48,8 +49,9 @@ export async function finishImplementation(context: ImplementContext, finished: 
     [report]: mask(context.portable(await reportOf(context, finished, codeCommit))),
     // Removes one that an earlier design of the item may have left there.
     [beside]: design === beside ? lldText : null,
+    ...(await lineageFiles(context)),
   });
-  const reportCommit = await commit('report', complete, codeCommit, oneLine(`Report on ${id}: ${title}`));
+  const reportCommit = await commit('report', complete, codeCommit, unlinked(oneLine(`Report on ${id}: ${title}`)));
   signal.throwIfAborted();
   await worktree.setBranch(reportCommit);
   emit({ type: 'committed', branch, commit: codeCommit, what: 'code' });
@@ -58,8 +60,32 @@ export async function finishImplementation(context: ImplementContext, finished: 
   return { status: 'succeeded', reason: null, outputs: [branch, report] };
 }
 
+/** Beside the report for the same reason as the design: the checkout may hold these files untracked. */
+async function lineageFiles({ config, paths, id, mask, portable }: ImplementContext): Promise<Record<string, string>> {
+  if (config.lineage !== 'commit') return {};
+  const names = (await namesIn(paths.lineage(id))).filter((name) => name.endsWith('.md'));
+  const files = names.map(async (name): Promise<[string, string]> => {
+    const text = await readFile(join(paths.lineage(id), name), 'utf8');
+    return [`${paths.reportedLineage(id)}/${name}`, mask(portable(text))];
+  });
+  return Object.fromEntries(await Promise.all(files));
+}
+
 async function reportOf(context: ImplementContext, finished: Finished, codeCommit: string): Promise<string> {
-  const { id, title, hash: lldHash, worktree, base, baseTree, lld, suite, writer, provider, spending } = context;
+  const {
+    id,
+    title,
+    hash: lldHash,
+    worktree,
+    base,
+    baseTree,
+    lld,
+    suite,
+    writer,
+    provider,
+    spending,
+    models,
+  } = context;
   const { testsCommit, design, gates, guards, review } = finished;
   const spec = (text: string): string => portableSpec(context.paths.repository, text);
   const lines = await worktree.lines(baseTree, review.tree);
@@ -83,8 +109,8 @@ async function reportOf(context: ImplementContext, finished: Finished, codeCommi
     baseCommit: base,
     testsCommit,
     codeCommit,
-    implementer: spec(writer.spec),
-    reviewer: spec(provider('reviewer').spec),
+    implementer: spec(models.last('implementer') ?? writer.spec),
+    reviewer: spec(models.last('reviewer') ?? provider('reviewer').spec),
     policy: context.config.implement.policy,
     changes,
     gates: gates.evidence(),

@@ -12,7 +12,7 @@ export interface ImplementParts {
   /** The approved LLD, as the file has it; the item's hash is that of its body. */
   lldText: string;
   writer: Writer;
-  config: Pick<Config, 'implement' | 'tests'>;
+  config: Pick<Config, 'implement' | 'tests' | 'lineage'>;
   git: Git;
   /** For git itself. */
   env: Record<string, string>;

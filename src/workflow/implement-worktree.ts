@@ -1,10 +1,9 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toErrorRecord } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
 import { boundedLines } from '../core/lines.ts';
 import { wordingOf } from '../core/wording.ts';
-import { branchNameOf } from '../git/branches.ts';
 import { copyIgnored } from '../git/copy-ignored.ts';
 import { openWorktree } from '../git/worktree/open.ts';
 import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
@@ -15,19 +14,21 @@ import { traced } from '../telemetry/tracer.ts';
 import type { ImplementContext, ImplementParts } from './implement-item.ts';
 import type { ItemContext } from './item.ts';
 
+type WorktreeParts = Pick<ImplementParts, 'config' | 'git' | 'env' | 'itemEnv' | 'onGroup'>;
+
 /** Creates the worktree of an item, or takes over what an earlier attempt left, and sets it up. */
 export async function prepareWorktree(
   item: ItemContext,
-  parts: ImplementParts,
-  start: string,
+  parts: WorktreeParts,
+  { start, branch }: { start: string; branch: string },
 ): Promise<Pick<ImplementContext, 'worktree' | 'setUp' | 'isNewWorktree'>> {
-  const { paths, id, title, emit } = item;
+  const { workflow, paths, id, emit } = item;
   const { git, env } = parts;
-  await mkdir(paths.home('implement', id), { recursive: true });
+  await mkdir(paths.home(workflow, id), { recursive: true });
   const opened = await openWorktree({
     repository: git,
-    directory: paths.worktree('implement', id),
-    branch: branchNameOf(id, title),
+    directory: paths.worktree(workflow, id),
+    branch,
     start,
     lockFile: paths.gitQueue,
     env,
@@ -36,7 +37,7 @@ export async function prepareWorktree(
   emit({ type: 'notice', text: `worktree: ${opened.worktree.directory}` });
   const places = {
     worktree: opened.worktree.directory,
-    home: paths.home('implement', id),
+    home: paths.home(workflow, id),
     repository: paths.repository,
     ownVenv: parts.config.implement.setup === null,
   };
@@ -105,11 +106,11 @@ interface Installed {
   problem: string | null;
 }
 
-function createSetUp(item: ItemContext, parts: ImplementParts, worktree: Worktree, base: string): SetUp {
-  const { paths, id, emit } = item;
+function createSetUp(item: ItemContext, parts: WorktreeParts, worktree: Worktree, base: string): SetUp {
+  const { workflow, paths, id, emit } = item;
   const { setup, copy } = parts.config.implement;
   const { directory } = worktree;
-  const marker = join(paths.home('implement', id), 'set-up.json');
+  const marker = join(paths.home(workflow, id), 'set-up.json');
   const markerFor = (changed: string | null): string => `${JSON.stringify({ start: base, setup, copy, changed })}\n`;
   const isInstalled = async (changed: string | null): Promise<boolean> =>
     (await readFile(marker, 'utf8').catch(() => null)) === markerFor(changed);
@@ -126,6 +127,8 @@ function createSetUp(item: ItemContext, parts: ImplementParts, worktree: Worktre
     setup === false ? null : (setup ?? (await detectSetup(directory, parts.itemEnv['PATH'], locks)));
   const run = async (command: string): Promise<void> => {
     emit({ type: 'notice', text: `set-up: ${command}` });
+    // One that fails in the middle leaves nothing that could be relied on.
+    await rm(marker, { force: true });
     await runCommand(command, directory, item, parts);
   };
   const runAsStep = async (command: string): Promise<void> => {
@@ -195,7 +198,7 @@ async function runCommand(
   command: string,
   directory: string,
   { signal, emit, mask, onProgress }: ItemContext,
-  { itemEnv: env, onGroup, config }: ImplementParts,
+  { itemEnv: env, onGroup, config }: WorktreeParts,
 ): Promise<void> {
   const onLine = boundedLines((line) =>
     emit({ type: 'output-line', stream: 'stdout', line: mask(line), of: 'set-up' }),

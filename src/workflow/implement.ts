@@ -1,6 +1,7 @@
 import { join, relative, sep } from 'node:path';
 import { commitMessage } from '../documents/implementation/commit-message.ts';
-import { readLld } from '../documents/lld/document.ts';
+import { designFacts, readLld } from '../documents/lld/document.ts';
+import { branchNameOf } from '../git/branches.ts';
 import { openCommit } from '../git/repository.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { setupWithBuild } from '../process/setup.ts';
@@ -88,10 +89,13 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
 
 async function openImplementation(item: ItemContext, parts: ImplementParts): Promise<ImplementContext> {
   const { base, on = [], forecast = '' } = await beginImplementation(item, parts);
-  const prepared = await prepareWorktree(item, parts, base);
+  const branch = branchNameOf(item.id, item.title);
+  const prepared = await prepareWorktree(item, parts, { start: base, branch });
   const { worktree } = prepared;
   const { directory } = worktree;
-  const suite = await parts.openSuite(await testsFor(folderFiles(directory), parts, directory));
+  const suite = await parts.openSuite(
+    await testsFor(folderFiles(directory), parts.config, designFacts(parts.lldText).files, directory),
+  );
   const baseTree = await worktree.treeOf(base);
   const portable = await createPortableText(item.paths.repository, directory);
   const lld = readLld(parts.lldText);

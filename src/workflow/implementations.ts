@@ -14,7 +14,7 @@ export interface Implementation extends Implemented {
   ref: string;
 }
 
-const PREFIX = 'agentos/';
+export const BRANCH_PREFIX = 'agentos/';
 /** Reports are kept no longer than it takes to read their status. */
 const READ_AT_ONCE = 500;
 
@@ -27,7 +27,7 @@ export async function implementationsOf(
   paths: Pick<Paths, 'report'>,
   ids: readonly ItemId[],
 ): Promise<ReadonlyMap<string, readonly Implementation[]>> {
-  const refs = refsByItem(await branchesBelow(git, PREFIX), new Set(ids));
+  const refs = refsByItem(await branchesBelow(git, BRANCH_PREFIX), new Set(ids));
   const wanted = ids.flatMap((id) =>
     ['HEAD', ...(refs.get(id) ?? [])].map((ref) => ({ id, ref, path: paths.report(id) })),
   );
@@ -75,7 +75,13 @@ export interface OpenBranch extends Foundation {
 }
 
 export async function openBranches(git: Git, paths: Pick<Paths, 'report' | 'llds' | 'lld'>): Promise<OpenBranch[]> {
-  const unmerged = ['for-each-ref', '--format=%(refname)', '--no-merged=HEAD', '--count=1', `refs/heads/${PREFIX}`];
+  const unmerged = [
+    'for-each-ref',
+    '--format=%(refname)',
+    '--no-merged=HEAD',
+    '--count=1',
+    `refs/heads/${BRANCH_PREFIX}`,
+  ];
   if ((await git.text(unmerged)) === '') return [];
   const ids = (await namesIn(paths.llds)).map((name) => name.replace(/^LLD-|\.md$/g, ''));
   const found: OpenBranch[] = [];
@@ -103,11 +109,14 @@ function refsByItem(
 ): ReadonlyMap<string, string[]> {
   const found = new Map<string, string[]>();
   for (const { ref, name } of branches) {
-    const rest = name.slice(PREFIX.length);
-    for (let end = rest.length; end > 0; end = rest.lastIndexOf('-', end - 1)) {
-      const id = rest.slice(0, end);
-      if (ids.has(id)) found.set(id, [...(found.get(id) ?? []), ref]);
-    }
+    for (const id of idsIn(name)) if (ids.has(id)) found.set(id, [...(found.get(id) ?? []), ref]);
   }
   return found;
+}
+
+export function idsIn(branch: string): string[] {
+  const rest = branch.slice(BRANCH_PREFIX.length);
+  const ids: string[] = [];
+  for (let end = rest.length; end > 0; end = rest.lastIndexOf('-', end - 1)) ids.push(rest.slice(0, end));
+  return ids;
 }

@@ -1,4 +1,4 @@
-import { relative } from 'node:path';
+import { join, relative } from 'node:path';
 import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { formatCoverage } from '../documents/coverage.ts';
@@ -27,6 +27,7 @@ import {
   writeNumberedIssue,
 } from './issue-file.ts';
 import type { ItemContext, ItemResult } from './item.ts';
+import { versionName } from './lineage.ts';
 
 const EXCERPT_CHARS = 2_500;
 const MOST_EXCERPTS = 2;
@@ -34,6 +35,8 @@ const MOST_EXCERPTS = 2;
 export interface BriefWork {
   brief: Issue;
   issues: IssueSource;
+  /** The parent creates it where issues are: no file is written for it here. */
+  isCreatedElsewhere: boolean;
   /** Every issue and every approved LLD. */
   knownWork: () => Promise<(KnownWork & IssueOrigin)[]>;
 }
@@ -56,7 +59,7 @@ interface IssueBeginning {
 export async function runIssue(
   item: ItemContext,
   repository: DocumentRepository,
-  { brief, issues, knownWork }: BriefWork,
+  { brief, issues, isCreatedElsewhere, knownWork }: BriefWork,
 ): Promise<ItemResult> {
   const { paths, prompts, signal, emit, mask } = item;
   const known = await knownWork();
@@ -96,7 +99,9 @@ export async function runIssue(
   // A designer has no use for the review log; the lineage keeps it.
   const issue = approvedIssue(withoutReviewLog(text), brief, by);
   signal.throwIfAborted();
+  const final = join(folder, versionName(lineage.nextNumber, 'final'));
   await lineage.add('final', withReviewLog(issue, reviewLog));
+  if (isCreatedElsewhere && existing === null) return succeeded([final]);
   const id =
     existing === null ? await writeNumberedIssue(paths, issue) : await replaceIssue(paths, issues, existing, issue);
   if (id === null) {

@@ -13,6 +13,7 @@ import type { Journal, StepContext } from '../journal/port.ts';
 import type { ModelReply, ModelRequest, PromptPart, Provider } from '../models/port.ts';
 import type { Prompts } from '../prompts/prompts.ts';
 import type { CheckoutGuard } from './checkout-guard.ts';
+import { createItemModels, type ItemModels } from './item-models.ts';
 
 /** How a workflow ends when it does not fail. */
 export interface ItemResult {
@@ -35,7 +36,8 @@ export interface ItemParts {
   paths: Paths;
   journal: Journal;
   prompts: Prompts;
-  provider: (role: AskedRole) => Provider;
+  /** The model of a role: the one that is configured, or the one that is named. */
+  provider: (role: AskedRole, spec?: string) => Provider;
   /** Lets models look at the repository before they answer; null: they are asked once. */
   explore: Explore | null;
   /** The price of what was used, or null when it is not known. */
@@ -64,6 +66,7 @@ export interface ItemContext extends ItemParts {
    */
   ask: (call: ModelCall) => Promise<string>;
   spending: SpendingLog;
+  models: ItemModels;
 }
 
 export interface ItemStep {
@@ -110,6 +113,7 @@ export interface SpendingLog {
 export function createItem(parts: ItemParts): ItemContext {
   const { journal, clock, signal, emit, explore, mask } = parts;
   const spending = createSpendingLog();
+  const models = createItemModels(journal, parts.hash);
 
   const step = async <T extends object>(
     { name, inputs, model }: ItemStep,
@@ -130,10 +134,13 @@ export function createItem(parts: ItemParts): ItemContext {
     ...parts,
     step,
     spending,
+    models,
     async ask(call) {
-      const provider = parts.provider(call.role);
-      const { spec: model } = provider;
       const { role, system, at, withholds = false } = call;
+      const first = [system, ...call.parts.map((part) => part.text)];
+      const keyOf = (spec: string) => ({ name: call.step, inputs: { model: spec, prompt: first } });
+      const model = models.pick(role, parts.provider(role).spec, keyOf);
+      const provider = parts.provider(role, model);
       const ask = async (asked: ExploringCall): Promise<ExploringReply> => {
         // The first question is the same with and without tools, and so is the step that stores its answer.
         const opening = asked.round === 1 ? call : asked;

@@ -5,22 +5,44 @@ import type { ItemContext } from './item.ts';
 
 export type VersionKind = 'issue' | 'draft' | 'verdict' | 'final';
 
-/** The number after the highest one in the folder: earlier versions are never overwritten. */
+/** The number after the highest one in the folder. */
 export async function nextVersionNumber(directory: string): Promise<number> {
+  return Math.max(0, ...(await numbersIn(directory))) + 1;
+}
+
+async function numbersIn(directory: string): Promise<number[]> {
   const names = await readdir(directory).catch(() => []);
-  const numbers = names.map((name) => Number(/^(\d{3,})-/.exec(name)?.[1] ?? 0));
-  return Math.max(0, ...numbers) + 1;
+  return names.map((name) => Number(/^(\d{3,})-/.exec(name)?.[1] ?? 0));
 }
 
 export function versionName(number: number, kind: VersionKind): string {
   return `${String(number).padStart(3, '0')}-${kind}.md`;
 }
 
+/**
+ * The number for a version, `from` on: the one under which it is there already, `from` itself where that is free, else the
+ * one after the highest. An item that is resumed with other models may come to other versions: none replaces an earlier
+ * one, and no number is used twice.
+ */
+export async function placeVersion(
+  directory: string,
+  from: number,
+  kind: VersionKind,
+  content: string,
+): Promise<{ number: number; isThere: boolean }> {
+  const taken = (await numbersIn(directory)).filter((number) => number >= from).sort((a, b) => a - b);
+  for (const number of taken) {
+    const text = await readFile(join(directory, versionName(number, kind)), 'utf8').catch(() => null);
+    if (text === content) return { number, isThere: true };
+  }
+  return { number: taken.includes(from) ? (taken.at(-1) ?? 0) + 1 : from, isThere: false };
+}
+
 export interface Lineage {
   /** The number of the next version. */
   readonly nextNumber: number;
-  /** Numbers follow the order of calls, so that a resumed item writes the same files again, with the same content. */
-  add(kind: VersionKind, text: string): Promise<void>;
+  /** Numbers follow the order of calls, so that a resumed item finds the files that it wrote. Returns the path. */
+  add(kind: VersionKind, text: string): Promise<string>;
 }
 
 export function createLineage(
@@ -28,18 +50,20 @@ export function createLineage(
   directory: string,
   firstNumber: number,
 ): Lineage {
-  let number = firstNumber;
+  let nextNumber = firstNumber;
   return {
     get nextNumber() {
-      return number;
+      return nextNumber;
     },
     async add(kind, text) {
-      const path = join(directory, versionName(number, kind));
-      number += 1;
       const content = text.endsWith('\n') ? text : `${text}\n`;
-      if ((await readFile(path, 'utf8').catch(() => null)) === content) return;
+      const { number, isThere } = await placeVersion(directory, nextNumber, kind, content);
+      const path = join(directory, versionName(number, kind));
+      nextNumber = number + 1;
+      if (isThere) return path;
       await writeFileAtomic(path, content);
       emit({ type: 'file-written', path: relative(paths.repository, path), what: 'lineage' });
+      return path;
     },
   };
 }

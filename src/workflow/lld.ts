@@ -1,4 +1,4 @@
-import { join, relative } from 'node:path';
+import { relative } from 'node:path';
 import type { DesignSize } from '../core/config.ts';
 import type { ForecastDesign } from '../core/forecast.ts';
 import { checkAlreadyDone, citationOf, evidenceIn, isAlreadyDone, linesOf } from '../documents/already-done.ts';
@@ -13,11 +13,11 @@ import { tagged } from '../prompts/tags.ts';
 import { type Issue, shownIssue } from '../source/port.ts';
 import { approvedLld, editedLld, readLldFile } from './approved-lld.ts';
 import { alreadyDoneReason, alreadyDoneRecord } from './closed.ts';
+import { createDecider } from './decide.ts';
 import { rememberDesign } from './design-cache.ts';
 import { approvedDocument, type DesignBase, type DocumentRepository } from './document.ts';
 import type { CheckResult, DocumentSubject } from './document-review.ts';
 import type { ItemContext, ItemResult } from './item.ts';
-import { versionName } from './lineage.ts';
 import { forecastFor, otherDesigns } from './other-designs.ts';
 
 /** One issue becomes a reviewed LLD, or is found to be done already. Without a size the drafter chooses. */
@@ -28,6 +28,8 @@ export async function runLld(
   size: DesignSize | null = null,
 ): Promise<ItemResult> {
   const { paths, prompts, signal, emit } = item;
+  const refused = await vouchedFor(item, issue);
+  if (refused !== null) return refused;
   const path = paths.lld(issue.id);
   const existing = await readLldFile(path);
   const given = existing ? editedLld(existing) : null;
@@ -56,8 +58,7 @@ export async function runLld(
     const { drafter, reviewer, rounds, baseCommit } = by;
     const claim = { body, evidence, by: { drafter, reviewer, rounds } };
     signal.throwIfAborted();
-    const record = join(paths.lineage(issue.id), versionName(lineage.nextNumber, 'final'));
-    await lineage.add('final', alreadyDoneRecord(item, claim, await repository.open(baseCommit)));
+    const record = await lineage.add('final', alreadyDoneRecord(item, claim, await repository.open(baseCommit)));
     const reason = alreadyDoneReason(baseCommit, evidence.map(citationOf));
     return { status: 'skipped', reason, outputs: [record] };
   }
@@ -69,6 +70,18 @@ export async function runLld(
   emit({ type: 'file-written', path: relative(paths.repository, path), what: 'lld' });
   await rememberDesign(paths.designs, final);
   return { status: 'succeeded', reason: null, outputs: [path, paths.lineage(issue.id)] };
+}
+
+/** A text from outside that no trusted person vouches for is read by a person before a model sees it. Null: it may begin. */
+async function vouchedFor(item: ItemContext, issue: Issue): Promise<ItemResult | null> {
+  const { doubt = null, url = '' } = issue.facts ?? {};
+  if (doubt === null) return null;
+  const decider = createDecider(item, { folder: item.paths.lineage(issue.id), canRevise: false });
+  const reason = `read ${url} before a model does: ${doubt}`;
+  const text = shownIssue(issue);
+  const decision = await decider.ask({ reason, text, review: '', obstacle: null, openQuestions: [] });
+  if (decision === null) return { status: 'discuss', reason, outputs: [url] };
+  return decision.kind === 'drop' ? decider.drop(decision) : null;
 }
 
 export async function lldCheck(

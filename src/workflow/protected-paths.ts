@@ -11,6 +11,10 @@ const PROTECTED: readonly RegExp[] = [
   /(?:^|\/)(?:\.claude|\.codex|\.gemini|\.opencode|\.cursor)\/|(?:^|\/)(?:\.mcp|opencode)\.jsonc?$/,
 ];
 
+export function isProtected(path: string): boolean {
+  return PROTECTED.some((form) => form.test(path));
+}
+
 /** Package managers run these on an install. */
 const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare', 'prepublish'];
 
@@ -21,7 +25,7 @@ export async function protectedChange(context: ImplementContext, tree: string): 
     lld.files.some((file) => file.path === path || path.startsWith(`${file.path.replace(/\/$/, '')}/`));
   const found: string[] = [];
   for (const { path } of await worktree.changes(baseTree, tree)) {
-    if (PROTECTED.some((form) => form.test(path)) && !isNamed(path)) found.push(path);
+    if (isProtected(path) && !isNamed(path)) found.push(path);
     if (!/(?:^|\/)package\.json$/.test(path)) continue;
     const [before, after] = await Promise.all(
       [baseTree, tree].map(async (at) => scriptsIn(await worktree.read(at, path))),

@@ -20,6 +20,8 @@ export interface Rule {
   forbids: (change: TreeChange, linksOutside: ReadonlySet<string>) => boolean;
 }
 
+type UndoContext = Pick<ImplementContext, 'id' | 'workflow' | 'paths' | 'worktree' | 'emit' | 'mask'>;
+
 export const DESIGNS: Rule = {
   name: '-designs',
   why: 'designs are no part of an implementation',
@@ -44,11 +46,11 @@ export const LINKS: Rule = {
  * whole patch, so that nothing is lost.
  */
 export async function undoForbidden(
-  context: ImplementContext,
+  context: UndoContext,
   { tree, source, step }: { tree: string; source: string; step: string },
   rules: readonly Rule[],
 ): Promise<{ tree: string; undone: Undone[]; notes: string[] }> {
-  const { id, worktree, emit, mask } = context;
+  const { id, workflow, worktree, emit, mask } = context;
   const changes = await worktree.changes(source, tree);
   const links = await linksOutside(context, tree, changes);
   const byRule = Map.groupBy(changes, (change) => rules.find(({ forbids }) => forbids(change, links)) ?? null);
@@ -61,7 +63,7 @@ export async function undoForbidden(
     const name = `${step}${rule.name}`;
     const before = kept;
     kept = await worktree.withPathsFrom(before, source, paths);
-    const patch = join(context.paths.undone('implement', id), `${name}.patch`);
+    const patch = join(context.paths.undone(workflow, id), `${name}.patch`);
     // Secrets are ASCII; read as one byte a character, what is not UTF-8 stays as it is.
     const text = (await worktree.patch(kept, before)).toString('latin1');
     await writeFileAtomic(patch, Buffer.from(mask(text), 'latin1'));
@@ -75,7 +77,7 @@ export async function undoForbidden(
 
 /** Symbolic links among the changes that point out of the repository: on another machine they lead nowhere. */
 async function linksOutside(
-  { worktree }: ImplementContext,
+  { worktree }: UndoContext,
   tree: string,
   changes: readonly TreeChange[],
 ): Promise<ReadonlySet<string>> {

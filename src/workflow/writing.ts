@@ -47,6 +47,29 @@ interface Written {
   models?: ModelUse[];
 }
 
+/** What a call needs of the item that it is for. */
+export type WriterContext = Pick<
+  ImplementContext,
+  | 'id'
+  | 'writer'
+  | 'worktree'
+  | 'setUp'
+  | 'isNewWorktree'
+  | 'maxRounds'
+  | 'prompts'
+  | 'journal'
+  | 'step'
+  | 'spending'
+  | 'models'
+  | 'checkout'
+  | 'clock'
+  | 'signal'
+  | 'emit'
+  | 'onProgress'
+  | 'mask'
+  | 'portable'
+>;
+
 /** Calls the writer, and records who wrote what. */
 export interface WriterCalls {
   /** Calls the writer until its work is accepted or `instead` ends it; returns the state of the worktree then. */
@@ -59,13 +82,14 @@ export interface WriterCalls {
  * The writer is called until the engine accepts what is in the worktree, at most `maxRounds` times in one run. A later run
  * of an item that failed like this gets as many calls again: what was written and found is kept.
  */
-export function createWriterCalls(context: ImplementContext, trials: Trials | null): WriterCalls {
-  const { worktree, maxRounds, writer, mask, spending } = context;
+export function createWriterCalls(context: WriterContext, trials: Trials | null): WriterCalls {
+  const { worktree, maxRounds, writer, mask, spending, models } = context;
   const authors = { tests: new Set<string>(), code: new Set<string>() };
   const call = async (step: string, phase: WritingPhase, tree: string, task: string): Promise<string> => {
     const value = await callWriter(context, { step, phase, tree, task, trials });
-    spending.add('implementer', writer.spec, value);
-    authors[phase].add(mask(value.answered ?? context.portable(writer.spec)));
+    const model = models.last('implementer') ?? writer.spec;
+    spending.add('implementer', model, value);
+    authors[phase].add(mask(value.answered ?? context.portable(model)));
     return value.tree;
   };
   return {
@@ -125,7 +149,7 @@ interface WriterCall {
   trials: Trials | null;
 }
 
-async function callWriter(context: ImplementContext, call: WriterCall): Promise<Written> {
+async function callWriter(context: WriterContext, call: WriterCall): Promise<Written> {
   const { phase, step, tree, task, trials } = call;
   const { id, writer, worktree, journal, emit, onProgress, signal, clock, mask, checkout } = context;
   const system = context.prompts.fill('implementer');
@@ -172,7 +196,8 @@ async function callWriter(context: ImplementContext, call: WriterCall): Promise<
     const used = { costUsd, usage, metered, ...(models === undefined ? {} : { models }) };
     return { tree: await worktree.snapshot(), text: mask(text), answered, ...used };
   };
-  const inputs = { writer: writer.spec, system, task, tree };
-  const { value } = await checkout.checked(() => context.step({ name: step, inputs, model: writer.spec }, run));
+  const keyOf = (spec: string) => ({ name: step, inputs: { writer: spec, system, task, tree } });
+  const model = context.models.pick('implementer', writer.spec, keyOf);
+  const { value } = await checkout.checked(() => context.step({ ...keyOf(model), model }, run));
   return value;
 }

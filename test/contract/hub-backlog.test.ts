@@ -307,10 +307,12 @@ describe.skipIf(!isPossible)('the database', () => {
     await writeFile(certificate, createCertificate('another', new Date()).certificate);
     const reach = async (more: string): Promise<unknown> => {
       const one = open(`${postgres.url}?${more}`);
-      const [row] = await one
-        .rows<{ ssl: boolean }>('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')
-        .finally(() => one.close());
-      return row?.ssl;
+      try {
+        const [row] = await one.rows<{ ssl: boolean }>('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()');
+        return row?.ssl;
+      } finally {
+        await one.close();
+      }
     };
     expect(await reach('sslmode=disable')).toBe(false);
     expect(await reach('sslmode=require')).toBe(true);

@@ -29,7 +29,7 @@ let database: Database;
 let vendor: Vendor;
 let folder: string;
 let claim: Claim;
-const closing: (() => Promise<unknown> | unknown)[] = [];
+const closing: (() => unknown)[] = [];
 let address: string;
 let tls: ReturnType<typeof createCertificate>;
 

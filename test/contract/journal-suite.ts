@@ -149,6 +149,16 @@ export function journalRules(backend: string, place: (folder: string) => Journal
         }
       });
 
+      it('has() knows a step that is finished, by its name and inputs', async () => {
+        const journal = await open();
+        const key = { name: 'begin', inputs: { base: 'a' } };
+        await journal.step(key, () => Promise.reject(new Error('no'))).catch(() => undefined);
+        expect(journal.has(key)).toBe(false);
+        await journal.step(key, async () => null);
+        expect(journal.has(key)).toBe(true);
+        expect((await reopen(journal)).has({ ...key, inputs: { base: 'b' } })).toBe(false);
+      });
+
       it('last() gives the result of a name that finished last, whatever its inputs, over restarts', async () => {
         const journal = await open();
         expect(journal.last('begin')).toBeUndefined();

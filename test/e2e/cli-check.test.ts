@@ -138,6 +138,7 @@ const DOUBTFUL = [
 const PLAIN = [
   review({ verdict: 'APPROVED', tier2: ['**Names:** two for one thing.'] }),
   'APPROVED\n',
+  review({ verdict: 'APPROVED' }).replace('Read with care.', 'It isnâ€™t long.'),
   '{"verdict": "APPROVED"}',
 ];
 

@@ -28,7 +28,7 @@ test('bash completes commands, flags, values and ids, wherever in the repository
     )
       .split('\n')
       .filter((word) => word !== '');
-  expect(complete('l')).toEqual(['lld', 'logs']);
+  expect(complete('ll')).toEqual(['lld']);
   expect(complete('--v')).toEqual(['--version']);
   expect(complete('lld', '--off')).toEqual(['--offline']);
   expect(complete('lld', '')).toEqual(['7', '72']);

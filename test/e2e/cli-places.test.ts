@@ -52,9 +52,10 @@ test('a repository without a commit, without issues/, or with nothing pending is
   expect(await idle.list('.agentos')).toEqual([]);
 });
 
-test('an id may be written as #21, and as the file of an issue of this repository, wherever one is asked for', async () => {
+test('an id may be written as #21, and as the file of an issue or brief of this repository, wherever one is asked for', async () => {
   const [repository, other] = [await testRepository({ 21: ISSUE }), await testRepository({ 21: ISSUE })];
   const { root } = repository;
+  await repository.write('briefs/21.md', 'An idea.\n');
   const inRoot = optionsOf(repository);
   const plans: [args: string[], cwd: string][] = [
     [['lld', '#21'], root],
@@ -62,6 +63,9 @@ test('an id may be written as #21, and as the file of an issue of this repositor
     [['run', '../issues/21.md'], join(root, 'src')],
     [['lld', join(root, 'issues/21.md')], root],
     [['lld', 'issues/21.md', '--repo', root], repository.home],
+    [['issue', 'briefs/21.md'], root],
+    // All items and a number of workers: 21 is no item here.
+    [['lld', '--all', '--parallel', '21'], root],
   ];
   const planned = await Promise.all(
     plans.map(([args, cwd]) => agentos([...args, '--dry-run', '--json'], { ...inRoot, cwd })),

@@ -190,6 +190,52 @@ test('one that waits again is decided on again', async () => {
   ]);
 });
 
+test('a decision holds whatever models the next run has; only what comes after it is asked of them', async () => {
+  const others = [
+    '--drafter',
+    'command:cd "$HOME/.."; X=2 sh drafter.sh',
+    '--reviewer',
+    'command:cd "$HOME/.."; X=2 sh reviewer.sh',
+  ];
+  const at = await waiting();
+  await at.run('decide', '42', '--revise', 'Keep ten values at most.');
+  expect((await at.run('lld', '42', ...others)).code).toBe(0);
+  const calls = await at.calls();
+  expect(calls.map((text) => /This is review round \d|The review asks for changes/.exec(text)?.[0])).toEqual([
+    undefined,
+    'This is review round 1',
+    'The review asks for changes',
+    'This is review round 2',
+  ]);
+  const { fields } = readFrontMatter(await at.repository.read('docs/lld/LLD-42.md'));
+  expect(fields).toMatchObject({ drafter: others[1], reviewer: `${others[3]}, ${ADA}` });
+
+  const approved = await waiting();
+  await approved.run('decide', '42', '--approve', '--reason', 'We do.');
+  expect((await approved.run('lld', '42', ...others)).code).toBe(0);
+  const by = readFrontMatter(await approved.repository.read('docs/lld/LLD-42.md')).fields;
+  expect(by).toMatchObject({ drafter: MODELS[1], reviewer: `${MODELS[3]}, ${ADA}` });
+  const dropped = await waiting();
+  await dropped.run('decide', '42', '--drop');
+  expect((await dropped.run('lld', '42', ...others)).stdout).toContain('dropped by');
+  for (const place of [approved, dropped]) expect(await place.calls()).toHaveLength(2);
+  expect(await dropped.repository.list('docs/lld')).toEqual([]);
+});
+
+test('another reviewer without a decision is asked, and its verdict does not replace the one that is there', async () => {
+  const at = await waiting();
+  const first = await at.repository.read('docs/lineage/42/003-verdict.md');
+  await at.repository.write('../review-1.md', APPROVED);
+  const other = [...MODELS.slice(0, 3), 'command:cd "$HOME/.."; X=2 sh reviewer.sh'];
+  expect((await at.run('lld', '42', ...other)).code).toBe(0);
+  expect(await at.repository.read('docs/lineage/42/003-verdict.md')).toBe(first);
+  expect((await at.repository.list('docs/lineage/42')).slice(2)).toEqual([
+    '003-verdict.md',
+    '004-verdict.md',
+    '005-final.md',
+  ]);
+});
+
 test('dropped by a person, it is skipped and not pending any more until its issue says something else', async () => {
   const at = await waiting();
   expect((await at.run('decide', '42', '--drop', '--reason', 'Done by 57.')).code).toBe(0);

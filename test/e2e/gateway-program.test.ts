@@ -289,6 +289,19 @@ test('keys lists ids, states and what was learned, and never a secret; doctor --
   for (const key of KEYS) expect(before.stdout + after.stdout + doctor.stdout).not.toContain(key);
 });
 
+test('a call that is broken off has cost what it had used, also after the end of its item', async () => {
+  const { repository, options } = await place([1], {
+    script: script({ draft: () => ({ text: lldFor('1'), stallAfterChars: 100 }) }),
+  });
+  expect((await agentos(['lld', '1', ...MODELS, '--timeout', '2s'], options)).code).toBe(1);
+  const [run = ''] = await repository.list('.agentos/runs');
+  const { items } = JSON.parse(await repository.read(`.agentos/runs/${run}/summary.json`));
+  expect(items[0]).toMatchObject({ status: 'timed-out', costUsd: expect.any(Number) as number });
+  expect(items[0].costUsd).toBeGreaterThan(0);
+  const events = await repository.read(`.agentos/runs/${run}/events.jsonl`);
+  expect(JSON.parse(events.trim().split('\n').at(-1) ?? '')).toMatchObject({ type: 'run-finished' });
+});
+
 test('the reviewer’s verdict and the cost of each call are in the events of the gateway', async () => {
   const { repository, options } = await place([1], {
     script: script({ review: () => review({ verdict: 'APPROVED' }) }),

@@ -366,7 +366,7 @@ test('an overloaded vendor is asked again, within the bound, and only for the st
   expect(vendor.calls.map((call) => call.vendor)).toEqual(['google', 'anthropic', 'anthropic']);
 });
 
-test('a truncated answer is an error with a name and is not paid for again', async () => {
+test('a truncated answer is an error with a name, counts as paid, and is not paid for again', async () => {
   const vendor = await vendorWith({
     script: script({ draft: () => ({ text: lldFor('42').slice(0, 400), stop: 'length' }) }),
   });
@@ -375,6 +375,10 @@ test('a truncated answer is an error with a name and is not paid for again', asy
   expect(code).toBe(1);
   expect(stdout).toContain('reply-truncated');
   expect(vendor.calls).toHaveLength(1);
+  const [run = ''] = await repository.list('.agentos/runs');
+  const { items } = JSON.parse(await repository.read(`.agentos/runs/${run}/summary.json`));
+  expect(items[0].costUsd).toBeGreaterThan(0);
+  expect(items[0].usage.outputTokens).toBeGreaterThan(0);
 });
 
 test('a rejected key fails the item once, says so, and leaves nothing half-written', async () => {

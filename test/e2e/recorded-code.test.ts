@@ -42,6 +42,7 @@ async function sampleRepository(): Promise<string> {
 const journal: Journal = {
   location: 'memory',
   step: async ({ name }, run) => ({ value: await run({ id: `${name}#1`, earlierStarts: 0 }), replayed: false }),
+  has: () => false,
   steps: () => [],
   last: () => undefined,
   remove: async () => undefined,

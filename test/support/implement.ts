@@ -25,7 +25,7 @@ export async function designedRepository(
 export async function commitProject(repository: TestRepository): Promise<void> {
   await repository.write(
     'package.json',
-    '{ "name": "sample", "type": "module", "scripts": { "test": "node --test" } }\n',
+    '{ "name": "sample", "type": "module", "scripts": { "test": "node --test --test-isolation=none" } }\n',
   );
   await repository.write(
     'test/main.test.js',

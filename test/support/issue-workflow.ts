@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
+import { resolveConfig } from '../../src/core/config.ts';
 import type { ItemEvent } from '../../src/core/events.ts';
 import { parseItemId } from '../../src/core/ids.ts';
 import { NO_USAGE } from '../../src/core/money.ts';
@@ -101,6 +102,7 @@ export async function runIssueAt(
     {
       brief,
       issues: createDirectorySource(paths.issues),
+      isCreatedElsewhere: false,
       knownWork: async () => [
         ...(await readKnownIssues(paths.issues)),
         ...(await readApprovedLlds(dirname(paths.lld(brief.id)))),
@@ -113,7 +115,8 @@ export async function runIssueAt(
 
 /** What the backlog says of the first brief. */
 export async function firstBriefState({ paths }: IssuePlace): Promise<string | undefined> {
-  return (await issueBatch.collect({ paths, childEnv: {} } as Project, 'all'))[0]?.state;
+  return (await issueBatch.collect({ paths, childEnv: {}, config: resolveConfig({}, {}, {}) } as Project, 'all'))[0]
+    ?.state;
 }
 
 /** An issue as `agentos lld` reads it. */

@@ -54,6 +54,7 @@ export function startWriting(writer: Writer, told: Told): Writing {
 const NO_JOURNAL: Journal = {
   location: 'nowhere',
   step: () => Promise.reject(new Error('this writer stores no steps')),
+  has: () => false,
   last: () => undefined,
   steps: () => [],
   remove: async () => undefined,

@@ -15,7 +15,11 @@ import { createTerminal, paint, printable, type Terminal } from '../../output/te
 
 /** One file as `check --json` prints it. */
 type CheckEntry =
-  | ({ file: string; kind: 'review' } & Omit<Review, 'problems'> & { problems: string[]; trustworthy: boolean })
+  | ({ file: string; kind: 'review' } & Omit<Review, 'problems'> & {
+        problems: string[];
+        notes: string[];
+        trustworthy: boolean;
+      })
   | { file: string; kind: 'lld'; findings: DocumentFinding[]; coverage: Coverage; pathsChecked: boolean }
   | { file: string; kind: 'unknown'; error: string; unreadable: boolean };
 
@@ -74,11 +78,14 @@ async function checkFile(file: string, treeOf: TreeOf): Promise<CheckEntry> {
   }
   if (isReview(text)) {
     const review = readReview(text);
+    const saying = (severity: 'error' | 'warning'): string[] =>
+      review.problems.filter((problem) => problem.severity === severity).map(({ message }) => message);
     return {
       file,
       kind: 'review',
       ...review,
-      problems: review.problems.map((problem) => problem.message),
+      problems: saying('error'),
+      notes: saying('warning'),
       trustworthy: isTrustworthy(review),
     };
   }
@@ -154,6 +161,7 @@ function printCheck(terminal: Terminal, entry: CheckEntry): void {
       );
       for (const problem of entry.problems)
         terminal.line(`  ${paint(terminal, 'red', 'problem')}  ${printable(problem)}`);
+      for (const note of entry.notes) terminal.line(`  note  ${printable(note)}`);
       for (const { tier, area, text } of entry.findings) {
         terminal.line(`  Tier ${tier}${area ? ` ${area}` : ''}: ${printable(text.replace(/\s+/g, ' '))}`);
       }

@@ -6,17 +6,17 @@ import { commitFiles, headCommit } from '../../git/repository.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
 import { repositoryContext } from '../../prompts/context/context.ts';
 import { readIndex } from '../../prompts/context/index-file.ts';
-import { openProject, type Project } from '../../run/project.ts';
-import { createBriefSource, createDirectorySource, parseIssue } from '../../source/directory.ts';
+import { lookingBack, openProject, type Project } from '../../run/project.ts';
+import { createBriefSource, parseIssue } from '../../source/directory.ts';
 import type { Issue } from '../../source/port.ts';
 import { type PlaceFlags, readItemId } from '../request.ts';
 
 /** What drafter and reviewer are shown of the repository for an item, as they are shown it. Reads, and writes nothing. */
 export async function contextCommand(which: string, flags: PlaceFlags & { json?: boolean }): Promise<number> {
-  const { repo, baseDir, config: configFile } = flags;
+  const { repo, baseDir, config: configFile, source } = flags;
   const id = readItemId(which, repo);
-  const place = { cwd: process.cwd(), env: process.env, repo, baseDir, config: configFile, flags: {} };
-  const project = await openProject({ ...place, mayBeBare: true });
+  const place = { cwd: process.cwd(), env: process.env, repo, baseDir, config: configFile, flags: { source } };
+  const project = lookingBack(await openProject({ ...place, mayBeBare: true }));
   const { paths, config, childEnv, mask } = project;
   const git = createGit(paths.repository, childEnv);
   const commit = await headCommit(git);
@@ -40,9 +40,9 @@ export async function contextCommand(which: string, flags: PlaceFlags & { json?:
 }
 
 /** The issue or the brief; where no files are checked out, the issue as the commit has it. */
-async function askedFor(id: ItemId, { paths }: Project, git: Git, commit: string): Promise<Issue> {
+async function askedFor(id: ItemId, { paths, source }: Project, git: Git, commit: string): Promise<Issue> {
   try {
-    return await createDirectorySource(paths.issues).read(id);
+    return await source.read(id);
   } catch (error) {
     if (codeOf(error) !== 'issue-missing') throw error;
     const brief = await createBriefSource(paths.briefs)

@@ -5,6 +5,7 @@ import type { Paths } from '../../core/paths.ts';
 import { describeDecision } from '../../documents/decision.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
 import { decide, type Word } from '../../run/decide.ts';
+import { lookingBack } from '../../run/project.ts';
 import { lastRunOf, runIds } from '../../run/run-history.ts';
 import { type DatabaseFlags, databaseOf, type PlaceFlags, projectOf, readItemId } from '../request.ts';
 import { version } from '../version.ts';
@@ -21,7 +22,7 @@ interface DecideFlags extends PlaceFlags, DatabaseFlags {
 export async function decideCommand(idText: string, flags: DecideFlags): Promise<number> {
   const id = readItemId(idText, flags.repo);
   const word = wordOf(id, flags);
-  const project = await projectOf(flags);
+  const project = lookingBack(await projectOf(flags));
   const { paths, mask } = project;
   const databaseUrl = databaseOf(flags);
   const decideHere = () => decide(project, id, word);
@@ -40,7 +41,7 @@ export async function decideCommand(idText: string, flags: DecideFlags): Promise
   terminal.line(`${workflow} ${id} is ${printable(describeDecision(decision))}`);
   terminal.line(`Recorded in ${lineage}${replaces ? ', in place of the decision before it' : ''}`);
   if (next === null) terminal.line(`${kept} counts for what the issue says now; nothing has to run.`);
-  else terminal.line(`Resume with: ${next}  (or: agentos ${workflow} ${id}, with the models and flags of that run)`);
+  else terminal.line(`Resume with: ${next}  (or: agentos ${workflow} ${id}, also with other models)`);
   return EXIT.ok;
 }
 

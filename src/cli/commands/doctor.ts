@@ -72,7 +72,12 @@ export async function doctorCommand(
         rows.push(row('trust', 'warn', found, 'Look at them with agentos trust.'));
       }
       implementing = await checkImplementing(project);
-      rows.push(...(await checkProject(project)), ...(await checkNetwork(project)), ...implementing);
+      rows.push(
+        ...(await checkProject(project)),
+        ...(await checkNetwork(project)),
+        ...(await checkHosts(project)),
+        ...implementing,
+      );
       if (flags.keys) rows.push(...(await checkKeys(project)));
     } catch (error) {
       if (codeOf(error) === 'untrusted') throw error;
@@ -128,6 +133,28 @@ async function checkNetwork({ config: { endpoints }, env }: Project): Promise<Ro
     ...vendors.map((vendor) => read(() => vendorBaseUrl(vendor, endpoints[vendor]))),
   ]);
   return rows.filter(({ state }) => state === 'bad');
+}
+
+/** Services that the configuration names: whether the token is accepted, and what it may do. */
+async function checkHosts({ config: { remote }, hosts }: Project): Promise<Row[]> {
+  const rows: Row[] = [];
+  const { source, comment, pr } = remote;
+  if (source !== null) {
+    const look = async (): Promise<string> => {
+      const { path, isArchived } = await hosts.facts(source);
+      const moved = source.path !== null && source.path.toLowerCase() !== path.toLowerCase();
+      return `issues of ${path}${moved ? `, which was ${source.path}` : ''}${isArchived ? ', which is archived' : ''}`;
+    };
+    rows.push(await seen(source.host, look));
+  }
+  if (comment) rows.push(await seen('comments', async () => writable(await hosts.tracker())));
+  if (pr.open) rows.push(await seen('pull requests', async () => writable(await hosts.forge())));
+  return rows;
+}
+
+async function writable(place: { location: string; requireWrite(): Promise<void> }): Promise<string> {
+  await place.requireWrite();
+  return `go to ${place.location}`;
 }
 
 /** One cheap call per key, all at the same time. */
@@ -193,7 +220,8 @@ async function state({ paths }: Project): Promise<Row> {
   return row('state folder', 'bad', `${paths.base} can't be written`, todo);
 }
 
-async function issues({ paths }: Project): Promise<Row> {
+async function issues({ paths, config, source }: Project): Promise<Row> {
+  if (config.remote.source !== null) return row('issues', 'ok', `from ${source.location}`);
   const ids = (await namesIn(paths.issues))
     .filter((name) => name.endsWith('.md') && name.toLowerCase() !== 'readme.md')
     .map((name) => name.slice(0, -'.md'.length));

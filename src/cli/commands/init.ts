@@ -33,7 +33,7 @@ export async function initCommand({ print, repo }: { print?: boolean; repo?: str
     });
   }
   await writeFileAtomic(file, textWith((await isDependency(repository)) ? INSTALLED_SCHEMA : PUBLISHED_SCHEMA));
-  process.stdout.write(`Wrote ${file}. Every setting is commented out: take the mark away where you want another.\n`);
+  process.stdout.write(`Wrote ${file}. Every setting is commented out: uncomment a line to change it.\n`);
   return EXIT.ok;
 }
 

@@ -1,16 +1,17 @@
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
-import { AgentosError } from '../../core/errors.ts';
+import { AgentosError, codeOf, toErrorRecord } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
 import { definedOnly } from '../../core/json.ts';
 import type { Paths, PipelineName } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
+import { wordingOf } from '../../core/wording.ts';
 import { pipelineNamed } from '../../run/batches.ts';
 import type { Project } from '../../run/project.ts';
 import { type RunHistory, type RunRecord, readRecord, readRun, runIds } from '../../run/run-history.ts';
-import { type BatchRequest, parseBatchFlags, projectOf, retryFlagsOf } from '../request.ts';
+import { type BatchRequest, isLocal, parseBatchFlags, projectOf, retryFlagsOf } from '../request.ts';
 import { version } from '../version.ts';
 import { emptySummary, followToTheEnd, runBatchCommand } from './batch.ts';
 
@@ -48,16 +49,20 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
     const reason = 'The candidates of an evaluation stay as they are.';
     throw new AgentosError({ code: 'usage', reason, hint: 'Compare others with: agentos eval' });
   }
-  const gone =
-    workflow === 'implement' || evaluation !== undefined
-      ? []
-      : left.filter((id) => !existsSync(sourceOf(paths, workflow, id)));
-  for (const id of gone)
-    process.stderr.write(`Skipping ${id}: ${relative(paths.repository, sourceOf(paths, workflow, id))} is gone.\n`);
-  const ids = left.filter((id) => !gone.includes(id));
+  const source = given.config.source ?? record.request.config.source;
+  const gone = new Map<string, string>();
+  if (evaluation === undefined) {
+    const project = await projectOf(given.place, definedOnly({ source }));
+    for (const id of left) {
+      const why = await goneBecause(project, workflow, id);
+      if (why !== null) gone.set(id, why);
+    }
+  }
+  for (const [id, why] of gone) process.stderr.write(`Skipping ${id}: ${why}\n`);
+  const ids = left.filter((id) => !gone.has(id));
   if (ids.length === 0) {
     (given.json ? process.stderr : process.stdout).write(
-      `Nothing to do: every item of ${runId} is done${gone.length > 0 ? ', or gone' : ''}.\n`,
+      `Nothing to do: every item of ${runId} is done${gone.size > 0 ? ', or gone' : ''}.\n`,
     );
     if (given.json)
       process.stdout.write(`${JSON.stringify(emptySummary({ workflow, parallel: given.parallel.workers }))}\n`);
@@ -77,14 +82,31 @@ async function attachedRun(
   const wanted = run ?? (await runIds(project.paths))[0];
   const found = (await openHubRuns(project)).find(({ runId }) => runId === wanted);
   if (found === undefined) return undefined;
-  return followToTheEnd(project, given, (interrupt, subscribers) =>
-    attachToHub({ project, databaseUrl, version, interrupt, subscribers }, found),
+  // With its flags: they say what is posted where.
+  const asked = await projectOf(given.place, { ...found.record.request.config, ...definedOnly({ ...given.config }) });
+  return followToTheEnd(asked, given, (interrupt, subscribers) =>
+    attachToHub({ project: asked, databaseUrl, version, interrupt, subscribers }, found),
   );
 }
 
-/** The file that an item of this kind of run is made from. */
-function sourceOf(paths: Paths, workflow: PipelineName, id: ItemId): string {
-  return workflow === 'issue' ? join(paths.briefs, `${id}.md`) : paths.issue(id);
+/** What an item of this kind of run is made from may be there no longer; null: it is. */
+async function goneBecause(
+  { paths, config, source }: Project,
+  workflow: PipelineName,
+  id: ItemId,
+): Promise<string | null> {
+  if (config.remote.source !== null && workflow !== 'issue' && workflow !== 'land') {
+    return source.look(id).then(
+      () => null,
+      (error: unknown) => {
+        if (codeOf(error) !== 'issue-not-taken' && codeOf(error) !== 'issue-missing') throw error;
+        return wordingOf(toErrorRecord(error).problem).message;
+      },
+    );
+  }
+  if (workflow === 'implement' || workflow === 'land') return null;
+  const file = workflow === 'issue' ? join(paths.briefs, `${id}.md`) : paths.issue(id);
+  return existsSync(file) ? null : `${relative(paths.repository, file)} is gone.`;
 }
 
 /** A run that was killed in its first moment, or whose folder was deleted under it, has no record to resume. */
@@ -101,7 +123,7 @@ async function firstReadable(
 
 function requestOf(
   given: BatchRequest,
-  { models, request }: RunRecord,
+  { models, request, workflow }: RunRecord,
   ids: ItemId[],
   rawFlags: unknown,
 ): BatchRequest {
@@ -117,18 +139,20 @@ function requestOf(
   const isMixed = request.config.offline && (given.config.drafter ?? given.config.reviewer ?? given.config.implementer);
   const recorded = isMixed ? { ...request.config, offline: undefined, ...models } : request.config;
   const said = { ...recorded, ...(given.config.offline ? NO_ROLES : {}), ...overrides };
-  const { until, again, evaluation } = request;
-  const how = { parallel, haltAfter, again, ...definedOnly({ until, evaluation }) };
+  const { until, again, evaluation, landing } = request;
+  const how = { parallel, haltAfter, again, ...definedOnly({ until, evaluation, landing }) };
+  const database = isLocal(workflow) ? null : given.database;
   return {
     ...given,
     ...how,
     ids,
     config,
+    database,
     retryFlags: retryFlagsOf({
       ...how,
       place: given.place,
       trust: given.trust,
-      database: given.database,
+      database,
       config: said,
     }),
   };

@@ -6,18 +6,20 @@ import { oneLine } from '../../core/lines.ts';
 import type { ItemDetail, Stage, Standing } from '../../core/summary.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { detailOf, standings } from '../../run/item-standing.ts';
+import { lookingBack } from '../../run/project.ts';
 import { type RunHistory, readRun, runIds } from '../../run/run-history.ts';
 import { lookAtHubFirst } from '../hub-look.ts';
 import { type DatabaseFlags, type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../request.ts';
 
 const SHOWN_RUNS = 5;
+const NO_FILES = 'No issues yet. Write one as issues/<id>.md.';
 
 /** The backlog and the latest runs; of one item all there is to know, of one run its items. */
 export async function statusCommand(
   which: string | undefined,
   flags: PlaceFlags & DatabaseFlags & { json?: boolean },
 ): Promise<number> {
-  const project = await projectOf(flags);
+  const project = lookingBack(await projectOf(flags));
   await lookAtHubFirst(project, flags);
   const { paths, mask } = project;
   const known = await runIds(paths);
@@ -50,7 +52,11 @@ export async function statusCommand(
     return EXIT.ok;
   }
   if (items !== null) {
-    printStandings(terminal, items);
+    const { source, kept, config } = project;
+    const isRemote = config.remote.source !== null;
+    printStandings(terminal, items, isRemote ? `No issues are selected in ${source.location}.` : NO_FILES);
+    const asOf = await kept.asOf();
+    if (asOf !== null) terminal.line(`  ${source.location} as of ${localTime(asOf)}`);
     terminal.line('');
   }
   if (runs.length === 0) terminal.line('No runs yet. Start one with: agentos lld --all');
@@ -98,12 +104,12 @@ const STYLES: Record<Stage, 'bold' | 'dim' | 'green' | 'red'> = {
 };
 
 /** The backlog for people: a row per item, issue → LLD → branch → merged. */
-function printStandings(terminal: Terminal, items: readonly Standing[]): void {
+function printStandings(terminal: Terminal, items: readonly Standing[], none: string): void {
   const counts = Object.keys(STYLES).flatMap((state) => {
     const count = items.filter((item) => item.state === state).length;
     return count === 0 ? [] : [`${count} ${state}`];
   });
-  if (items.length === 0) terminal.line('No issues yet. Write one as issues/<id>.md.');
+  if (items.length === 0) terminal.line(none);
   else terminal.line(`${paint(terminal, 'bold', 'Backlog')}  ${items.length} item(s): ${counts.join(', ')}`);
   const titles = items.map(({ title }) => cut(oneLine(title), LONGEST_TITLE));
   const idWidth = widest(items.map(({ id }) => id));

@@ -1,4 +1,4 @@
-import { oneLine } from '../../core/lines.ts';
+import { oneLine, unlinked } from '../../core/lines.ts';
 
 /** What a commit of an item says. */
 export interface CommitFacts {
@@ -10,9 +10,12 @@ export interface CommitFacts {
   coAuthor: string | null;
 }
 
-/** Subject, body and trailers. Titles and names of models are one line each, so that none can add a trailer of its own. */
+/**
+ * Subject, body and trailers. Titles and names of models are one line each, so that none can add a trailer of its own. A title
+ * may come from outside: it neither notifies people nor closes issues where the commit is pushed.
+ */
 export function commitMessage({ subject, body, models, coAuthor }: CommitFacts): string {
   const trailers = [...models].map((model) => `Implemented-by: ${oneLine(model)}`);
   if (coAuthor !== null) trailers.push(`Co-authored-by: ${oneLine(coAuthor)}`);
-  return `${oneLine(subject)}\n\n${body}\n\n${trailers.join('\n')}\n`;
+  return `${unlinked(oneLine(subject))}\n\n${body}\n\n${trailers.join('\n')}\n`;
 }

@@ -29,7 +29,8 @@ export function asCode(text: string, most = Number.POSITIVE_INFINITY): string {
   return /^`|`$/.test(line) ? `${fence} ${inner} ${fence}` : `${fence}${inner}${fence}`;
 }
 
-function oneLine(text: string, most: number): string {
+/** What a report makes of a text, markup aside. */
+export function oneLine(text: string, most = Number.POSITIVE_INFINITY): string {
   const line = text
     .replace(/\p{Cc}+/gu, ' ')
     .replace(/\s+/g, ' ')

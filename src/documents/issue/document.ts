@@ -60,8 +60,8 @@ export function readIssueDocument(given: string): IssueDocument {
   const outline = findSections(root, ISSUE_SECTIONS);
   const title = titleOf(root, ISSUE_SECTIONS);
   const nodesOf = (id: string) => outline.sections.find((section) => section.id === id)?.nodes ?? [];
-  const scenarios = readNumbered(nodesOf('scenarios'), SCENARIO_LABEL);
-  const requirements = readNumbered(nodesOf('requirements'));
+  const scenarios = readNumbered(nodesOf('scenarios'), text, SCENARIO_LABEL);
+  const requirements = readNumbered(nodesOf('requirements'), text);
   return {
     text,
     root,

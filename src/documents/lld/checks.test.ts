@@ -11,6 +11,12 @@ function found(text: string, options: Parameters<typeof checkLld>[1] = { issueId
   return checkLld(text, options).findings.map(({ rule, severity }) => `${severity} ${rule}`);
 }
 
+/** Section 10 with its table once more; the second scenario has another id there. */
+function withSecondTable(second: string): string {
+  const [table = ''] = /\| ID [\s\S]*?\n\n/.exec(LLD_42) ?? [];
+  return LLD_42.replace('## 11.', `### 10.1 In detail\n\n${table.replace('| 020 |', `| ${second} |`)}## 11.`);
+}
+
 /** Section 5 before section 4. */
 function withSectionsSwapped() {
   const [fourth, fifth, sixth] = ['## 4. ', '## 5. ', '## 6. '].map((heading) => LLD_42.indexOf(heading));
@@ -30,6 +36,7 @@ test.each([
 test('an approved LLD with front matter, CRLF and a byte-order mark passes as well', () => {
   const approved = `\uFEFF---\nissue: 42\nstatus: approved\n---\n\n${LLD_42}`.replaceAll('\n', '\r\n');
   expect(found(approved)).toEqual([]);
+  expect(found(`\u200B${LLD_42}`)).toEqual([]);
 });
 
 describe('one thing broken gives exactly its finding', () => {
@@ -99,6 +106,9 @@ describe('one thing broken gives exactly its finding', () => {
       ['error scenario-none'],
     ],
     ['a scenario id of another form', edited('| 010 |', '| 1 |'), ['warning scenario-id']],
+    ['an empty diagram', LLD_42.replace(/```mermaid[\s\S]*?```/, '```mermaid\n```'), ['error mermaid']],
+    ['N/A without a reason', withSection('## 9. Legal & Compliance', 'N/A'), ['error section-empty']],
+    ['a second table with other ids', withSecondTable('030'), ['error scenario-tables']],
     ['a scenario id twice', edited('| 020 |', '| 010 |'), ['error scenario-id']],
     ['a vague criterion', edited('Result equals 43', 'Works correctly'), ['error pass-criteria-vague']],
     ['an empty criterion', edited('| Result equals 43 |', '| |'), ['error pass-criteria-vague']],
@@ -322,6 +332,16 @@ describe('one fact is one finding', () => {
     const [finding] = checkLld(edited('# 42 -', '# 41 -')).findings;
     expect(finding?.message).toBe('The title names issue 41 and section 1 links 42: name the same issue in both.');
   });
+});
+
+test('a second table of the same scenarios is no second set of them', () => {
+  expect(found(withSecondTable('020'))).toEqual([]);
+  expect(readLld(withSecondTable('020')).scenarios.map(({ id }) => id)).toEqual(['010', '020']);
+});
+
+test('a requirement has the number that is written, also behind a gap', () => {
+  expect(found(edited('\n2. A value', '\n4. A value').replace('REQ-2', 'REQ-4'))).toEqual([]);
+  expect(found(edited('\n2. A value', '\n1. A value'))).toEqual([]);
 });
 
 describe('small designs', () => {

@@ -63,7 +63,7 @@ export function readLld(given: string): LldDocument {
   const byId = (id: string) => found.find((section) => section.id === id);
   const title = titleOf(root, LLD_SECTIONS);
   const table = filesOf(found, text);
-  const requirements = readNumbered(byId('3')?.nodes ?? []);
+  const requirements = readNumbered(byId('3')?.nodes ?? [], text);
   const { scenarios, line, hasPassColumn, oneSided } = readScenarios(
     byId('10'),
     requirements.map((requirement) => requirement.id),

@@ -1,4 +1,4 @@
-import type { RootContent } from 'mdast';
+import type { List, RootContent } from 'mdast';
 import { columnNamed, type DocumentTable, flatText, lineOf, markedText, tablesIn } from '../markdown.ts';
 
 /** A requirement, or a scenario of an issue. */
@@ -32,17 +32,17 @@ const TEXT_COLUMN = [/^(?:requirement|description|text|statement)s?$/, /requirem
  * Requirements, or what else `label` names, as a numbered list, labelled items, lines or headings (`REQ-1: …`), or a table. Only where there are none
  * of these are `3.1`, `3.2` the requirements themselves; elsewhere they are groups of them.
  */
-export function readNumbered(nodes: RootContent[], label = LABEL): NumberedEntry[] {
-  const labelled = requirementsIn(nodes, label);
-  const found = labelled.length > 0 ? labelled : requirementsIn(nodes, SECTION_LABEL);
+export function readNumbered(nodes: RootContent[], text: string, label = LABEL): NumberedEntry[] {
+  const labelled = requirementsIn(nodes, text, label);
+  const found = labelled.length > 0 ? labelled : requirementsIn(nodes, text, SECTION_LABEL);
   const generic = new Set(found.map(({ kind }) => kind).filter((kind) => GENERIC.has(kind)));
-  return found.map(({ kind, number, text, line }) => {
+  return found.map(({ kind, number, ...said }) => {
     const keepsKind = !GENERIC.has(kind) || generic.size > 1;
-    return { id: keepsKind ? idOf({ kind, number }) : String(number), text, line };
+    return { id: keepsKind ? idOf({ kind, number }) : String(number), ...said };
   });
 }
 
-function requirementsIn(nodes: RootContent[], label: RegExp): Labelled[] {
+function requirementsIn(nodes: RootContent[], document: string, label: RegExp): Labelled[] {
   return nodes.flatMap((node) => {
     if (node.type === 'heading') return labelled(flatText(node), lineOf(node), label);
     if (node.type === 'table') return tablesIn([node]).flatMap(tableRequirements);
@@ -51,14 +51,22 @@ function requirementsIn(nodes: RootContent[], label: RegExp): Labelled[] {
       return lines.flatMap((text, index) => labelled(text, lineOf(node) + index, label));
     }
     if (node.type !== 'list') return [];
+    const numbers = numbersOf(node, document);
     return node.children.flatMap((item, index) => {
       const text = item.children[0] ? flatText(item.children[0]) : '';
       const line = lineOf(item);
       const own = labelled(text, line, label);
       if (own.length > 0 || !node.ordered || text === '') return own;
-      return [{ kind: '', number: (node.start ?? 1) + index, text, line }];
+      return [{ kind: '', number: numbers[index] ?? index + 1, text, line }];
     });
   });
+}
+
+/** As they are written where they rise: a list that has lost its second point continues with 3, whatever Markdown renders. */
+function numbersOf({ start, children }: List, document: string): number[] {
+  const written = children.map(({ position }) => Number(/^\d+/.exec(document.slice(position?.start.offset))?.[0]));
+  const rises = written.every((number, index) => index === 0 || number > (written[index - 1] ?? 0));
+  return rises ? written : children.map((_, index) => (start ?? 1) + index);
 }
 
 function labelled(text: string, line: number, label: RegExp): Labelled[] {

@@ -21,7 +21,7 @@ export interface Scenarios {
   /** The line of the first table of scenarios, null without one. */
   line: number | null;
   hasPassColumn: boolean;
-  /** Ids that only one of two tables of scenarios has: a test plan of names, and the full table. */
+  /** Ids that only one of two tables of the same scenarios has, such as a test plan of names and the full table. */
   oneSided: string[];
 }
 
@@ -48,8 +48,8 @@ type Columns = Record<'id' | keyof typeof COLUMNS, number | null>;
 
 /**
  * Scenarios from the tables of section 10. Where some tables have pass criteria and others don't (a test plan of names
- * beside the full table), the full ones count and the rest, like a table from requirements to tests, only adds the
- * requirements that a scenario covers.
+ * beside the full table), the full ones count. The rest, a table that lists the same scenarios again, and a table from
+ * requirements to tests only add the requirements that a scenario covers.
  */
 export function readScenarios(section: DocumentSection | undefined, known: readonly string[]): Scenarios {
   const tables = tablesIn(section?.nodes ?? []);
@@ -58,7 +58,7 @@ export function readScenarios(section: DocumentSection | undefined, known: reado
     return columns ? [{ table, columns, scenarios: table.rows.map((row) => scenarioOf(row, columns, known)) }] : [];
   });
   const full = lists.filter(({ columns }) => columns.pass !== null);
-  const counted = full.length > 0 ? full : lists;
+  const counted = withoutRepeats(full.length > 0 ? full : lists);
   const scenarios = counted.flatMap((list) => list.scenarios);
   const others = lists.filter((list) => !counted.includes(list)).flatMap((list) => list.scenarios);
   const traced = tables.filter(isTrace).flatMap((table) => tracesIn(table, known));
@@ -72,6 +72,17 @@ export function readScenarios(section: DocumentSection | undefined, known: reado
     hasPassColumn: full.length > 0,
     oneSided: others.length === 0 ? [] : [...missingFrom(scenarios, others), ...missingFrom(others, scenarios)],
   };
+}
+
+/** Tables that list other scenarios than those before them: one that shares an id lists the same ones again. */
+function withoutRepeats<T extends { scenarios: LldScenario[] }>(lists: readonly T[]): T[] {
+  const numbers = new Set<string>();
+  return lists.filter(({ scenarios }) => {
+    const own = scenarios.filter(({ id }) => id !== '').map(({ id }) => testNumber(id));
+    if (own.some((number) => numbers.has(number))) return false;
+    for (const number of own) numbers.add(number);
+    return true;
+  });
 }
 
 /** A table from requirements to tests, with nothing that describes a scenario. */

@@ -16,6 +16,11 @@ describe('a plain approval is trusted', () => {
     ['the bare word', `${HEAD}## Verdict\n**APPROVED**\n`],
     ['the word with its usual gloss', `${HEAD}## Verdict\nAPPROVED. Ready for implementation.\n`],
     ['a heading', `${HEAD}## Verdict: APPROVED\n`],
+    ['a rule above it', `---\n\n${HEAD}## Tier 1: BLOCKING Issues\n- [ ] No issues found.\n\n${BOXES}`],
+    [
+      'rules between its sections',
+      `---\n${HEAD}---\n## Tier 1: BLOCKING Issues\n- [ ] No issues found.\n\n---\n${BOXES}`,
+    ],
     ['a first line', 'APPROVED\n'],
     ['a first line over the sections', `**APPROVED**\n\n${HEAD}## Review Summary\nA sound design.\n`],
     ['a table', `${HEAD}| Field | Value |\n|---|---|\n| Verdict | APPROVED |\n`],
@@ -33,6 +38,9 @@ describe('a plain approval is trusted', () => {
     ['the same in JSON behind it', `${HEAD}${BOXES}\n\`\`\`json\n{"verdict": "APPROVED", "blocking": []}\n\`\`\`\n`],
     ['Tier 2 findings', under('Tier 2: HIGH PRIORITY Issues', '- [ ] **Names:** `foo` says nothing.')],
     ['no question', under('Questions for Orchestrator', '- [ ] None')],
+    ['none in brackets', under('Questions for Orchestrator', '(none)')],
+    ['an answered question', under('Questions for Orchestrator', '1. ~~Who pays?~~ **RESOLVED: the team.**')],
+    ['a labelled line below the questions', `${HEAD}## Questions for Orchestrator\n1. None.\n\nVerdict: APPROVED\n`],
     [
       'full coverage',
       under('Requirement Coverage Analysis', '19 requirements covered / 20 total = 95%\n\n**Verdict:** PASS'),
@@ -128,6 +136,10 @@ describe('an approval that goes on speaking is in doubt', () => {
 
 describe('an approval is in doubt beside', () => {
   test.each([
+    ['a coverage verdict in a heading', under('Requirement Coverage Analysis', '### Verdict: BLOCK')],
+    ['a coverage verdict in JSON', '{"verdict": "APPROVED", "coverage": {"verdict": "BLOCK", "percent": 50}}'],
+    ['conditions in JSON', '{"verdict": "APPROVED", "conditions": ["Bound the loop."]}'],
+    ['a struck question for a person', under('Questions for Orchestrator', '1. ~~Who pays?~~ **needs a person**')],
     ['a Tier 1 finding', under('Tier 1: BLOCKING Issues', '- [ ] **Scope:** it writes to the home directory.')],
     ['a concern in no tier', under('Concerns', '- The retry loop has no bound.')],
     ['major concerns', under('Major Concerns', 'The retry loop has no bound.')],

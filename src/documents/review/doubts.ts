@@ -142,8 +142,7 @@ function quoted(node: RootContent): string[] {
 function coverageLines(parts: Part[]): string[] {
   return parts
     .filter(({ kind }) => kind === 'coverage')
-    .flatMap((part) => part.blocks.flatMap((node) => linesOf(node)))
-    .map(({ text }) => text);
+    .flatMap(({ title, blocks }) => [title, ...blocks.flatMap((node) => linesOf(node)).map(({ text }) => text)]);
 }
 
 const COVERAGE_BLOCKS = /^\W*(?:coverage )?verdict\W+(?:block|fail|reject)|^\W*BLOCK(?:ED)?\W*$/i;

@@ -65,7 +65,8 @@ function swallowsSections(code: Code, text: string): boolean {
 function withoutWrapper(text: string): string {
   const wrapper = parseMarkdown(text).children.find((node) => node.type !== 'paragraph');
   if (wrapper?.type !== 'code' || !isFenced(wrapper, text)) return text;
-  const [, heading] = /^\s*#{1,3}\s+(.*)/.exec(wrapper.value) ?? [];
+  // A rule or a sentence may stand above the title.
+  const [, heading] = /^\s*(?:[^#\n]{1,200}\n\s*){0,2}#{1,3}\s+(.*)/.exec(wrapper.value) ?? [];
   if (!/^(?:markdown|md|text|)$/i.test(wrapper.lang ?? '')) return text;
   if (heading === undefined || meaningOfHeading(heading, true) === null) return text;
   const lines = text.split('\n');

@@ -24,7 +24,7 @@ function textOf(value: unknown, keys: string[] = []): string {
 
 const VERDICT_KEY = /^(?:\w*verdict|(?:final|overall|review)?decision|status|result|outcome|recommendation)$/;
 /** The verdicts of a part of the review. */
-const INNER_VERDICT = /^(?:coverage|preflight|gate|previous|prior|last)/;
+const INNER_VERDICT = /^(?:(?:requirements?)?coverage|preflight|gate|previous|prior|last)/;
 const WRAPPERS = ['review', 'response', 'data', 'output', 'lldreview', 'reviewresult'];
 
 /** A JSON value in the text: the whole of it, its only JSON code block, or what stands after a sentence. */
@@ -74,6 +74,10 @@ export function jsonVerdicts(value: object, source: string): { stated: string[];
     .map(([, field]) => textOf(field, ['verdict', 'status', 'decision', 'value', 'result', 'outcome']));
   // `JSON.parse` keeps the last of two equal keys in silence; two verdicts are two verdicts.
   const repeated = [...source.matchAll(/"verdict"\s*:\s*"((?:[^"\\]|\\.)*)"/gi)].map(([, said = '']) => said);
+  for (const [key, field] of Object.entries(fields)) {
+    const at = INNER_VERDICT.test(key) ? repeated.indexOf(textOf(fieldsOf(field)['verdict'])) : -1;
+    if (at >= 0) repeated.splice(at, 1);
+  }
   const approved = fields['approved'] ?? fields['isapproved'];
   const stated = [...values, ...repeated].filter((said) => verdictWord(said) !== null);
   if (typeof approved === 'boolean') stated.push(approved ? 'APPROVED' : 'REVISE');
@@ -105,6 +109,7 @@ export function markdownOf(value: object, source: string): string | null {
   if (!decides && !/^\W*(?:fail|not passed)/i.test(gate)) return null;
   const reasons = decides ? [] : all('reasons', 'reason', 'missing', 'details', 'message', 'rationale');
   const coverage = first(['coverage', 'requirementcoverage', 'coverageanalysis']);
+  const covered = textOf(fields['coverageverdict']) || textOf(fieldsOf(coverage)['verdict']);
   const [done, total] = [fieldsOf(coverage)['covered'], fieldsOf(coverage)['total']];
   const answers = all('openquestionsresolved', 'resolvedquestions', 'openquestions').map((entry) => {
     const [question, answer] = [
@@ -123,7 +128,7 @@ export function markdownOf(value: object, source: string): string | null {
       'Requirement Coverage',
       typeof done === 'number' ? `${done} requirements covered / ${textOf(total)} total` : '',
       textOf(coverage) && `Coverage: ${textOf(coverage)}`,
-      textOf(fields['coverageverdict']) && `**Verdict:** ${textOf(fields['coverageverdict'])}`,
+      covered && `**Verdict:** ${covered}`,
     ),
     ...Object.entries(fields).flatMap(([key, entry]) => {
       const tier = tierNamed(key);
@@ -144,7 +149,7 @@ function point(text: string): string {
 }
 
 const TIERS: [RegExp, Tier][] = [
-  [/^(?:1|tier ?_?1|blocking|blocker|critical|mustfix|requiredchanges|p0|fatal|severe)/, 1],
+  [/^(?:1|tier ?_?1|blocking|blocker|critical|mustfix|requiredchanges|conditions|p0|fatal|severe)/, 1],
   [/^(?:2|tier ?_?2|high|major|important|medium|moderate|p1|warning)/, 2],
   [/^(?:3|tier ?_?3|suggestion|minor|nonblocking|low|nicetohave|optional|info|nit|trivial|p[23])/, 3],
 ];

@@ -4,7 +4,7 @@
 const NO_ISSUES =
   /^(?:there (?:are|is|were) |(?:i|we) (?:found|see|have|identified) )?(?:currently )?no (?:[\w/-]+,? (?:and |or )?){0,4}?(?:issues?|concerns?|findings?|problems?|blockers?|violations?|suggestions?|comments?|objections?|questions?)(?=\s*(?:$|[.,;:!()–—]|- |(?:(?:are|were|is|was|have been) )?(?:found|identified|detected|noted|raised|remain\w*|present|to report|at this)\b|(?:here|in|with|at|for|from|regarding|related|beyond)\b))/i;
 const NOTHING =
-  /^(?:none(?: (?:found|identified|noted|at this time|so far))*|n\/?a|nil|nothing(?: (?:to (?:report|flag|add)|found|blocking))?|not applicable|ok(?:ay)?|pass(?:ed|es)?|clear|compliant|met|lgtm|all (?:good|clear)|ningun[oa]|nenhuma?|nessun[oa]|aucune?|keine)(?=\s*$|\s*[.,;:!(]|\s+[–—-]\s)/i;
+  /^(?:none(?: (?:found|identified|noted|at this time|so far))*|n\/?a|nil|nothing(?: (?:to (?:report|flag|add)|found|blocking))?|not applicable|ok(?:ay)?|pass(?:ed|es)?|clear|compliant|met|lgtm|all (?:good|clear)|ningun[oa]|nenhuma?|nessun[oa]|aucune?|keine)(?=\s*$|\s*[.,;:!()\]]|\s+[–—-]\s)/i;
 const EXCEPTION =
   /\b(?:except|apart from|aside from|other than|besides|however|though|although|save for|nevertheless)\b|,? but\b(?! (?:please )?(?:see|refer to)\b)/i;
 const ELSEWHERE =

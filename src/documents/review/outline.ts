@@ -197,8 +197,12 @@ function informalPart(node: Paragraph, current: Part, next: RootContent | undefi
   const { kind, tier, depth } = current;
   const [line, ...more] = linesOf(node);
   if (!line || line.box !== null || kind === 'previous') return null;
-  // A verdict below the tiers ends them even without a heading of its own.
-  if (kind === 'tier' && /^\W*(?:\w+ ){0,2}verdict\b/i.test(line.text) && labelledVerdict(line.text))
+  // A verdict below the tiers or the questions ends them even without a heading of its own.
+  if (
+    (kind === 'tier' || kind === 'questions') &&
+    /^\W*(?:\w+ ){0,2}verdict\b/i.test(line.text) &&
+    labelledVerdict(line.text)
+  )
     return newPart('', 2, { kind: 'verdict', blocks: [node] });
   const hash = /^(#{1,6})(?=[^#\s])/.exec(line.text);
   const [first] = node.children;

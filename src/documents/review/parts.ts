@@ -148,7 +148,7 @@ function tidyQuestion(text: string): string {
     .trim();
 }
 
-/** The reviewer's own questions. "None." is none. */
+/** The reviewer's own questions that are not answered. "None." is none. */
 export function questionsOf(parts: Part[]): string[] {
   return parts
     .filter((part) => part.kind === 'questions')
@@ -158,7 +158,14 @@ export function questionsOf(parts: Part[]): string[] {
       return node.type === 'paragraph' ? [blockText([node])] : [];
     })
     .map((text) => text.replace(/^\[[ xX]?\]\s*/, ''))
+    .filter((text) => !isAnswered(text))
     .filter((text) => text !== '' && !isNoFinding(text) && !/^no (?:\w+ )?questions?\b/i.test(text));
+}
+
+/** "~~Question?~~ **RESOLVED: answer**", the form in which answers are given. */
+function isAnswered(text: string): boolean {
+  const { answer } = splitAnswer(text);
+  return text.startsWith('~~') && answer !== '' && !FOR_A_PERSON.test(answer);
 }
 
 const STATES: [Ruling['state'], RegExp][] = [

@@ -56,6 +56,7 @@ describe('spellings of a verdict', () => {
       'REVISE',
     ],
     ['a rejection in the past tense', 'The design was REJECTED because section 3 lists no requirement.\n', 'REVISE'],
+    ['a reviewer that rejects', '## Verdict\nI have REJECTED this LLD.\n', 'REVISE'],
     ['REJECTED in prose', '## Review Summary\nThis LLD is REJECTED because it has no test plan.\n', 'REVISE'],
   ])('%s', (_, body, verdict) => {
     const review = readReview(HEAD + body);
@@ -240,6 +241,13 @@ describe('damage', () => {
     expect(review.verdict).toBe('APPROVED');
     expect(review.problems).toMatchObject([{ code: 'unbalanced-fence', severity: 'warning' }]);
   });
+
+  test.each(['Here is my review.\n\n', '---\n\n', '**Review:**\n'])(
+    '%j may stand above the title in a wrapper',
+    (above) => {
+      expect(readReview(`\`\`\`markdown\n${above}${HEAD}${legend('x', ' ', ' ')}\`\`\`\n`).verdict).toBe('APPROVED');
+    },
+  );
 
   test('a code block inside a wrapped review does not end it', () => {
     const review = readReview(

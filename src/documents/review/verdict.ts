@@ -150,6 +150,9 @@ function isCoverageTalk(part: Part, index: number): boolean {
 
 const REJECTED =
   /^(?!.*\b(?:previously|earlier|not|never|would|if|option|alternative)\b[^.]*\bREJECTED\b).*\b(?:is|was|be|been|are)(?: \w+){0,2} (?:REJECTED|BLOCKED)\b|\b[Tt]h(?:is|e) (?:LLD|design|document|draft|issue) (?:is|must be) (?:hereby )?rejected\b|^\W*(?:REJECTED|I (?:am rejecting|reject) this)\b/;
+/** May also tell of an earlier round, so that it counts only where nothing else is said. */
+const REJECTS =
+  /\b(?:I|[Ww]e) (?:(?:have|must|am|are) )?(?:reject(?:ed|ing)?|REJECT(?:ED)?) (?:this|the) (?:LLD|design|document|draft|issue)\b/;
 const NO_PROSE: Part['kind'][] = [...SILENT, 'tier', 'questions'];
 
 /** Prose can send a draft back, in capitals; it can't approve. It can't stand beside an approval either. */
@@ -166,7 +169,9 @@ function readProse(parts: Part[], reading: VerdictReading): void {
         .join(' '),
     )
     // Beside an approval, what was rejected is history.
-    .find((text) => REJECTED.test(isSilent ? text : text.replace(/\bwas\b/g, '')));
+    .find((text) =>
+      isSilent ? REJECTED.test(text) || REJECTS.test(text) : REJECTED.test(text.replace(/\bwas\b/g, '')),
+    );
   if (sentence === undefined) return;
   verdicts.add('REVISE');
   if (isSilent) reading.rejection = sentence;

@@ -23,7 +23,7 @@ export async function checkpointsOf(
   const { paths } = project;
   const found = (await namesIn(paths.checkpoints))
     .filter((name) => /\.db(?:\.damaged-[^-]+(?:-\d+)?)?$/.test(name) && isWanted(basename(name, '.db')))
-    .filter((name) => itemOfKey(basename(name, '.db'))?.workflow !== 'eval')
+    .filter((name) => keptForNext(itemOfKey(basename(name, '.db'))) === null)
     .map((name) => ({ name, path: join(paths.checkpoints, name), item: itemOfKey(basename(name, '.db')) }));
   const done = await doneOf(
     project,
@@ -52,16 +52,24 @@ function isDoneOver(path: string, { workflow }: Item): boolean {
   return steps.length > 0 && !steps.some(({ name }) => name === 'commit-report');
 }
 
-/** An evaluation is never done: its answers are there for the next one. */
-export async function evaluationsOf({ paths }: Project): Promise<Candidate[]> {
+/** What for, where a checkpoint is kept though nothing resumes from it. */
+function keptForNext(item: Item | null): string | null {
+  if (item?.workflow === 'eval') return 'the next evaluation takes its answers from it';
+  return item?.workflow === 'land' ? 'the next landing takes what it can use from it' : null;
+}
+
+/** An evaluation and a landing are never done: what they found is there for the next one. */
+export async function reusableOf({ paths }: Project): Promise<Candidate[]> {
   const found = (await namesIn(paths.checkpoints)).flatMap((name) => {
     const item = name.endsWith('.db') ? itemOfKey(basename(name, '.db')) : null;
-    return item?.workflow === 'eval' ? [{ name, item, path: join(paths.checkpoints, name) }] : [];
+    const use = keptForNext(item);
+    const isFree = item !== null && workedOnBy(paths, item) === null;
+    return use !== null && isFree ? [{ name, item, use, path: join(paths.checkpoints, name) }] : [];
   });
   const candidates: Candidate[] = [];
-  for (const { name, item, path } of found) {
+  for (const { name, item, use, path } of found) {
     const isOld = Date.now() - (await modifiedMs(path)) > RECENT_MS;
-    const why = isOld ? 'not used for 14 days' : 'the next evaluation takes its answers from it';
+    const why = isOld ? 'not used for 14 days' : use;
     const entry: CleanEntry = { kind: 'checkpoint', name, path, why, discard: null };
     candidates.push({ entry, item, remove: isOld ? () => deleteDatabase(path) : null });
   }

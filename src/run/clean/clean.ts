@@ -13,7 +13,7 @@ import { isHolderAlive, isLockStale, lockItem, readHolder, workedOnBy } from '..
 import { abandonedWorkFolders } from '../../process/state-folder.ts';
 import type { Project } from '../project.ts';
 import { readRun, runIds } from '../run-history.ts';
-import { checkpointsOf, doneOf, evaluationsOf, modifiedMs, RECENT_MS } from './checkpoints.ts';
+import { checkpointsOf, doneOf, modifiedMs, RECENT_MS, reusableOf } from './checkpoints.ts';
 import { worktreeCandidates } from './worktrees.ts';
 
 export interface CleanEntry {
@@ -55,7 +55,7 @@ export async function clean(project: Project, { dryRun, caches, place }: CleanOp
   const { candidates, worktrees, isNeeded } = await leftovers(project, place, new Set());
   const all = [
     ...candidates,
-    ...(await evaluationsOf(project)),
+    ...(await reusableOf(project)),
     ...(await undoneOf(project, worktrees)),
     ...(await pinsOf(project, isNeeded)),
     ...(await runsOf(project)),

@@ -4,6 +4,7 @@ import type { ItemId } from '../../core/ids.ts';
 import { itemOfKey } from '../../core/item.ts';
 import type { Paths } from '../../core/paths.ts';
 import { readReportStatus } from '../../documents/header.ts';
+import { deleteBranch } from '../../git/branches.ts';
 import { createGit, type Git } from '../../git/git.ts';
 import { toolFilePatterns } from '../../git/ignore-patterns.ts';
 import { readAt } from '../../git/repository.ts';
@@ -25,6 +26,7 @@ import { namesIn, removeFolder } from '../../process/files.ts';
 import { isHolderAlive, readHolder, workedOnBy } from '../../process/lock.ts';
 import type { Project } from '../project.ts';
 import { discardCommand } from '../run-record.ts';
+import { modifiedMs, RECENT_MS } from './checkpoints.ts';
 import type { Candidate } from './clean.ts';
 
 const MOST_NAMED = 3;
@@ -95,6 +97,8 @@ async function judge(
     remove: async () => {
       const branch = state?.branch ?? null;
       if (gitDir !== null) await removeWorktree({ repository: git, place, branch, lockFile: paths.gitQueue });
+      // What a landing came to is on a branch of its own.
+      if (item?.workflow === 'land' && branch !== null) await deleteBranch(git, branch);
       await removePins(git, name);
       await removeFolder(place.stateFolder);
     },
@@ -124,6 +128,12 @@ async function judge(
   if (gitDir === null || state === null) return kept('git has no complete record of it', discard);
   const reason = await lockReason(gitDir);
   if (reason !== null && reason !== BEING_MADE) return kept(`locked${reason ? `: ${reason}` : ''}`);
+  if (item.workflow === 'land') {
+    const isOld = Date.now() - (await modifiedMs(place.stateFolder)) > RECENT_MS;
+    return isOld
+      ? removable('a landing that was not resumed for 14 days')
+      : kept('the next agentos land resumes in it');
+  }
   const tip = (await tipOf(git, state.branch)) ?? state.head;
   if (!(await isImplemented(paths, git, item.id, { start: state.start, tip })))
     return kept(`${state.branch} is not implemented yet`, discard);

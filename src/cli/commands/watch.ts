@@ -1,0 +1,139 @@
+import { systemClock } from '../../core/clock.ts';
+import { localClock } from '../../core/duration.ts';
+import { AgentosError, toErrorRecord } from '../../core/errors.ts';
+import { listed } from '../../core/lines.ts';
+import { shownPath } from '../../core/paths.ts';
+import { createIdleLine } from '../../output/idle-line.ts';
+import { printable } from '../../output/terminal.ts';
+import { acquireLock, type Lock } from '../../process/lock.ts';
+import { prepareStateFolder } from '../../process/state-folder.ts';
+import { pipelineNamed } from '../../run/batches.ts';
+import type { Project } from '../../run/project.ts';
+import { type WatchIdle, watch } from '../../run/watch.ts';
+import { watchInterrupts } from '../interrupt.ts';
+import { printProblem } from '../problem.ts';
+import { type BatchRequest, parseBatchFlags, projectOf } from '../request.ts';
+import { requireTrust } from '../trusted.ts';
+import {
+  answersIn,
+  emptySummary,
+  jsonPrinter,
+  outputFor,
+  refuseSelection,
+  runBatchCommand,
+  runPlanned,
+} from './batch.ts';
+
+interface WatchFlags {
+  once?: boolean;
+  interval: number;
+  maxCostPerDay?: number;
+}
+
+/** Keeps going: looks for what is pending, runs it, and waits for changes. */
+export async function watchCommand(rawFlags: unknown): Promise<number> {
+  const { once = false, interval, maxCostPerDay = null } = rawFlags as WatchFlags;
+  const request = parseBatchFlags('watch', [], { ...(rawFlags as object), all: true });
+  const pipeline = () => pipelineNamed('run', request);
+  if (request.dryRun) return runBatchCommand(pipeline(), request);
+  const said = new Set<string>();
+  const say = (text: string): void => {
+    if (!said.has(text)) process.stderr.write(`${printable(text)}\n`);
+    said.add(text);
+  };
+  const open = async (): Promise<Project> => {
+    const project = await projectOf(request.place, request.config);
+    await requireTrust(project, { ...request.place, trust: request.trust });
+    project.hosts.onNotice = say;
+    for (const answer of await answersIn(project, request)) say(answer);
+    return project;
+  };
+  const first = await open();
+  refuseSelection(first, request);
+  const lock = await onlyOne(first);
+  const interrupt = watchInterrupts();
+  let hasRun = false;
+  const idle = idleOutput(first, request, pipeline().stages.at(-1)?.nothingToDo ?? '');
+  try {
+    const code = await watch({
+      open,
+      pipeline,
+      parallel: request.parallel.workers,
+      maxCostPerDayUsd: maxCostPerDay,
+      intervalMs: interval,
+      once,
+      interrupt,
+      clock: systemClock,
+      async run(project, plan, subscriber) {
+        idle.clear();
+        hasRun = true;
+        const output = outputFor(project, request);
+        const printJson = jsonPrinter(project);
+        try {
+          const run = { project, pipeline: pipeline(), plan, request, resumes: null, interrupt, output, printJson };
+          const end = await runPlanned({ ...run, subscriber });
+          // A closed terminal ends the watch; the next one finds the items where they are.
+          return end === 'left' ? null : end;
+        } finally {
+          output.close();
+        }
+      },
+      onIdle: (state) => idle.show(state),
+      onProblem(problem) {
+        idle.clear();
+        printProblem(problem);
+      },
+    });
+    if (once && request.json && !hasRun)
+      jsonPrinter(first)({ ...emptySummary({ workflow: 'run', parallel: request.parallel.workers }), exitCode: code });
+    return code;
+  } finally {
+    idle.clear();
+    interrupt.dispose();
+    lock.release();
+  }
+}
+
+/** One watch for each repository: two would start the same items. */
+async function onlyOne({ paths }: Project): Promise<Lock> {
+  await prepareStateFolder(paths.base);
+  try {
+    return acquireLock(paths.watchLock, { workflow: 'watch', id: paths.repository });
+  } catch (error) {
+    const { problem } = toErrorRecord(error);
+    if (problem.code !== 'item-locked') throw error;
+    throw new AgentosError({ code: 'watch-running', pid: problem.pid, since: problem.since }, { cause: error });
+  }
+}
+
+function idleOutput(project: Project, request: BatchRequest, nothingToDo: string) {
+  const { json, level } = request;
+  const stream = json ? process.stderr : process.stdout;
+  const line = createIdleLine(stream, { env: process.env, quiet: level === 'quiet', mask: project.mask });
+  const printJson = jsonPrinter(project);
+  const { paths, config, source } = project;
+  const issues = config.remote.source === null ? `${shownPath(paths.repository, paths.issues)}/` : source.location;
+  let last = '';
+  return {
+    clear: () => line.clear(),
+    show({ held, day, nextLookMs }: WatchIdle): void {
+      const said = held.length === 0 ? [`nothing to do: ${nothingToDo}`] : heldText(held);
+      const text = [...said, ...dayText(day)].join(' · ');
+      if (nextLookMs === null) line.keep(text);
+      else line.show(`watching ${issues} · ${text}`, `next look ${localClock(nextLookMs, Date.now())}`);
+      const state = JSON.stringify({ held, day });
+      if (json && state !== last) printJson({ at: new Date().toISOString(), type: 'watch-idle', held, day });
+      last = state;
+    },
+  };
+}
+
+/** Grouped by the reason: `42, 57: waits for a decision`. */
+function heldText(held: WatchIdle['held']): string[] {
+  const byReason = Map.groupBy(held, ({ why }) => why);
+  return [...byReason].map(([why, items]) => `${listed(items.map(({ id }) => id))}: ${why}`);
+}
+
+function dayText(day: WatchIdle['day']): string[] {
+  return day === null ? [] : [`$${day.paidUsd.toFixed(2)} of $${day.limitUsd.toFixed(2)} today`];
+}

@@ -1,0 +1,138 @@
+import type { Nodes } from 'mdast';
+import { oneLine, unlinked } from '../../core/lines.ts';
+import { readFrontMatter } from '../header.ts';
+import { asCode, asText } from '../implementation/markdown-text.ts';
+import { readLld } from '../lld/document.ts';
+import { flatText, flattenSections, parseMarkdown, sectionsOf, tablesIn } from '../markdown.ts';
+import type { DocumentSection } from '../sections.ts';
+
+export interface PullRequestFacts {
+  id: string;
+  /** `Closes #12`; null: nothing is closed by it. */
+  closing: string | null;
+  /** The issue's own page; null: it is a file. */
+  issueUrl: string | null;
+  /** As they are on the branch. */
+  lld: string;
+  report: string;
+  lldUrl: string;
+  reportUrl: string;
+  /** Flags that a command to redo it has to repeat. */
+  place: readonly string[];
+  /** The repository's own template; null: it has none. */
+  template: string | null;
+}
+
+const MOST_LINES = 10;
+const LONGEST_LINE = 300;
+const MOST_RISKS = 5;
+/** GitHub takes 65,536 characters. */
+const LONGEST = 60_000;
+
+/** The title of the design, without what a service would act on. */
+export function pullRequestTitle(id: string, title: string): string {
+  return unlinked(oneLine(title)).slice(0, 200) || `Implement ${id}`;
+}
+
+/** What a reviewer needs to know, then the repository's own template as it is. */
+export function pullRequestBody(facts: PullRequestFacts): string {
+  const { id, closing, issueUrl, lld, report, lldUrl, reportUrl, place, template } = facts;
+  const design = readLld(readFrontMatter(lld).body);
+  const section = (name: string): DocumentSection | undefined => design.sections.find((one) => one.id === name);
+  const { fields } = readFrontMatter(report);
+  const cost = typeof fields['costUsd'] === 'number' ? `$${fields['costUsd'].toFixed(4)}` : 'not known';
+  const model = (role: string): string => {
+    const name = fields[role];
+    return asCode(typeof name === 'string' ? name : 'an unknown model');
+  };
+  const parts = [
+    closing ?? (issueUrl === null ? `Implements ${asCode(id)}.` : `For ${issueUrl}`),
+    `**Why.** ${said(objectiveOf(section('1')) || design.title)}`,
+    `## Design\n\n${summaryOf(section('2.6'), section('2.5'), section('3'))}\n\nIn full: [the design](${lldUrl}), [the report](${reportUrl}).`,
+    `## Evidence\n\n${sectionText(report, 'Gates') || 'No gate was checked.'}`,
+    `## Coverage\n\n${sectionText(report, 'Coverage') || 'Not measured.'}`,
+    `## Risk\n\n${risksOf(section('11'))}`,
+    `## Cost\n\nOf the implementation: ${cost}. Written by ${model('implementer')}, reviewed by ${model('reviewer')}.`,
+    `## To redo it\n\n${asCode(['agentos', 'implement', '--again', id, ...place].join(' '))}`,
+  ];
+  const own = cut(parts.join('\n\n'), LONGEST - Math.min(template?.length ?? 0, LONGEST / 2));
+  return template === null || template.trim() === '' ? `${own}\n` : `${own}\n\n---\n\n${template.trim()}\n`;
+}
+
+function cut(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most)}\n\n… the rest is in the report.`;
+}
+
+/** Words of a design, which a model wrote after words from outside. */
+function said(text: string): string {
+  const line = oneLine(text);
+  const short = line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE - 1)}…` : line;
+  // What is code stays code; nothing in it has a meaning.
+  const parts = short.split(/(`[^`]+`)/);
+  return parts.map((part, index) => (index % 2 === 1 ? part : unlinked(escaped(part)))).join('');
+}
+
+/** Escaped, with the spaces around it. */
+function escaped(text: string): string {
+  const [, before = '', after = ''] = /^(\s*).*?(\s*)$/.exec(text) ?? [];
+  return text.trim() === '' ? text : `${before}${asText(text)}${after}`;
+}
+
+function objectiveOf(section: DocumentSection | undefined): string {
+  const lines = section?.nodes.flatMap(linesOf) ?? [];
+  const named = lines.find((line) => /^objective:/i.test(line));
+  return named?.replace(/^objective:\s*/i, '') ?? '';
+}
+
+/** The first ten lines of what it says of the approach, the flow and the requirements. */
+function summaryOf(...sections: (DocumentSection | undefined)[]): string {
+  const lines = sections.flatMap((section) => section?.nodes.flatMap(linesOf) ?? []).filter((line) => line !== '');
+  const shown = lines.slice(0, MOST_LINES).map((line) => `- ${said(line)}`);
+  return shown.join('\n') || 'See the design.';
+}
+
+function risksOf(section: DocumentSection | undefined): string {
+  const rows = tablesIn(section?.nodes ?? []).flatMap(({ rows: all }) => all);
+  const lines = rows.map(({ cells }) => cells.filter((cell) => cell !== '').join(' – '));
+  const text = lines.length > 0 ? lines : (section?.nodes.flatMap(linesOf) ?? []);
+  return (
+    text
+      .slice(0, MOST_RISKS)
+      .map((line) => `- ${said(line)}`)
+      .join('\n') || 'None is named.'
+  );
+}
+
+/** One line for each paragraph and each entry of a list; code, tables and headings are no lines. */
+function linesOf(node: Nodes): string[] {
+  if (node.type === 'list') return node.children.flatMap((item) => item.children.flatMap(linesOf));
+  return node.type === 'paragraph' ? [flatText(node)] : [];
+}
+
+/** A section of our own report as it is: the engine wrote it, and what is from elsewhere is escaped there. */
+function sectionText(report: string, title: string): string {
+  const { body } = readFrontMatter(report);
+  const found = flattenSections(sectionsOf(parseMarkdown(body))).find((section) => section.title === title);
+  if (found === undefined) return '';
+  const text = body.slice(found.start, found.end);
+  // Details of each gate are in the report.
+  return unlinked(
+    text
+      .slice(text.indexOf('\n') + 1)
+      .split(/^### /m)[0]
+      ?.trim() ?? '',
+  );
+}
+
+/** The gates of a report as one line, and as the table that it has. */
+export function evidenceOf(report: string): { passed: boolean; summary: string; details: string } {
+  const details = sectionText(report, 'Gates');
+  const rows = tablesIn(parseMarkdown(details).children).flatMap(({ rows: all }) => all);
+  const gates = rows.map(({ cells: [gate = '', result = ''] }) => ({ gate, result }));
+  const failing = gates.filter(({ result }) => result === 'fails').map(({ gate }) => gate);
+  const holding = gates.filter(({ result }) => result === 'holds').map(({ gate }) => gate);
+  const passed = failing.length === 0 && holding.length > 0;
+  const words =
+    failing.length > 0 ? `fails: ${failing.join(', ')}` : `holds: ${holding.join(', ') || 'no gate was checked'}`;
+  return { passed, summary: words, details };
+}

@@ -1,0 +1,204 @@
+import { z } from 'zod';
+import { AgentosError, codeOf } from '../core/errors.ts';
+import { type GitLabAsk, type GitLabClient, projectRoute } from '../host/gitlab-client.ts';
+import { webHostOf } from '../host/remote-url.ts';
+import type { Check, Forge, PullRequest, Review } from './port.ts';
+
+const requestSchema = z.looseObject({
+  iid: z.int(),
+  web_url: z.string(),
+  state: z.string(),
+  draft: z.boolean().default(false),
+  title: z.string(),
+  source_branch: z.string(),
+  target_branch: z.string(),
+  sha: z.string().nullish(),
+  source_project_id: z.int().nullish(),
+  target_project_id: z.int().nullish(),
+  updated_at: z.string(),
+});
+const branchSchema = z.looseObject({ commit: z.looseObject({ id: z.string() }) });
+const statusSchema = z.looseObject({
+  name: z.string(),
+  status: z.string(),
+  target_url: z.string().nullish(),
+  allow_failure: z.boolean().default(false),
+});
+const noteSchema = z.looseObject({
+  id: z.int(),
+  body: z.string(),
+  author: z.looseObject({ id: z.int(), username: z.string() }).nullish(),
+  created_at: z.string(),
+  system: z.boolean().default(false),
+  position: z.looseObject({ new_path: z.string().nullish(), new_line: z.int().nullish() }).nullish(),
+});
+const discussionSchema = z.looseObject({ id: z.string(), notes: z.array(noteSchema) });
+const memberSchema = z.looseObject({ id: z.int(), access_level: z.int() });
+const projectSchema = z.looseObject({ only_allow_merge_if_pipeline_succeeds: z.boolean().nullish() });
+
+const EVIDENCE = 'agentos / evidence';
+const DRAFT = /^(?:draft:|\[draft\]|\(draft\))\s*/i;
+const RUNNING = new Set(['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'scheduled', 'manual']);
+const REPORTER = 20;
+
+/** The branches and merge requests of one project of GitLab. */
+export function createGitLabForge(client: GitLabClient, path: string): Forge {
+  const { apiUrl } = client.options;
+  const facts = () => client.repository(path);
+  const web = `${new URL(apiUrl).protocol}//${webHostOf(apiUrl)}`;
+  const below = async (
+    route: string,
+    what: string,
+    more: Pick<GitLabAsk, 'query' | 'body'> = {},
+  ): Promise<GitLabAsk> => {
+    const [method = '', rest = ''] = route.split(' ');
+    return { what, route: `${method} ${projectRoute((await facts()).path)}${rest}`, ...more };
+  };
+  const listed = async (what: string, query: GitLabAsk['query']): Promise<PullRequest[]> =>
+    (await client.list(await below('GET /merge_requests', what, { query: { ...query } }), requestSchema)).map(
+      requestOf,
+    );
+
+  return {
+    location: `gitlab:${path}`,
+    async requireWrite() {
+      const { isArchived, canPush, path: now } = await facts();
+      if (isArchived) throw new AgentosError({ code: 'host-archived', host: 'gitlab', repository: now });
+      if (canPush !== false) return;
+      const needs = ['the role Developer'];
+      throw new AgentosError({ code: 'host-scope-missing', host: 'gitlab', what: `push to ${now}`, needs, detail: '' });
+    },
+    defaultBranch: async () => (await facts()).defaultBranch,
+    async branchHead(branch) {
+      const ask = await below(`GET /repository/branches/${encodeURIComponent(branch)}`, `read branch ${branch}`);
+      return client.get(ask, branchSchema).then(
+        ({ commit }) => commit.id,
+        (error: unknown) => {
+          if (codeOf(error) !== 'host-not-found') throw error;
+          return null;
+        },
+      );
+    },
+    fileUrl: (branch, file) =>
+      `${web}/${path}/-/blob/${branch.split('/').map(encodeURIComponent).join('/')}/${encodeURI(file)}`,
+    closing(place, issue) {
+      if (!place.startsWith('gitlab:')) return null;
+      const of = place.slice('gitlab:'.length);
+      return of === path ? `Closes #${issue}` : `Closes ${of}#${issue}`;
+    },
+    async gitHeader() {
+      const login = Buffer.from(`oauth2:${(await client.options.token()).reveal()}`).toString('base64');
+      return { url: `${web}/`, header: `Authorization: Basic ${login}` };
+    },
+    async pullRequestsOf(branch) {
+      const query = { source_branch: branch, state: 'all', order_by: 'created_at', sort: 'desc' };
+      return (await listed(`read merge requests of ${branch}`, query)).filter(({ isOwn }) => isOwn);
+    },
+    openPullRequests: () =>
+      listed(`read merge requests of ${path}`, { state: 'opened', order_by: 'updated_at', sort: 'desc' }),
+    async pullRequest(number) {
+      return requestOf(
+        await client.get(await below(`GET /merge_requests/${number}`, `read merge request ${number}`), requestSchema),
+      );
+    },
+    async open({ branch, base, title, body, isDraft }) {
+      const request = {
+        source_branch: branch,
+        target_branch: base,
+        title: isDraft ? `Draft: ${title}` : title,
+        description: body,
+      };
+      const ask = await below('POST /merge_requests', `open a merge request for ${branch}`, { body: request });
+      return requestOf(await client.send(ask, requestSchema));
+    },
+    async rewrite(number, { title, body }) {
+      const now = await client.get(
+        await below(`GET /merge_requests/${number}`, `read merge request ${number}`),
+        requestSchema,
+      );
+      const text = { title: now.draft ? `Draft: ${title}` : title, description: body };
+      await client.send(
+        await below(`PUT /merge_requests/${number}`, `edit merge request ${number}`, { body: text }),
+        z.unknown(),
+      );
+    },
+    async makeReady({ number, title }) {
+      const ask = await below(`PUT /merge_requests/${number}`, `make merge request ${number} ready`, {
+        body: { title: title.replace(DRAFT, '') },
+      });
+      await client.send(ask, z.unknown());
+    },
+    async checks(commit) {
+      const [statuses, { only_allow_merge_if_pipeline_succeeds: isRequired }] = await Promise.all([
+        client.list(
+          await below(`GET /repository/commits/${commit}/statuses`, `read the checks of ${commit}`),
+          statusSchema,
+        ),
+        client.get(await below('GET ', `read project ${path}`), projectSchema),
+      ]);
+      const found = new Map<string, Check>();
+      for (const { name, status, target_url, allow_failure } of statuses) {
+        if (name === EVIDENCE || status === 'skipped') continue;
+        const isFine = status === 'success' || (allow_failure && !RUNNING.has(status));
+        const state = isFine ? 'passed' : RUNNING.has(status) ? 'pending' : 'failed';
+        found.set(name, { name, state, isRequired: isRequired === true && !allow_failure, url: target_url ?? null });
+      }
+      return [...found.values()];
+    },
+    async reviews(number) {
+      const [discussions, members] = await Promise.all([
+        client.list(
+          await below(`GET /merge_requests/${number}/discussions`, `read notes on ${number}`),
+          discussionSchema,
+        ),
+        client.list(await below('GET /members/all', `read the members of ${path}`), memberSchema),
+      ]);
+      const trusted = new Set(members.filter(({ access_level }) => access_level >= REPORTER).map(({ id }) => id));
+      return discussions.flatMap(({ id: thread, notes }) =>
+        notes
+          .filter(({ system }) => !system)
+          .map(({ id, body, author, created_at: at, position }): Review => {
+            const file = position?.new_path ?? null;
+            const line = file === null ? null : { path: file, line: position?.new_line ?? null, thread };
+            const by = author?.username ?? 'ghost';
+            return {
+              id: String(id),
+              by,
+              isTrusted: trusted.has(author?.id ?? -1),
+              verdict: 'commented',
+              body,
+              at,
+              line,
+            };
+          }),
+      );
+    },
+    async setEvidence(commit, { passed, summary, url }) {
+      const body = {
+        state: passed ? 'success' : 'failed',
+        name: EVIDENCE,
+        description: summary.slice(0, 140),
+        target_url: url,
+      };
+      await client.send(
+        await below(`POST /statuses/${commit}`, `report evidence on ${commit.slice(0, 12)}`, { body }),
+        z.unknown(),
+      );
+    },
+  };
+}
+
+function requestOf(request: z.infer<typeof requestSchema>): PullRequest {
+  return {
+    number: request.iid,
+    url: request.web_url,
+    state: request.state === 'merged' ? 'merged' : request.state === 'opened' ? 'open' : 'closed',
+    isDraft: request.draft,
+    title: request.title,
+    branch: request.source_branch,
+    head: request.sha ?? '',
+    base: request.target_branch,
+    isOwn: request.source_project_id === request.target_project_id,
+    updatedAt: request.updated_at,
+  };
+}

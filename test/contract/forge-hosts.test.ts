@@ -1,0 +1,290 @@
+import { generateKeyPairSync, verify } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parseItemId } from '../../src/core/ids.ts';
+import type { HostName } from '../../src/core/remote.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { createGitHubForge } from '../../src/forge/github.ts';
+import { createGitHubTracker } from '../../src/forge/github-tracker.ts';
+import { createGitLabForge } from '../../src/forge/gitlab.ts';
+import { createGitLabTracker } from '../../src/forge/gitlab-tracker.ts';
+import type { Forge, Tracker } from '../../src/forge/port.ts';
+import { createAppToken } from '../../src/host/app-token.ts';
+import { createGitHubClient } from '../../src/host/github-client.ts';
+import { createGitLabClient } from '../../src/host/gitlab-client.ts';
+import type { HostOptions } from '../../src/host/port.ts';
+import { createWholeFetch } from '../../src/host/whole-fetch.ts';
+import { testFolder } from '../support/folder.ts';
+import { fakeGitHub, TOKEN } from '../support/hosts/github.ts';
+import { EVE, fakeGitLab, GITLAB_TOKEN, OLIVIA } from '../support/hosts/gitlab.ts';
+import { hostedProject } from '../support/hosts/project.ts';
+import { type HostServer, startHost } from '../support/hosts/server.ts';
+
+function options(host: HostName, apiUrl: string, token: string, isApp = false): HostOptions {
+  const plain = { maxRetries: 0, maxWaitMs: 1_000, onWait: () => undefined };
+  return { ...plain, host, apiUrl, isApp, token: () => Promise.resolve(new Secret(token)) };
+}
+
+interface Given {
+  server: HostServer;
+  tracker: Tracker;
+  forge: Forge;
+  branch: string;
+  head: string;
+  /** A comment of a stranger on issue 42. */
+  strangers: (body: string) => void;
+  labels: () => string[];
+  /** A pull request for the branch of the same name in a fork. */
+  fork: () => void;
+  archive: () => void;
+  /** CI reports on the commit. */
+  report: (name: string, state: 'pending' | 'passed' | 'failed') => void;
+  evidence: () => unknown;
+  /** A member at a line, and a stranger. */
+  review: () => void;
+}
+
+const NO_BRANCH = { bare: '', branch: 'agentos/42-x', head: 'a'.repeat(40) };
+
+async function pushedBranch(): Promise<typeof NO_BRANCH> {
+  const { bare, finished, repository, remote } = await hostedProject();
+  const branch = await finished('42');
+  repository.git('push', '--quiet', 'origin', branch);
+  return { bare, branch, head: remote('rev-parse', branch) };
+}
+
+async function onGitHub(hasBranch = false): Promise<Given> {
+  const { bare, branch, head } = hasBranch ? await pushedBranch() : NO_BRANCH;
+  const github = await fakeGitHub({ bare });
+  github.issue({ number: 42 });
+  const client = createGitHubClient(options('github', github.url, TOKEN));
+  github.required = ['build'];
+  const conclusions = { pending: null, passed: 'success', failed: 'failure' };
+  return {
+    server: github,
+    tracker: createGitHubTracker(client, 'acme/widget'),
+    forge: createGitHubForge(client, 'acme/widget'),
+    branch,
+    head,
+    strangers: (body) => void github.comment(42, body, 'eve', 'NONE'),
+    labels: () => github.issues.get(42)?.labels.map(({ name }) => name) ?? [],
+    fork: () =>
+      void github.pull({
+        number: 60,
+        head: { ref: branch, sha: head, repo: { full_name: 'eve/widget' }, label: `eve:${branch}` },
+      }),
+    archive: () => void Object.assign(github.facts, { archived: true }),
+    report: (name, state) =>
+      void github.checkRuns.push({
+        head_sha: head,
+        name,
+        status: state === 'pending' ? 'in_progress' : 'completed',
+        conclusion: conclusions[state],
+      }),
+    evidence: () => github.statuses.map(({ sha, state, context }) => [sha, state, context]),
+    review() {
+      const member = { user: { login: 'mia' }, author_association: 'MEMBER' };
+      github.reviews.push({
+        id: 1,
+        ...member,
+        body: 'Not yet',
+        state: 'CHANGES_REQUESTED',
+        submitted_at: '2026-03-02T10:00:00Z',
+      });
+      github.lines.push({
+        id: 2,
+        ...member,
+        body: 'Why?',
+        path: 'src/x.js',
+        line: 3,
+        created_at: '2026-03-02T10:00:00Z',
+      });
+      const stranger = { user: { login: 'eve' }, author_association: 'NONE' };
+      github.lines.push({
+        id: 3,
+        ...stranger,
+        body: '+1',
+        path: 'src/x.js',
+        line: 3,
+        in_reply_to_id: 2,
+        created_at: '2026-03-02T11:00:00Z',
+      });
+    },
+  };
+}
+
+async function onGitLab(hasBranch = false): Promise<Given> {
+  const { bare, branch, head } = hasBranch ? await pushedBranch() : NO_BRANCH;
+  const gitlab = await fakeGitLab({ bare });
+  gitlab.issue({ iid: 42 });
+  const client = createGitLabClient(options('gitlab', `${gitlab.url}/api/v4`, GITLAB_TOKEN));
+  const states = { pending: 'running', passed: 'success', failed: 'failed' };
+  return {
+    server: gitlab,
+    tracker: createGitLabTracker(client, 'acme/tools/widget'),
+    forge: createGitLabForge(client, 'acme/tools/widget'),
+    branch,
+    head,
+    strangers: (body) => void gitlab.note(42, body, EVE),
+    labels: () => gitlab.issues.get(42)?.labels ?? [],
+    fork: () => void gitlab.merge({ iid: 60, source_branch: branch, source_project_id: 99 }),
+    archive: () => void (gitlab.archived = true),
+    report: (name, state) => void gitlab.statuses.push({ sha: head, name, status: states[state] }),
+    evidence: () =>
+      gitlab.statuses
+        .filter(({ name }) => name.startsWith('agentos'))
+        .map(({ sha, status, name }) => [sha, status, name]),
+    review() {
+      const position = { new_path: 'src/x.js', new_line: 3 };
+      const at = '2026-03-02T10:00:00Z';
+      gitlab.discussions.push({
+        id: 'd1',
+        notes: [
+          { id: 2, body: 'Why?', author: OLIVIA, created_at: at, position },
+          { id: 3, body: '+1', author: EVE, created_at: at, position },
+        ],
+      });
+    },
+  };
+}
+
+const ITEM = parseItemId('42');
+const MARKER = '<!-- agentos:item 42 -->';
+
+for (const [name, open] of [
+  ['GitHub', onGitHub],
+  ['GitLab', onGitLab],
+] as const) {
+  describe(`what is written to ${name}`, () => {
+    test('a comment of our own is found by its marker, edited, and missed when it is gone', async () => {
+      const { tracker, strangers } = await open();
+      strangers(`${MARKER}\nnot ours`);
+      expect(await tracker.findComment(ITEM, MARKER)).toBeNull();
+      const made = await tracker.addComment(ITEM, `${MARKER}\nours`);
+      expect(await tracker.findComment(ITEM, MARKER)).toEqual(made);
+      expect(await tracker.editComment(ITEM, made.id, `${MARKER}\nedited`)).toBe(true);
+      expect(await tracker.editComment(ITEM, '999999', 'x')).toBe(false);
+      await tracker.markRead(ITEM, made.id);
+    });
+
+    test('an issue has one state label at a time, and keeps its own', async () => {
+      const { tracker, labels } = await open();
+      await tracker.setState(ITEM, 'agentos:designing');
+      await tracker.setState(ITEM, 'agentos:waiting');
+      expect(labels()).toEqual(['agentos', 'agentos:waiting']);
+      await tracker.setState(ITEM, null);
+      expect(labels()).toEqual(['agentos']);
+    });
+
+    test('an issue that was created is found by the marker in its text', async () => {
+      const { tracker } = await open();
+      expect(await tracker.findIssue('<!-- agentos:brief x -->')).toBeNull();
+      const made = await tracker.createIssue({ title: 'A clock', body: 'Words.\n<!-- agentos:brief x -->' });
+      expect(await tracker.findIssue('<!-- agentos:brief x -->')).toEqual(made);
+      expect((await tracker.existing()).map(({ title }) => title)).toContain('A clock');
+    });
+
+    test('a pull request is opened as a draft, made ready, and a fork’s is not taken for it', async () => {
+      const { forge, branch, head, fork, server, review } = await open(true);
+      expect([await forge.defaultBranch(), await forge.branchHead(branch), await forge.branchHead('none')]).toEqual([
+        'main',
+        head,
+        null,
+      ]);
+      fork();
+      expect(await forge.pullRequestsOf(branch)).toEqual([]);
+      const request = { branch, base: 'main', title: 'Add a number', body: 'Words', isDraft: true };
+      server.fail('POST', /\/(?:pulls|merge_requests)$/, { status: 502, body: {} });
+      await expect(forge.open(request)).rejects.toMatchObject({ problem: { code: 'host-uncertain' } });
+      const made = await forge.open(request);
+      expect(made).toMatchObject({ state: 'open', isDraft: true, branch, head, base: 'main', isOwn: true });
+      await expect(forge.open(request)).rejects.toMatchObject({ problem: { code: 'host-refused' } });
+      await forge.makeReady(made);
+      expect(await forge.pullRequestsOf(branch)).toMatchObject([{ number: made.number, isDraft: false }]);
+      expect(
+        (await forge.openPullRequests()).map(({ isOwn }) => isOwn).toSorted((a, b) => Number(a) - Number(b)),
+      ).toEqual([false, true]);
+      expect(await forge.reviews(made.number)).toEqual([]);
+      review();
+      const said = await forge.reviews(made.number);
+      const lines = said.flatMap(({ line, body, isTrusted }) => (line === null ? [] : [{ ...line, body, isTrusted }]));
+      expect(lines).toMatchObject([
+        { path: 'src/x.js', line: 3, body: 'Why?', isTrusted: true },
+        { path: 'src/x.js', line: 3, body: '+1', isTrusted: false },
+      ]);
+      expect(lines[0]?.thread).toBe(lines[1]?.thread);
+      if (name === 'GitHub')
+        expect(said[0]).toMatchObject({ verdict: 'changes-requested', body: 'Not yet', line: null });
+    });
+
+    test('checks are those of CI, without the evidence', async () => {
+      const { forge, head, report, evidence } = await open(true);
+      await forge.setEvidence(head, { passed: true, summary: 'holds: red', details: '', url: 'https://example.org' });
+      expect(evidence()).toEqual([[head, 'success', 'agentos / evidence']]);
+      report('build', 'failed');
+      report('lint', 'pending');
+      expect(
+        (await forge.checks(head, 'main'))
+          .map(({ name: check, state }) => `${check} ${state}`)
+          .toSorted((a, b) => a.localeCompare(b)),
+      ).toEqual(['build failed', 'lint pending']);
+    });
+
+    test('an archived repository is refused by name', async () => {
+      const { forge, tracker, archive } = await open();
+      archive();
+      for (const place of [forge, tracker])
+        await expect(place.requireWrite()).rejects.toMatchObject({ problem: { code: 'host-archived' } });
+    });
+  });
+}
+
+test('required checks that have not reported yet are pending on GitHub', async () => {
+  const { forge, head } = await onGitHub(true);
+  expect(await forge.checks(head, 'main')).toEqual([{ name: 'build', state: 'pending', isRequired: true, url: null }]);
+});
+
+test('a GitHub App signs for its token, renews it early, and reports a check run', async () => {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const keyFile = join(await testFolder(), 'app.pem');
+  await writeFile(keyFile, privateKey.export({ type: 'pkcs1', format: 'pem' }));
+  let lifeMs = 3_600_000;
+  const server = await startHost(() => {
+    const expires_at = new Date(Date.now() + lifeMs).toISOString();
+    return { status: 201, body: { token: `ghs_${server.requests.length}`, expires_at } };
+  });
+  const app = { id: '7', installation: '9', keyFile };
+  const token = createAppToken({ app, apiUrl: server.url, fetch: createWholeFetch(server.url) });
+  expect([(await token()).reveal(), (await token()).reveal()]).toEqual(['ghs_1', 'ghs_1']);
+  const [asked] = server.requests;
+  expect(asked?.path).toBe('/app/installations/9/access_tokens');
+  const jwt = asked?.headers['authorization']?.replace('Bearer ', '') ?? '';
+  const [head = '', claims = '', signature = ''] = jwt.split('.');
+  expect(verify('RSA-SHA256', Buffer.from(`${head}.${claims}`), publicKey, Buffer.from(signature, 'base64url'))).toBe(
+    true,
+  );
+  expect(JSON.parse(Buffer.from(claims, 'base64url').toString('utf8'))).toMatchObject({ iss: '7' });
+
+  lifeMs = 60_000;
+  const short = createAppToken({ app, apiUrl: server.url, fetch: createWholeFetch(server.url) });
+  expect([(await short()).reveal(), (await short()).reveal()]).toEqual(['ghs_2', 'ghs_3']);
+  const broken = createAppToken({
+    app: { ...app, keyFile: '/nonexistent' },
+    apiUrl: server.url,
+    fetch: createWholeFetch(server.url),
+  });
+  await expect(broken()).rejects.toMatchObject({ problem: { code: 'host-token-unusable' } });
+
+  const github = await fakeGitHub();
+  const forge = createGitHubForge(createGitHubClient(options('github', github.url, TOKEN, true)), 'acme/widget');
+  await forge.setEvidence('a'.repeat(40), {
+    passed: false,
+    summary: 'fails: red',
+    details: '| Gate |',
+    url: 'https://example.org',
+  });
+  expect(github.checkRuns).toMatchObject([
+    { name: 'agentos / evidence', conclusion: 'failure', output: { title: 'fails: red' } },
+  ]);
+});
