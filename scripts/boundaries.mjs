@@ -18,7 +18,7 @@ const used = new Set();
 for (const entry of readdirSync('src', { recursive: true, withFileTypes: true })) {
   const file = relative('src', join(entry.parentPath, entry.name)).split(sep).join('/');
   const folder = file.split('/')[0];
-  if (!entry.isFile() || !file.endsWith('.ts') || !file.includes('/') || file.endsWith('.test.ts')) continue;
+  if (!entry.isFile() || !/\.tsx?$/.test(file) || !file.includes('/') || file.endsWith('.test.ts')) continue;
   const allowed = table.get(folder);
   if (allowed === undefined) problems.push(`src/${file}: docs/architecture.md has no row for ${folder}/`);
   for (const [, path] of readFileSync(join('src', file), 'utf8').matchAll(/(?:from |import\()'(\.[^']+)'/g)) {

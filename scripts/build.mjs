@@ -72,6 +72,15 @@ const graphs = [
 const built = await Promise.all(graphs.map((entryPoints) => build({ ...options, entryPoints })));
 const inputs = Object.assign({}, ...built.map(({ metafile }) => metafile.inputs));
 const outputs = Object.assign({}, ...built.map(({ metafile }) => metafile.outputs));
+// The first program in a sandbox: alone in its file, and the quickest form to load.
+await build({
+  ...options,
+  splitting: false,
+  format: 'cjs',
+  outdir: undefined,
+  outfile: 'dist/sandbox-entry.cjs',
+  entryPoints: ['src/process/sandbox/entry.ts'],
+});
 // The library behind the same check as the program. It is required, not awaited, so that CommonJS can require it too.
 await build({
   ...options,
@@ -95,6 +104,47 @@ for (const file of ['dist/index.js', ...Object.keys(outputs)]) {
   const shim = "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);";
   writeFileSync(join(root, file), `${shim}\n${code}`);
 }
+
+// The pages, for browsers. What they take of core/ is pure, but stands in files with other things: these are left out.
+const MISSING = 'not in a browser';
+const nothingOfNode = {
+  name: 'nothing-of-node',
+  setup(bundler) {
+    bundler.onResolve({ filter: /^node:/ }, ({ path }) => ({ path, namespace: 'node', sideEffects: false }));
+    bundler.onLoad({ filter: /.*/, namespace: 'node' }, ({ path }) => {
+      const names = Object.keys(process.getBuiltinModule(path)).filter((name) => /^[a-zA-Z]\w*$/.test(name));
+      const stub = (name) =>
+        name === 'stripVTControlCharacters'
+          ? `export const ${name} = (text) => text;`
+          : `export function ${name}() { throw new Error('${name}: ${MISSING}'); }`;
+      return {
+        contents: names
+          .filter((name) => name !== 'default')
+          .map(stub)
+          .join('\n'),
+      };
+    });
+  },
+};
+const page = await build({
+  absWorkingDir: root,
+  entryPoints: { app: 'src/ui/page/main.tsx' },
+  outdir: 'dist/ui',
+  bundle: true,
+  format: 'esm',
+  platform: 'browser',
+  target: ['chrome123', 'firefox120', 'safari17.5'],
+  minify: true,
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  plugins: [nothingOfNode],
+  legalComments: 'none',
+  metafile: true,
+  logLevel: 'warning',
+});
+if (readFileSync(join(root, 'dist/ui/app.js'), 'utf8').includes(MISSING))
+  throw new Error('the pages use something of Node');
+Object.assign(inputs, page.metafile.inputs);
 
 writeFileSync(join(root, 'dist/THIRD-PARTY-LICENCES.txt'), licencesOf({ inputs }, root));
 const cli = join(root, 'dist/cli.js');

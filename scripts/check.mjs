@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 
 const checks = [
   ['types', 'tsc', ['--pretty', 'false']],
+  ['types of the pages', 'tsc', ['--pretty', 'false', '--project', 'tsconfig.page.json']],
   ['lint', 'oxlint', ['--type-aware', '--deny-warnings', '.']],
   ['format', 'biome', ['check', '--error-on-warnings', '.']],
   ['unused code', 'knip', []],

@@ -3,6 +3,7 @@ import type { ModelSpec } from '../core/model-spec.ts';
 import type { Usage } from '../core/money.ts';
 import type { Secret } from '../core/secret.ts';
 import type { CallLimits } from '../models/call-bounds.ts';
+import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
 import type { Writer } from './port.ts';
 import type { OwnLogins } from './programs/own-login.ts';
 import type { OpenTranscript } from './transcript.ts';
@@ -10,6 +11,8 @@ import type { OpenTranscript } from './transcript.ts';
 export interface WriterDependencies extends CallLimits {
   /** All that commands and agents see of the environment; they are looked for on the PATH in it. */
   env: Readonly<Record<string, string>>;
+  /** Absent: commands and agents run without one. */
+  sandbox?: OpenSandbox | undefined;
   /** The item's own, for agents. */
   home: string;
   /** Of package managers and compilers, shared by the items; agents with a sandbox may write there. */

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { type ConfigFlags, DESIGN_SIZES } from '../core/config.ts';
+import { type ConfigFlags, DESIGN_SIZES, SANDBOX_MODES } from '../core/config.ts';
 import { durationFlag, parseDuration } from '../core/duration.ts';
 
 /** A flag that overrides a setting of agentos.yaml for one run; a retry has to repeat it. */
@@ -80,6 +80,13 @@ export const BOUND_FLAGS: readonly ConfigFlag[] = [
     setting: 'size',
     parse: designSize,
   },
+  {
+    name: '--sandbox',
+    argument: '<mode>',
+    help: 'agents, commands, set-up and tests in a sandbox: auto (where the platform has one), on or off (default auto)',
+    setting: 'sandbox',
+    parse: sandboxMode,
+  },
 ];
 
 /** Which issues `--all` takes from a service; a retry names its items instead. */
@@ -133,6 +140,7 @@ const OF_LANDING: ReadonlySet<keyof ConfigFlags> = new Set([
   'maxRounds',
   'maxCostUsd',
   'maxCostPerItemUsd',
+  'sandbox',
 ] as const);
 
 export function addLandFlags(command: Command): Command {
@@ -193,6 +201,12 @@ function addRunFlags(command: Command, compared: ReadonlySet<keyof ConfigFlags>)
     .option('--json', 'stdout is JSON only: a line per event, the summary last; lines for people go to stderr');
   addConfigFlags(command, BOUND_FLAGS, compared);
   command.option('--quiet', 'results only').option('--verbose', 'every step and file');
+  command
+    .option(
+      '--notify <command>',
+      'run it when the run ends, pauses or needs a person, with the summary as JSON on stdin',
+    )
+    .option('--no-notify', 'no notification on the desktop either (default: where there is one, on a terminal)');
   const roles = compared.size === 0 ? ROLE_FLAGS : ROLE_FLAGS.filter(({ setting }) => compared.has(setting));
   addConfigFlags(command, roles, compared);
   command.option(
@@ -239,8 +253,19 @@ function wholeNumber(least: number, most = MOST_ROUNDS_OR_RETRIES): (text: strin
   };
 }
 
+export function port(text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value > 65_535) throw new InvalidArgumentError('Write a port from 0 to 65535.');
+  return value;
+}
+
 function designSize(text: string): string {
   if (DESIGN_SIZES.every((size) => size !== text)) throw new InvalidArgumentError('Write small, normal or large.');
+  return text;
+}
+
+function sandboxMode(text: string): string {
+  if (SANDBOX_MODES.every((mode) => mode !== text)) throw new InvalidArgumentError('Write auto, on or off.');
   return text;
 }
 

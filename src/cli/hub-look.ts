@@ -1,5 +1,4 @@
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
-import type { ItemId } from '../core/ids.ts';
 import type { Project } from '../run/project.ts';
 import { printProblem } from './problem.ts';
 import { type DatabaseFlags, databaseOf } from './request.ts';
@@ -15,20 +14,14 @@ export async function lookAtHubFirst(project: Project, flags: DatabaseFlags): Pr
   );
 }
 
-/** Keeps the files of the item's run at the hub up to date until it is stopped. */
-export async function followAtHub(project: Project, flags: DatabaseFlags, id: ItemId): Promise<() => Promise<void>> {
+/** Keeps the files of runs at the hub up to date until it is stopped. */
+export async function followAtHub(project: Project, flags: DatabaseFlags): Promise<() => Promise<void>> {
   await lookAtHubFirst(project, flags);
   const databaseUrl = databaseOf(flags);
   if (databaseUrl === null) return async () => undefined;
-  const { attachToHub, openHubRuns } = await import('../run/hub-sync.ts');
-  const run = (await openHubRuns(project)).find(({ record }) => record.items.some((item) => item.id === id));
-  if (run === undefined) return async () => undefined;
+  const { followHubRuns } = await import('../run/hub-sync.ts');
   const stop = new AbortController();
-  const polite = new AbortController().signal;
-  const interrupt = { polite, now: stop.signal, by: () => null, onStopped: () => undefined };
-  const following = attachToHub({ project, databaseUrl, version, interrupt, subscribers: [] }, run).catch(
-    () => undefined,
-  );
+  const following = followHubRuns({ project, databaseUrl, version }, stop.signal);
   return async () => {
     stop.abort(new AgentosError({ code: 'interrupted', signal: 'the end of the command' }));
     await following;

@@ -10,6 +10,7 @@ import {
   addResumeFlags,
   addWatchFlags,
   duration,
+  port,
 } from './flags.ts';
 import { suggestion } from './problem.ts';
 import { version } from './version.ts';
@@ -147,10 +148,40 @@ export function createProgram(): Command {
     'agentos status                     every issue, and the latest runs',
     'agentos status 42                  one item: its files, branch, worktree and last run',
     'agentos status 20260102T030405678Z-0a1b2c3d',
+    'agentos status --watch             follows the run under way, and then the next one',
     'agentos status --json',
   ]);
-  addPlaceFlags(status.argument('[run]', 'one run, or the id of one item').option('--json', 'print JSON'));
+  addPlaceFlags(
+    status
+      .argument('[run]', 'one run, or the id of one item')
+      .option('--watch', 'follow a run as it goes, whichever terminal it was started in')
+      .option('--json', 'print JSON'),
+  );
   addDatabaseFlag(status).action(runs(async () => (await import('./commands/status.ts')).statusCommand));
+
+  const ui = command('ui', 'the dashboard: what needs you, what happens now, what happened and why', [
+    'agentos ui                         prints an address with a token; open it in a browser',
+    'agentos ui --open --read-only',
+    'agentos ui --host 0.0.0.0 --token "$(openssl rand -hex 32)"',
+  ])
+    .option('--port <n>', 'port (default: 7117, or any that is free)', port)
+    .option('--host <address>', 'address to listen on (default: 127.0.0.1; any other needs --token)')
+    .option('--token <token>', 'the token in the address (default: a new one at each start)')
+    .option('--open', 'open it in the browser')
+    .option('--read-only', 'nothing can be decided, started or stopped from it');
+  addDatabaseFlag(addPlaceFlags(ui)).action(runs(async () => (await import('./commands/ui.ts')).uiCommand));
+
+  const report = command('report', 'a run as one HTML file, for build servers, mails and pull requests', [
+    'agentos report                     the last run; prints the path of the file',
+    'agentos report --open',
+    'agentos report --format md         as a comment, on stdout',
+    'agentos report 20260102T030405678Z-0a1b2c3d --output report.html',
+  ])
+    .argument('[run]', 'the run (default: the last)')
+    .addOption(new Option('--format <format>', 'html or md').choices(['html', 'md']).default('html'))
+    .option('--output <file>', 'where to; - is stdout (default: report.html in the folder of the run; md: stdout)')
+    .option('--open', 'open it in the browser');
+  addPlaceFlags(report).action(runs(async () => (await import('./commands/report.ts')).reportCommand));
 
   const explain = command('explain', 'why an item is or is not taken, what it waits for, and what comes next', [
     'agentos explain 42',

@@ -32,6 +32,8 @@ interface BatchFlags extends PlaceFlags, DatabaseFlags {
   trust?: boolean;
   again?: boolean;
   detach?: boolean;
+  /** False: `--no-notify`. */
+  notify?: string | false;
   comment?: boolean;
   pr?: boolean;
   create?: boolean;
@@ -55,6 +57,8 @@ export interface BatchRequest {
   until?: Until;
   /** Items that are done are done over. */
   again: boolean;
+  /** The command to run when a person should know; false: nothing is to be heard of it. */
+  notify?: string | false;
   /** Of `eval`. */
   evaluation?: EvalRequest;
   /** Of `land`. */
@@ -112,6 +116,7 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
     database,
     detach: flags.detach ?? false,
     ...(flags.until === undefined ? {} : { until: flags.until }),
+    ...(flags.notify === undefined ? {} : { notify: flags.notify }),
   };
   return { ...request, retryFlags: retryFlagsOf(request) };
 }
@@ -158,8 +163,9 @@ export function retryFlagsOf({
   until,
   trust,
   again,
+  notify,
   database = null,
-}: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'trust' | 'again'> &
+}: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'trust' | 'again' | 'notify'> &
   Partial<Pick<BatchRequest, 'database'>>): string[] {
   const written = (flags: typeof BOUND_FLAGS): Record<string, string | number | undefined> =>
     Object.fromEntries(
@@ -179,6 +185,7 @@ export function retryFlagsOf({
     '--database': database === null || database === databaseOf({}) ? undefined : withoutPassword(database),
     // The whole way is what is meant without it.
     '--until': until === 'implement' ? undefined : until,
+    '--notify': notify || undefined,
   };
   const switches = {
     '--offline': config.offline,
@@ -187,6 +194,7 @@ export function retryFlagsOf({
     '--comment': config.comment,
     '--pr': config.pr,
     '--create': config.create,
+    '--no-notify': notify === false,
   };
   const given = Object.entries(switches).flatMap(([name, isGiven]) => (isGiven ? [name] : []));
   return [...flagWords(values), ...given];

@@ -107,6 +107,13 @@ export class Backlog<Item extends Queued> {
     return this.#hopeless.splice(0);
   }
 
+  /** One that still waits: it will not be started. Null: it does not wait. */
+  take(id: string): Item | null {
+    const place = this.#waiting.get(id);
+    if (place !== undefined) this.#leave(id);
+    return place?.item ?? null;
+  }
+
   /** All that still wait: they will not be started. */
   abandon(): Item[] {
     const items = [...this.#waiting.values()].map(({ item }) => item);

@@ -267,3 +267,42 @@ test('halted from outside, it starts nothing new; what is under way or set aside
   expect(statuses(ends)).toEqual(['locked cancelled', 'busy succeeded', 'new cancelled']);
   expect(ends[2]?.error?.problem).toEqual({ code: 'usage', reason: 'enough' });
 });
+
+test('one item is cancelled, whether it runs, waits for its turn, or waits to be retried; the others are not', async () => {
+  const events: string[] = [];
+  const { coordinator, item, open } = await place({
+    parallel: 2,
+    maxRetries: 3,
+    random: () => 1,
+    onEvent: (id, event) => {
+      events.push(`${id} ${event.type}`);
+      if (id === 'failing' && event.type === 'item-retrying') cancel('failing', 'waiting', 'running');
+      if (id === 'running' && event.type === 'item-finished') open('go');
+    },
+  });
+  const cancel = (...ids: string[]): void => {
+    for (const id of ids) coordinator.cancel(id, new AgentosError({ code: 'item-cancelled', by: 'Ada' }));
+  };
+  const ends = await coordinator.run([
+    item({ id: 'running', waitsFor: 'never' }),
+    item({ id: 'failing', failsTimes: 9 }),
+    item({ id: 'other', waitsFor: 'go' }),
+    item({ id: 'waiting', exclusive: ['x'], after: ['other'] }),
+    item({ id: 'behind', after: ['waiting'] }),
+  ]);
+  expect(statuses(ends)).toEqual([
+    'running cancelled',
+    'failing cancelled',
+    'other succeeded',
+    'waiting cancelled',
+    'behind cancelled',
+  ]);
+  expect(ends.slice(0, 4).map(({ error }) => error?.problem.code)).toEqual([
+    'item-cancelled',
+    'item-cancelled',
+    undefined,
+    'item-cancelled',
+  ]);
+  expect(ends[4]?.reason).toContain('depends on waiting');
+  expect(ends[3]?.attempts).toBe(0);
+});

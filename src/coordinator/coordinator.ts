@@ -129,6 +129,11 @@ export class ParallelCoordinator {
     this.#loop?.halt(reason);
   }
 
+  /** One item stops at its next step, or is ended within seconds; one that waits is not started. */
+  cancel(id: string, reason: AgentosError): void {
+    this.#loop?.cancel(id, reason);
+  }
+
   /** Something that `mayStart` looks at has changed. */
   poke(): void {
     this.#loop?.poke();
@@ -142,11 +147,6 @@ export class ParallelCoordinator {
   /** What was added may end; then the run has ended. */
   close(): void {
     this.#loop?.close();
-  }
-
-  /** Ends one item, with this as its error unless it ends well meanwhile. */
-  cancel(id: string, reason: AgentosError): void {
-    this.#loop?.cancel(id, reason);
   }
 
   /** Ends everything at once. */

@@ -49,12 +49,12 @@ export class Loop {
   #aside: Claimed[] = [];
   readonly #order: string[] = [];
   readonly #ends = new Map<string, CoordinatedEnd>();
-  readonly #flights = new Map<string, Flight>();
   /** Items that have not ended. */
   #left = 0;
   #isOpen: boolean;
   /** Items whose delay is over, and that wait for a worker. */
   readonly #again: Flight[] = [];
+  readonly #underWay = new Map<string, Flight>();
   readonly #halt;
   readonly #done = Promise.withResolvers<CoordinatedEnd[]>();
   readonly #given: LoopOptions;
@@ -89,10 +89,6 @@ export class Loop {
     this.poke();
   }
 
-  cancel(id: string, reason: AgentosError): void {
-    this.#flights.get(id)?.deadline.abort(reason);
-  }
-
   poke(): void {
     if (this.#isPoked) return;
     this.#isPoked = true;
@@ -105,6 +101,17 @@ export class Loop {
   /** No new items; those that are under way may end. */
   halt(reason: ErrorRecord): void {
     this.#halted ??= reason;
+    this.poke();
+  }
+
+  /** Ends one item; finished steps are kept. One that has ended, or is not here, stays as it is. */
+  cancel(id: string, reason: AgentosError): void {
+    const flight = this.#underWay.get(id);
+    if (flight !== undefined) return flight.deadline.abort(reason);
+    const aside = this.#aside.find(({ item }) => item.id === id);
+    this.#aside = this.#aside.filter((claimed) => claimed !== aside);
+    const item = aside?.item ?? this.#backlog.take(id);
+    if (item !== null) this.#finish(item, notStarted(toErrorRecord(reason), null));
     this.poke();
   }
 
@@ -185,9 +192,7 @@ export class Loop {
         timer.stop();
         release?.();
       };
-      const flight = { item, attempts: 0, startedAt: clock.now(), deadline, close };
-      this.#flights.set(item.id, flight);
-      return flight;
+      return { item, attempts: 0, startedAt: clock.now(), deadline, close };
     } catch (thrown) {
       const error = toErrorRecord(thrown);
       const waitedMs = sinceMs === null ? 0 : clock.now() - sinceMs;
@@ -210,6 +215,7 @@ export class Loop {
 
   #fly(flight: Flight): void {
     this.#busy += 1;
+    this.#underWay.set(flight.item.id, flight);
     this.#attempt(flight).then(
       () => this.poke(),
       (error: unknown) => this.#done.reject(error),
@@ -247,6 +253,7 @@ export class Loop {
   }
 
   #conclude(flight: Flight, outcome: AttemptOutcome): void {
+    this.#underWay.delete(flight.item.id);
     flight.close();
     const durationMs = this.#given.clock.now() - flight.startedAt;
     this.#finish(flight.item, { attempts: flight.attempts, durationMs, ...outcomeAsEnd(outcome) });
@@ -256,7 +263,6 @@ export class Loop {
     const { onEvent, onHalt } = this.#given.options;
     const { status, error } = end;
     this.#left -= 1;
-    this.#flights.delete(item.id);
     this.#backlog.end(item.id, status);
     if (this.#given.isOpen) this.#backlog.forget(item.id);
     else this.#ends.set(item.id, { id: item.id, ...end });

@@ -110,6 +110,7 @@ test('the schema for editors knows every section and refuses others', () => {
     'explore',
     'tests',
     'implement',
+    'sandbox',
     'passEnvironment',
     'lineage',
     'source',

@@ -1,5 +1,6 @@
 import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument } from 'yaml';
 import { z } from 'zod';
+import { SANDBOX_MODES } from './config.ts';
 import { parseDuration } from './duration.ts';
 import { AgentosError } from './errors.ts';
 import { firstLine } from './lines.ts';
@@ -76,6 +77,12 @@ const agentSettings = z.strictObject({
       'gateway: with a key of yours, metered (default); agent: with its own login, one call at a time, not metered',
     ),
 });
+
+const hosts = z.array(
+  z.string().regex(/^(?:\*\.)?[\w-]+(?:\.[\w-]+)*(?::\d{1,5})?$/, {
+    error: 'is not a host such as registry.example.com, *.example.com or 127.0.0.1:4873',
+  }),
+);
 
 export const configFileSchema = z.strictObject({
   models: z
@@ -209,6 +216,17 @@ export const configFileSchema = z.strictObject({
     })
     .optional()
     .describe('How an LLD becomes a branch.'),
+  sandbox: z
+    .strictObject({
+      mode: z
+        .enum(SANDBOX_MODES)
+        .optional()
+        .describe('auto: where the platform has one (default); on: never without; off: never'),
+      hosts: hosts.optional().describe('what the set-up may reach beside the usual package registries'),
+      modelHosts: hosts.optional().describe('what command: and acp: models may reach (default: nothing)'),
+    })
+    .optional()
+    .describe('Agents, commands, set-up and tests run in a sandbox.'),
   passEnvironment: variableNames
     .optional()
     .describe('Environment variables that commands, agents and tests may see although they look like secrets.'),

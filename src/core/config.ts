@@ -9,6 +9,10 @@ import { type RemoteConfig, type RemoteFlags, resolveRemote } from './remote.ts'
 export const DESIGN_SIZES = ['small', 'normal', 'large'] as const;
 export type DesignSize = (typeof DESIGN_SIZES)[number];
 
+/** auto: where the platform has one; on: nothing is started without; off: never. */
+export const SANDBOX_MODES = ['auto', 'on', 'off'] as const;
+export type SandboxMode = (typeof SANDBOX_MODES)[number];
+
 /** What the command line may say; undefined where it says nothing. */
 export interface ConfigFlags extends RemoteFlags {
   drafter?: string | undefined;
@@ -23,6 +27,7 @@ export interface ConfigFlags extends RemoteFlags {
   idleTimeoutMs?: number | undefined;
   maxCostUsd?: number | undefined;
   maxCostPerItemUsd?: number | undefined;
+  sandbox?: SandboxMode | undefined;
 }
 
 export interface Bounds {
@@ -61,6 +66,8 @@ export interface Config {
   tests: TestSettings;
   implement: ImplementSettings;
   passEnvironment: string[];
+  /** `hosts`: what the set-up may reach beside the usual registries; `modelHosts`: what models that are commands may. */
+  sandbox: { mode: SandboxMode; hosts: string[]; modelHosts: string[] };
   /** Agents that use their own login instead of a key. */
   ownLogins: AgentName[];
   /** Whether the versions of a design go onto its branch. */
@@ -158,6 +165,11 @@ export function resolveConfig(
     tests: testSettings(file.tests ?? {}),
     implement: implementSettings(file.implement ?? {}),
     passEnvironment: file.passEnvironment ?? [],
+    sandbox: {
+      mode: flags.sandbox ?? file.sandbox?.mode ?? 'auto',
+      hosts: file.sandbox?.hosts ?? [],
+      modelHosts: file.sandbox?.modelHosts ?? [],
+    },
     ownLogins: Object.entries(file.agents ?? {}).flatMap(([name, settings]) =>
       settings?.login === 'agent' ? [name as AgentName] : [],
     ),

@@ -23,6 +23,8 @@ export type ItemEvent =
   | { type: 'draft-checked'; round: number; errors: string[]; warnings: string[]; coverage: string }
   | { type: 'reply-rejected'; step: string; reason: string }
   | { type: 'review-read'; round: number; verdict: string | null; tiers: [number, number, number]; problems: string[] }
+  /** The item's findings and how each stands, after a review, a revision or a decision has changed any of them. */
+  | { type: 'ledger-updated'; round: number; findings: readonly LedgerEntry[] }
   /** A draft that was repaired before its review, or a review that had to be asked for again: no version of the lineage. */
   | { type: 'set-aside'; what: 'draft' | 'verdict'; round: number; text: string }
   | { type: 'file-written'; path: string; what: 'lineage' | 'lld' | 'issue' }
@@ -46,6 +48,19 @@ export type ItemEvent =
   | ({ type: 'branch-landed'; branch: string } & LandedBranch)
   | { type: 'item-retrying'; attempt: number; delayMs: number; error: ErrorRecord }
   | ItemFinished;
+
+/** A finding of the ledger, as far as it tells of the rounds. */
+export interface LedgerEntry {
+  id: string;
+  tier: number;
+  area: string;
+  text: string;
+  state: 'open' | 'fixed' | 'disputed' | 'withdrawn';
+  raisedInRound: number;
+  updatedInRound: number;
+  /** Why it is disputed or withdrawn; empty otherwise. */
+  reason: string;
+}
 
 /** `outputs`: files relative to the repository, and branches. */
 export interface ItemFinished extends ItemEnd {

@@ -62,7 +62,7 @@ export function endedWell(status: ItemStatus): boolean {
 export const DEPENDS_ON = 'not started: it depends on';
 
 /** The next run starts it. */
-export function notStarted(error: ErrorRecord | null, reason = 'not started'): ItemEnd {
+export function notStarted(error: ErrorRecord | null, reason: string | null = 'not started'): ItemEnd {
   return { status: 'cancelled', attempts: 0, durationMs: 0, reason, error, outputs: [] };
 }
 
@@ -82,6 +82,7 @@ export function statusOfError({ problem, retry }: ErrorRecord): ItemStatus {
       return 'crashed';
     case 'interrupted':
     case 'halted':
+    case 'item-cancelled':
       return 'cancelled';
     case 'provider-quota':
       return retry === 'quota' ? 'paused' : 'failed';

@@ -137,6 +137,13 @@ export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
+/** The words of a line that was put together from such words. */
+export function wordsOfLine(line: string): string[] {
+  return [...line.matchAll(/(?:'[^']*'|\\'|[^\s'\\])+/g)].map(([word]) =>
+    word.replace(/'([^']*)'|\\'/g, (_, quoted?: string) => quoted ?? "'"),
+  );
+}
+
 /** Flags with their values, for such a line; those without a value are left out. */
 export function flagWords(values: Readonly<Record<string, string | number | null | undefined>>): string[] {
   return Object.entries(values).flatMap(([name, value]) =>

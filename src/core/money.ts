@@ -147,6 +147,7 @@ const TABLE: Readonly<Record<string, Price>> = {
   'google:gemini-2.5-pro': withLong(price(1.25, 10, 0.125), 200_000),
   'google:gemini-2.5-flash': price(0.3, 2.5, 0.03),
   'google:gemini-2.5-flash-lite': price(0.1, 0.4, 0.01),
+  'google:gemini-2.0-flash': price(0.1, 0.4, 0.025),
   'openai:gpt-6.1-sol': GPT_6_SOL,
   'openai:gpt-6.1-terra': withLong(price(1, 5, 0.05, 1.25), 272_000),
   'openai:gpt-6-astra': withLong(price(10, 50, 1, 12.5), 272_000),

@@ -126,6 +126,8 @@ export interface RunPaths {
   record: string;
   events: string;
   summary: string;
+  /** What people ask of the run while it is under way, a line each. */
+  requests: string;
   log(workflow: WorkflowName, id: ItemId): string;
   audit(workflow: WorkflowName, id: ItemId): string;
   /** A folder, with a file for each call of an agent. */
@@ -173,6 +175,7 @@ export function pathsOf(repository: string, base: string, work = base): Paths {
         record: join(directory, 'run.json'),
         events: join(directory, 'events.jsonl'),
         summary: join(directory, 'summary.json'),
+        requests: join(directory, 'requests.jsonl'),
         log: (workflow, id) => join(directory, 'logs', `${workflow}-${id}.log`),
         audit: (workflow, id) => join(directory, 'audit', `${workflow}-${id}.jsonl`),
         transcripts: (workflow, id) => join(directory, 'transcripts', `${workflow}-${id}`),
@@ -200,4 +203,6 @@ export const CACHE_FOLDERS: Readonly<Record<string, string>> = {
   GOCACHE: 'go-build',
   CARGO_HOME: 'cargo',
   GRADLE_USER_HOME: 'gradle',
+  NUGET_PACKAGES: 'nuget',
+  COMPOSER_CACHE_DIR: 'composer',
 };

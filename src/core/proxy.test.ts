@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { toErrorRecord } from './errors.ts';
-import { proxyVariables, withLoopbackDirect } from './proxy.ts';
+import { proxyFor, proxyVariables, withLoopbackDirect } from './proxy.ts';
 import { wordingOf } from './wording.ts';
 
 test('no proxy is set by empty variables or by exceptions alone', () => {
@@ -41,4 +41,18 @@ test('children reach this machine without the proxy, whichever spelling they rea
     NO_PROXY: '*',
     no_proxy: '*',
   });
+});
+
+test.each([
+  ['https over its own variable', 'a.org', true, 'http://secure:1/'],
+  ['http over its own', 'a.org', false, 'http://plain:1/'],
+  ['not for a host that is named', 'direct.org', true, null],
+  ['nor for one below it', 'www.direct.org', true, null],
+  ['nor by a suffix', 'x.suffix.org', true, null],
+  ['but for one whose name ends alike', 'notdirect.org', true, 'http://secure:1/'],
+])('the proxy for a host: %s', (_, host, isSecure, expected) => {
+  const env = { HTTPS_PROXY: 'secure:1', http_proxy: 'http://plain:1', NO_PROXY: 'direct.org, .suffix.org:443' };
+  expect(proxyFor(env, host, isSecure)?.href ?? null).toBe(expected);
+  expect(proxyFor({ ...env, no_proxy: '*' }, host, isSecure)).toBeNull();
+  expect(proxyFor({}, host, isSecure)).toBeNull();
 });

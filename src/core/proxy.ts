@@ -36,6 +36,23 @@ function proxyUrl(name: string, value: string): string {
   });
 }
 
+/** The proxy for a host, by the usual variables; null: it is reached directly. */
+export function proxyFor(env: Environment, host: string, isSecure: boolean): URL | null {
+  const found = proxyVariables(env);
+  const names = isSecure ? ['https_proxy', 'HTTPS_PROXY'] : ['http_proxy', 'HTTP_PROXY'];
+  const url = names.map((name) => found?.[name]).find((value) => value !== undefined);
+  const exceptions = EXCEPTIONS.map((name) => found?.[name]).find((value) => value !== undefined) ?? '';
+  const isDirect = exceptions.split(',').some((entry) => {
+    const name = entry
+      .trim()
+      .toLowerCase()
+      .replace(/:\d+$/, '')
+      .replace(/^\*?\./, '');
+    return entry.trim() === '*' || (name !== '' && (host === name || host.endsWith(`.${name}`)));
+  });
+  return url === undefined || isDirect ? null : URL.parse(url);
+}
+
 /** What runs below us talks to the gateway on this machine, which no proxy can reach. */
 export function withLoopbackDirect(env: Readonly<Record<string, string>>): Record<string, string> {
   if (!PROXY_VARIABLES.some((name) => env[name])) return { ...env };

@@ -53,6 +53,16 @@ npm notice New minor version of npm available! 11.1.0 -> 11.2.0`,
     "> tsc\nsrc/a.ts(3,1): error TS2304: Cannot find name 'x'.\n ELIFECYCLE  Command failed with exit code 2.",
     ["src/a.ts(3,1): error TS2304: Cannot find name 'x'."],
   ],
+  [
+    'Maven',
+    '[INFO] BUILD FAILURE\n[ERROR] Failed to execute goal x:test on project calc: Plugin y could not be resolved -> [Help 1]\n[ERROR] \n[ERROR] To see the full stack trace of the errors, re-run Maven with the -e switch.\n[ERROR] [Help 1] http://cwiki.apache.org/x',
+    ['[ERROR] Failed to execute goal x:test on project calc: Plugin y could not be resolved -> [Help 1]'],
+  ],
+  [
+    'Gradle',
+    "* What went wrong:\nExecution failed for task ':compileTestJava'.\n> Could not resolve junit:junit:4.13.2.\n\n* Try:\nRun with --stacktrace option\n\nBUILD FAILED in 32s\n2 actionable tasks: 2 executed",
+    ["Execution failed for task ':compileTestJava'.", '> Could not resolve junit:junit:4.13.2.'],
+  ],
   ['go', '# example.org/a\n./a.go:3:1: undefined: Add\nFAIL', ['./a.go:3:1: undefined: Add']],
 ])('%s', (_, output, lines) => {
   expect(errorLines(output, 3)).toEqual(lines);

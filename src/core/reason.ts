@@ -7,12 +7,12 @@ import { stripVTControlCharacters } from 'node:util';
 
 /** How package managers, compilers, runners, shells and languages write the line that says what went wrong. */
 const ERROR =
-  /^\W{0,4}(?:E\s+)?(?:npm (?:err!|error)\s|(?:fatal|panic|error|err)(?:\[\w+\])?(?::|!|\s)|err_\w+|(?:\w+\.)*\w*(?:error|exception)(?: \[\w+\])?:\s)|:\s(?:fatal )?error(?: TS\d+)?:\s|:\d+:\d+: (?:undefined|cannot|could not|syntax error)\b|:\s(?:command )?not found$|(?:^|:\s)no such file or directory|^Cannot find (?:module|package)\b/i;
+  /^\W{0,4}(?:E\s+)?(?:npm (?:err!|error)\s|(?:fatal|panic|error|err)(?:\[\w+\]|\])?(?::|!|\s)|err_\w+|execution failed for task\b|could not (?:resolve|find|get|download)\b|(?:\w+\.)*\w*(?:error|exception)(?: \[\w+\])?:\s)|:\s(?:fatal )?error(?: TS\d+)?:\s|:\d+:\d+: (?:undefined|cannot|could not|syntax error)\b|:\s(?:command )?not found$|(?:^|:\s)no such file or directory|^Cannot find (?:module|package)\b/i;
 /** In a message of one failure, where nothing has such a form. */
 const TELLING = /error|cannot|can't|failed|unexpected|undefined|expected|no module/i;
 /** What is said beside: hints, updates, where the details are, stack frames, and lines of nothing but brackets or rulers. */
 const ASIDE =
-  /^\W{0,4}npm (?:notice|warn)\b|^npm (?:err!|error)\s+(?:A complete log of this run|$)|^Node\.js v\d|^\W*(?:update available|new (?:major|minor|patch) version|changelog:|to update run)|ELIFECYCLE|^\s*at .+(?::\d+|\))$|^\s*node:internal\/|^[^\p{L}\p{N}]*$/iu;
+  /^\W{0,4}npm (?:notice|warn)\b|^npm (?:err!|error)\s+(?:A complete log of this run|$)|^Node\.js v\d|^\[ERROR\]\s*(?:To see the full|Re-run Maven|For more information|After correcting|\[Help \d|$)|^(?:\* Try|Run with --|\* Get more help|BUILD FAILED)|actionable tasks?:|^\W*(?:update available|new (?:major|minor|patch) version|changelog:|to update run)|ELIFECYCLE|^\s*at .+(?::\d+|\))$|^\s*node:internal\/|^[^\p{L}\p{N}]*$/iu;
 
 function linesOf(output: string): string[] {
   return stripVTControlCharacters(output)

@@ -3,7 +3,8 @@ import type { AgentosEvent, WaitReason } from './events.ts';
 import type { ItemEnd, ItemStatus } from './item.ts';
 import type { LandedBranch } from './landing.ts';
 import { addUsage, NO_USAGE, type Usage } from './money.ts';
-import type { WorkflowName } from './paths.ts';
+import type { PipelineName, WorkflowName } from './paths.ts';
+import { foldIntoTimeline, newTimeline, type Timeline } from './timeline.ts';
 
 /** What an item waits for; until when is null where it is not known. */
 export interface Wait {
@@ -73,10 +74,17 @@ export interface RunState {
   exhausted: Map<string, Wait>;
   /** An interruption was asked for; nothing new is started. */
   stopping: boolean;
+  /** What was said at its start; null: it has not started. */
+  began: { atMs: number; workflow: PipelineName; parallel: number; models: Record<string, string> } | null;
+  /** Null: it goes on, or was killed. */
+  ended: { atMs: number; exitCode: number } | null;
+  /** Null: when things happened is not kept. */
+  timeline: Timeline | null;
 }
 
 export function newRunState(
   items: readonly { id: string; title: string; workflow?: WorkflowName | undefined }[] = [],
+  { withTimeline = false } = {},
 ): RunState {
   return {
     items: new Map(items.map(({ id, title, workflow }) => [id, newItem(id, title, workflow ?? null)])),
@@ -89,6 +97,9 @@ export function newRunState(
     keys: new Map(),
     exhausted: new Map(),
     stopping: false,
+    began: null,
+    ended: null,
+    timeline: withTimeline ? newTimeline() : null,
   };
 }
 
@@ -113,11 +124,33 @@ function newItem(id: string, title: string, workflow: WorkflowName | null): Item
 
 /** The one fold of events. It changes `state`, because a run has up to hundreds of thousands of them. */
 export function foldEvent(state: RunState, event: AgentosEvent): void {
-  if ('item' in event) return foldItemEvent(state, event);
+  const { timeline } = state;
+  if ('item' in event) {
+    foldItemEvent(state, event);
+    if (timeline !== null) foldIntoTimeline(timeline, event, placeOf(state, event.item));
+    return;
+  }
+  foldRunEvent(state, event);
+  if (timeline !== null) foldIntoTimeline(timeline, event, -1);
+}
+
+function placeOf({ places }: RunState, id: string): number {
+  return places.findIndex((place) => place?.id === id);
+}
+
+type EventOfRun = Exclude<AgentosEvent, { item: string }>;
+
+function foldRunEvent(state: RunState, event: EventOfRun): void {
   const atMs = Date.parse(event.at);
   switch (event.type) {
-    case 'run-started':
+    case 'run-started': {
+      const { workflow, parallel, models } = event;
+      state.began = { atMs, workflow, parallel, models };
       for (const id of event.items) if (!state.items.has(id)) state.items.set(id, newItem(id, '', null));
+      return;
+    }
+    case 'run-finished':
+      state.ended = { atMs, exitCode: event.exitCode };
       return;
     case 'interrupted':
       state.stopping = true;

@@ -125,6 +125,7 @@ export type Stage = 'issue' | 'lld' | 'branch' | 'merged' | 'already-done' | 'dr
 export interface Standing {
   id: string;
   title: string;
+  labels: readonly string[];
   state: Stage;
   /**
    * person: for a decision; run: it was decided on; model: no model has seen it; item: another one has to be done first.

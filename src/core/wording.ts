@@ -77,6 +77,18 @@ const PROBLEMS = {
     `The state folder ${p.directory} can't be trusted: ${p.reason}.`,
     'It must be a folder that this program made on this machine. Delete it, or choose another one with --base-dir <dir>.',
   ],
+  'sandbox-missing': (p: { reason: string; todo: string }) => [
+    `There is no sandbox: ${p.reason}`,
+    `${p.todo} Or run without one: --sandbox off`,
+  ],
+  'ui-unreachable': (p: { host: string; port: number; reason: string }) => [
+    `The dashboard can't listen on ${p.host}:${p.port}: ${p.reason === 'EADDRINUSE' ? 'the port is taken' : inWords(p.reason)}.`,
+    'Choose another port with --port <n>, or leave it out.',
+  ],
+  'run-ended': (p: { run: string }) => [
+    `The run ${shorten(p.run)} has ended.`,
+    'agentos status lists the runs; agentos resume resumes one.',
+  ],
   'run-unreadable': (p: { run: string; file: string }) => [
     `The record of the run ${shorten(p.run)} can't be read: ${p.file} is missing or damaged.`,
     'agentos resume without a name takes the last run that can be read; agentos status lists them.',
@@ -157,11 +169,19 @@ const PROBLEMS = {
     `${p.asked} was asked for the review, but ${p.answered} answered.`,
     'A review by another model is refused. Ask for that model by name with --reviewer, or try later.',
   ],
-  'command-failed': (p: { command: string; exitCode: number | null; signal: string | null; detail: string }) => {
+  'command-failed': (p: {
+    command: string;
+    exitCode: number | null;
+    signal: string | null;
+    detail: string;
+    sandboxed?: boolean;
+  }) => {
     const end = p.exitCode === null ? `was killed by ${p.signal ?? 'a signal'}` : `ended with exit code ${p.exitCode}`;
     return [
       `The command "${shorten(p.command)}" ${end}${p.detail ? `: ${p.detail}` : '.'}`,
-      'Run it by hand: it gets the prompt on stdin and prints the reply.',
+      p.sandboxed
+        ? 'It ran in the sandbox: without your files, and without network but for sandbox.modelHosts. If it needs more: --sandbox off'
+        : 'Run it by hand: it gets the prompt on stdin and prints the reply.',
     ];
   },
   // bounds
@@ -207,6 +227,10 @@ const PROBLEMS = {
   'over-budget': (p: { spentUsd: number; limitUsd: number; scope: 'item' | 'run' }) => [
     `The ${p.scope === 'item' ? 'item' : 'run'}'s budget of $${p.limitUsd} does not cover the next call ($${p.spentUsd.toFixed(4)} spent).`,
     `Run the same command with a higher ${p.scope === 'item' ? '--max-cost-per-item' : '--max-cost'}: it resumes where it stopped.`,
+  ],
+  'item-cancelled': (p: { by: string }) => [
+    `Cancelled by ${p.by}.`,
+    'The next run resumes it; finished steps are not repeated.',
   ],
   interrupted: (p: { signal: string }) => [
     `Interrupted by ${p.signal}.`,

@@ -46,34 +46,12 @@ const MOST_RECENT = 4;
  * text may get the same tree again: it is never changed.
  */
 export function parseMarkdown(text: string): Root {
-  const grammar = hasFrontMatter(text) ? WITH_FRONT_MATTER : GRAMMAR;
-  const root = recent.get(text) ?? fromMarkdown(withoutTraps(text), grammar);
+  const root = recent.get(text) ?? fromMarkdown(text, hasFrontMatter(text) ? WITH_FRONT_MATTER : GRAMMAR);
   recent.delete(text);
   recent.set(text, root);
   const [oldest] = recent.keys();
   if (recent.size > MOST_RECENT && oldest !== undefined) recent.delete(oldest);
   return root;
-}
-
-/*
- * A text can be made so that the parser looks at the rest of it again and again. What it stumbles over is put out by another
- * character of the same length, so that positions stay what they are; no text of a person has as much of it.
- */
-const OPENER = /<(?=!--|\?|!\[CDATA\[|![A-Za-z])/g;
-const MOST_OPENERS = 500;
-const MARK = /[*~]|(?<!\w)_|_(?!\w)/g;
-const MOST_MARKS = 2_000;
-/** Lines without a blank one between them, or the row of a table. */
-const PARAGRAPH = /(?:^(?![ \t]*\|).*\S.*(?:\n|$))+|^[ \t]*\|.*$/gm;
-const CONTAINERS = /^(?:[ \t]*(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])){40,}/gm;
-const DEEPEST = 80;
-
-function withoutTraps(text: string): string {
-  const without = (found: string, what: RegExp, most: number): string =>
-    (found.match(what)?.length ?? 0) > most ? found.replace(what, '·') : found;
-  return without(text, OPENER, MOST_OPENERS)
-    .replace(CONTAINERS, (run) => run.slice(0, DEEPEST).padEnd(run.length, '·'))
-    .replace(PARAGRAPH, (paragraph) => without(paragraph, MARK, MOST_MARKS));
 }
 
 /** A node's text without its markup, trimmed. */

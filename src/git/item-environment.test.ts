@@ -77,6 +77,7 @@ test('home, caches and temporary files are ours, and toolchains in the real home
   await mkdir(join(bench.home, '.rustup'));
   const env = await environmentOf(bench, {});
   const home = join(bench.base, 'homes', 'implement-42');
+  expect(env['MAVEN_OPTS']).toBe(`-Dmaven.repo.local=${join(bench.base, 'caches', 'maven')}`);
   expect(env).toMatchObject({
     HOME: home,
     USERPROFILE: home,

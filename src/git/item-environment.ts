@@ -1,10 +1,10 @@
-import { access, writeFile } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../core/errors.ts';
 import { type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { maskedForms } from '../core/mask.ts';
 import { CACHE_FOLDERS } from '../core/paths.ts';
-import { makeFolder } from '../process/files.ts';
+import { makeFolder, makeOwnFolder, writeFileAtomic } from '../process/files.ts';
 import type { Git } from './git.ts';
 
 export interface ItemEnvironmentOptions {
@@ -35,18 +35,20 @@ export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<
     ...Object.fromEntries(Object.entries(CACHE_FOLDERS).map(([name, folder]) => [name, join(caches, folder)])),
     ...(await toolchainsIn(env['HOME'] ?? '')),
     ...kept,
+    MAVEN_OPTS: mavenOptions(kept['MAVEN_OPTS'] ?? '', caches),
     ...homeAt(home),
     // What the set-up installed for Python goes first; npm and its kin do that by themselves.
     PATH: [join(worktree, '.venv', 'bin'), kept['PATH'] ?? ''].join(':'),
     // Git looks for a repository in the worktree and nowhere above, wherever in there it is asked.
     GIT_CEILING_DIRECTORIES: [dirname(worktree), git.directory].join(':'),
     GIT_TERMINAL_PROMPT: '0',
+    ...withoutHooks(home),
     ...passed,
   };
-  const temporary = homeAt(home).TMPDIR;
-  await makeFolder(temporary);
+  await makeOwnFolder(home, 'tmp');
   await makeFolder(caches);
-  await writeFile(join(home, '.gitconfig'), await gitConfigFor(git), 'utf8');
+  // By renaming: what ran here before may have put a link to another file in its place.
+  await writeFileAtomic(join(home, '.gitconfig'), await gitConfigWith(git, GIT_SETTINGS));
   const secrets = maskedForms(keys.map((key) => key.secret.reveal()));
   return Object.fromEntries(Object.entries(all).filter(([, value]) => !secrets.some((one) => value.includes(one))));
 }
@@ -64,6 +66,25 @@ function homeAt(home: string) {
     TMP: temporary,
     TEMP: temporary,
   };
+}
+
+/**
+ * An install often sets up git hooks (lefthook, husky, simple-git-hooks), which from a worktree would be those of the
+ * user's repository: they go to a folder of the item's own, or are left out.
+ */
+function withoutHooks(home: string) {
+  return {
+    GIT_CONFIG_COUNT: '1',
+    GIT_CONFIG_KEY_0: 'core.hooksPath',
+    GIT_CONFIG_VALUE_0: join(home, 'git-hooks'),
+    HUSKY: '0',
+    SKIP_INSTALL_SIMPLE_GIT_HOOKS: '1',
+  };
+}
+
+/** Java takes the user's home from the system, whatever HOME says: Maven has to be told where to keep what it fetches. */
+function mavenOptions(given: string, caches: string): string {
+  return /-Dmaven\.repo\.local=/.test(given) ? given : `${given} -Dmaven.repo.local=${join(caches, 'maven')}`.trim();
 }
 
 /** Where installed toolchains are looked for when nothing else is said; with another home they would not be found. */
@@ -97,8 +118,11 @@ async function toolchainsIn(home: string): Promise<Record<string, string>> {
 /** Who commits, and what git needs to read the files right; nothing that names a program of the user's but Git LFS. */
 const GIT_SETTINGS = String.raw`^(user\.(name|email)|safe\.directory|init\.defaultbranch|core\.(autocrlf|eol)|filter\.lfs\..*)$`;
 
-async function gitConfigFor(git: Git): Promise<string> {
-  const listing = await git.run(['config', '--null', '--get-regexp', GIT_SETTINGS]).catch((error: unknown) => {
+/** The settings whose names match, as a configuration file; of all that git reads, or of one file. */
+export async function gitConfigWith(git: Git, pattern: string, file?: string): Promise<string> {
+  const where = file === undefined ? [] : ['--file', file];
+  const asked = ['config', ...where, '--null', '--get-regexp', pattern];
+  const listing = await git.run(asked).catch((error: unknown) => {
     // Exit code 1: none of them is set.
     if (codeOf(error) !== 'git-failed') throw error;
     return Buffer.alloc(0);
@@ -111,9 +135,14 @@ async function gitConfigFor(git: Git): Promise<string> {
     const first = name.indexOf('.');
     const last = name.lastIndexOf('.');
     const section = first === last ? name.slice(0, first) : `${name.slice(0, first)} "${name.slice(first + 1, last)}"`;
-    lines.push(`[${section}]\n\t${name.slice(last + 1)} = ${quoted(value)}\n`);
+    lines.push(`[${section}]\n\t${name.slice(last + 1)} = ${quoted(withoutPassword(value))}\n`);
   }
   return lines.join('');
+}
+
+/** A URL may hold one. */
+function withoutPassword(value: string): string {
+  return value.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@]*@/i, '$1');
 }
 
 function quoted(value: string): string {
@@ -139,7 +168,8 @@ const NAMES: ReadonlySet<string> = new Set(
     'DEVELOPER_DIR NODE_OPTIONS NVM_DIR NVM_BIN VOLTA_HOME FNM_DIR FNM_MULTISHELL_PATH PNPM_HOME BUN_INSTALL',
     'BUN_INSTALL_CACHE_DIR COREPACK_HOME YARN_CACHE_FOLDER YARN_GLOBAL_FOLDER PLAYWRIGHT_BROWSERS_PATH',
     'PUPPETEER_EXECUTABLE_PATH CHROME_BIN POETRY_CACHE_DIR PYENV_ROOT PYENV_VERSION RBENV_ROOT GEM_HOME',
-    'GEM_PATH JAVA_HOME SDKMAN_DIR GRADLE_USER_HOME ANDROID_HOME DOTNET_ROOT RUSTFLAGS RUST_BACKTRACE',
+    'GEM_PATH JAVA_HOME MAVEN_HOME MAVEN_OPTS MAVEN_ARGS SDKMAN_DIR GRADLE_USER_HOME ANDROID_HOME DOTNET_ROOT',
+    'NUGET_PACKAGES COMPOSER_CACHE_DIR COREPACK_NPM_REGISTRY RUSTFLAGS RUST_BACKTRACE',
     // Go's own, by name: there is no prefix that only it uses
     'GOROOT GOPATH GOMODCACHE GOCACHE GOFLAGS GOPROXY GOPRIVATE GONOPROXY GONOSUMDB GOSUMDB GOINSECURE',
     'GOTOOLCHAIN GOWORK CGO_ENABLED',

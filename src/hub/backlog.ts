@@ -282,20 +282,20 @@ export async function expireLeases(sql: Sql): Promise<{ freed: Expired[]; hopele
 }
 
 /**
- * Asks for the end of a run's items, but for those that another run follows that has not been stopped. Those that wait end at once, by
- * the hub; those under way are stopped by their machines.
+ * Asks for the end of a run's items, or of one of them, but for those that another run follows that has not been stopped. Those
+ * that wait end at once, by the hub; those under way are stopped by their machines.
  */
-export async function stopRun(sql: Sql, run: string, reason: ErrorRecord): Promise<void> {
+export async function stopRun(sql: Sql, run: string, reason: ErrorRecord, key: string | null = null): Promise<void> {
   await sql.rows(
-    `WITH stopped AS (UPDATE agentos.runs SET stopped = coalesce(stopped, $2) WHERE id = $1),
+    `WITH stopped AS (UPDATE agentos.runs SET stopped = coalesce(stopped, $2) WHERE id = $1 AND $3::text IS NULL),
       asked AS (
         UPDATE agentos.items i SET cancel = $2 FROM agentos.run_items o
-          WHERE o.run = $1 AND o.item = i.id AND i.state <> 'ended' AND NOT EXISTS (
+          WHERE o.run = $1 AND o.item = i.id AND i.state <> 'ended' AND i.key = coalesce($3, i.key) AND NOT EXISTS (
             SELECT 1 FROM agentos.run_items p JOIN agentos.runs r ON r.id = p.run
               WHERE p.item = i.id AND p.run <> $1 AND r.stopped IS NULL)
           RETURNING i.machine)
       SELECT pg_notify('agentos_machine', machine) FROM asked WHERE machine IS NOT NULL
       UNION ALL SELECT pg_notify('agentos_hub', '')`,
-    [run, JSON.stringify(reason)],
+    [run, JSON.stringify(reason), key],
   );
 }

@@ -1,4 +1,5 @@
 import type { CoordinatedEnd, CoordinatedItem } from '../coordinator/coordinator.ts';
+import type { Config } from '../core/config.ts';
 import { AgentosError, type ErrorRecord, isDiskReason, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import { type Item, type ItemEnd, itemOfKey } from '../core/item.ts';
@@ -9,6 +10,7 @@ import { wordingOf } from '../core/wording.ts';
 import { postgresSteps } from '../journal/postgres.ts';
 import type { StepStore } from '../journal/stored.ts';
 import { diskFault } from '../process/disk.ts';
+import type { SandboxTool } from '../process/sandbox/sandbox.ts';
 import { type Claim, endItem, handBack } from './backlog.ts';
 import { type Database, patiently } from './database.ts';
 import type { HubLink } from './hub-link.ts';
@@ -39,6 +41,8 @@ export interface MachineParts {
   cacheOf: (repository: string) => RepositoryCache;
   settingsOf: (run: string) => Promise<RunSettings>;
   documentsOf: (run: string, commit: string, cache: RepositoryCache) => RunDocuments;
+  /** Null: there is none here. */
+  sandbox: SandboxTool | null;
   env: Record<string, string>;
   /** Adds it to the coordinator; resolves with its end. */
   work: (item: CoordinatedItem) => Promise<CoordinatedEnd>;
@@ -105,6 +109,9 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
           runId: claim.run,
           repository: place.paths.repository,
           base: place.paths.base,
+          sandbox: sandboxModeOf(stage.input) === 'off' ? null : parts.sandbox,
+          // The machine's token, and what it has of other repositories.
+          hidden: [parts.base],
           token,
           endpoints: Object.fromEntries(parts.vendors.map((vendor) => [vendor, `${parts.relayUrl}/${vendor}`])),
           fingerprints: parts.fingerprints,
@@ -173,6 +180,11 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
     },
     cancel: ({ problem, retry }) => parts.cancel(id, new AgentosError(problem, { retry })),
   };
+}
+
+/** As the submitter's configuration has it. */
+function sandboxModeOf(input: object): string {
+  return (input as { config: Pick<Config, 'sandbox'> }).config.sandbox.mode;
 }
 
 async function placeFor(

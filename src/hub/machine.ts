@@ -10,12 +10,13 @@ import { wordingOf } from '../core/wording.ts';
 import { diskFault } from '../process/disk.ts';
 import { namesIn } from '../process/files.ts';
 import { compiledCodeFolder, packageRoot } from '../process/package-root.ts';
+import { findSandbox, withoutSandbox } from '../process/sandbox/find.ts';
 import { claimItem, handBack, renewLeases } from './backlog.ts';
 import { isAway, openDatabase } from './database.ts';
 import { type HeldItem, holdItem, type MachineParts } from './held-item.ts';
 import { openHubLink, readHub } from './hub-link.ts';
 import { createEventWriter } from './item-events.ts';
-import { holdSession, joinMachine, leaveMachine, machineIdentity } from './machines.ts';
+import { holdSession, joinMachine, leaveMachine, machineIdentity, SANDBOX_TAG } from './machines.ts';
 import { requireSchema } from './migrations.ts';
 import { keepListening } from './notices.ts';
 import { clearPlaces } from './place.ts';
@@ -55,7 +56,10 @@ const FAULT_LOOK_MS = 5_000;
 
 /** A machine that takes items of the hub's backlog until it is drained. Throws what it could not begin with, or what ended it. */
 export async function runMachine(options: MachineOptions): Promise<void> {
-  const { base, name, tags, parallel, version, childEnv, drain, now, onLine } = options;
+  const { base, name, parallel, version, childEnv, drain, now, onLine } = options;
+  const sandbox = await findSandbox(childEnv, base);
+  if (sandbox.tool === null) onLine(withoutSandbox(sandbox));
+  const tags = [...options.tags, ...(sandbox.tool === null ? [] : [SANDBOX_TAG])];
   const folder = join(base, 'machine');
   const identity = await machineIdentity(join(folder, 'id'));
   for (const repository of await namesIn(join(folder, 'work'))) await clearPlaces(join(folder, 'work', repository));
@@ -160,6 +164,7 @@ export async function runMachine(options: MachineOptions): Promise<void> {
       if (documents.size > MOST_RUNS && oldest !== undefined) documents.delete(oldest);
       return found;
     },
+    sandbox: sandbox.tool,
     env: childEnv,
     work: (item) =>
       new Promise((resolve) => {

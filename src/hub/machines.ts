@@ -5,6 +5,9 @@ import { hashOfToken } from './certificate.ts';
 import type { Database, Session, Sql } from './database.ts';
 import { keptSecret } from './secret-file.ts';
 
+/** Of machines that have one, for items that must not run without. */
+export const SANDBOX_TAG = 'sandbox';
+
 /** Who a machine is: its id is known to all, its token to itself and the hub. */
 export interface MachineIdentity {
   id: string;

@@ -5,6 +5,7 @@ import { NO_USAGE } from '../core/money.ts';
 import { reasonIn } from '../core/reason.ts';
 import type { ProgramEnd } from '../process/program.ts';
 import { runTaggedProgram } from '../process/remains.ts';
+import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
 import { type CallLimits, MAX_REPLY_BYTES, withinBounds } from './call-bounds.ts';
 import { detailOf } from './detail.ts';
 import { type Provider, promptText } from './port.ts';
@@ -12,6 +13,8 @@ import { type Provider, promptText } from './port.ts';
 export interface CommandOptions extends CallLimits {
   /** All that the command sees of the environment. */
   env: Readonly<Record<string, string>>;
+  /** Absent: it runs without one. */
+  sandbox?: OpenSandbox | undefined;
   /** Each line that it writes to stderr. */
   onLine?: ((line: string) => void) | undefined;
   /** Gets the process group that a call runs in, so that another process can end it should this one die. */
@@ -29,10 +32,12 @@ export function createCommandProvider({ command, text: spec }: CommandSpec, opti
         withinBounds({ what: spec, limits: options, signal }, async (call) => {
           const tooLarge = new AbortController();
           let outputChars = 0;
+          const sandbox = await options.sandbox?.({ worktree: cwd, may: 'read', env, command, network: ['models'] });
           const end = await runTaggedProgram({
             command,
             cwd,
             env,
+            sandbox,
             input: `${promptText([{ text: system }, ...parts])}\n`,
             onGroup,
             signal: AbortSignal.any([call.signal, tooLarge.signal]),
@@ -49,7 +54,7 @@ export function createCommandProvider({ command, text: spec }: CommandSpec, opti
               if (outputChars > MAX_REPLY_BYTES) tooLarge.abort(new AgentosError(problem));
             },
           });
-          if (end.exitCode !== 0) throw commandFailed(command, end);
+          if (end.exitCode !== 0) throw commandFailed(command, end, sandbox !== undefined);
           const text = end.stdout;
           if (text.trim() === '')
             throw new AgentosError({ code: 'reply-empty', provider: spec }, { retry: 'transient' });
@@ -59,7 +64,12 @@ export function createCommandProvider({ command, text: spec }: CommandSpec, opti
   };
 }
 
-export function commandFailed(command: string, { exitCode, signal, missing, tail }: ProgramEnd): AgentosError {
+export function commandFailed(
+  command: string,
+  { exitCode, signal, missing, tail }: ProgramEnd,
+  sandboxed: boolean,
+): AgentosError {
   const problem = { code: 'command-failed', command, exitCode, signal, detail: detailOf(reasonIn(tail)) } as const;
-  return new AgentosError(problem, { retry: missing ? 'permanent' : 'transient' });
+  const where = sandboxed ? { sandboxed } : {};
+  return new AgentosError({ ...problem, ...where }, { retry: missing ? 'permanent' : 'transient' });
 }

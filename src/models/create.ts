@@ -2,6 +2,7 @@ import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import { type AgentSpec, isAgent, type ModelSpec, sameModel } from '../core/model-spec.ts';
 import type { Secret } from '../core/secret.ts';
+import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
 import type { VendorAccess } from './ask-vendor.ts';
 import type { CallLimits } from './call-bounds.ts';
 import { createCommandProvider } from './command.ts';
@@ -15,6 +16,8 @@ export interface ProviderDependencies extends CallLimits {
   endpointOf: (vendor: VendorName) => string | undefined;
   /** What commands see of the environment. */
   env: Readonly<Record<string, string>>;
+  /** Absent: commands run without one. */
+  sandbox?: OpenSandbox | undefined;
   onLine?: ((line: string) => void) | undefined;
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
   offline: () => Provider;

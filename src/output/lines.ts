@@ -127,6 +127,7 @@ export function linesOf(event: AgentosEvent): Line[] {
       ];
     }
     case 'set-aside':
+    case 'ledger-updated':
       return [];
     case 'reply-rejected':
       return [line(`${event.step}: rejected: ${event.reason}`, 'yellow', 'live')];
@@ -210,7 +211,7 @@ function caseText(result: CaseResult): string {
 /** A run that was stopped says once what to do; what it never started is not worth a line each, unless it has its own reason. */
 function endLines(event: Extract<AgentosEvent, { type: 'item-finished' }>): Line[] {
   const { status, attempts, durationMs, reason, outputs } = event;
-  if (status === 'cancelled' && attempts === 0) {
+  if (status === 'cancelled' && attempts === 0 && event.error?.problem.code !== 'item-cancelled') {
     const isOfRun = event.error !== null || reason === null;
     return [
       isOfRun ? line('cancelled: not started', 'dim', 'verbose') : line(`cancelled: ${reason}`, 'yellow', 'quiet'),

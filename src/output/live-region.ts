@@ -1,9 +1,9 @@
 import type { Writable } from 'node:stream';
 import { systemCode } from '../core/errors.ts';
 import type { Subscriber } from '../core/events.ts';
+import { progressOf } from '../core/progress.ts';
 import { foldEvent, newRunState } from '../core/run-state.ts';
 import { renderRows } from './live-rows.ts';
-import { progressOf } from './progress.ts';
 import { type Terminal, wantsColour } from './terminal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;

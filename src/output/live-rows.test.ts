@@ -2,9 +2,9 @@ import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { WaitReason } from '../core/events.ts';
+import type { KeyView, ProgressView, WorkerView } from '../core/progress.ts';
 import type { Wait } from '../core/run-state.ts';
 import { cut, displayWidth, plainText, renderRows } from './live-rows.ts';
-import type { KeyView, ProgressView, WorkerView } from './progress.ts';
 
 const NOW_MS = new Date(2026, 10, 3, 14, 0).getTime();
 const SCREEN = { columns: 80, rows: 24, colour: false, unicode: true };

@@ -3,8 +3,8 @@ import { localClock } from '../core/duration.ts';
 import type { WaitReason } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';
 import type { ItemStatus } from '../core/item.ts';
+import type { ProgressView, WorkerView } from '../core/progress.ts';
 import type { Wait } from '../core/run-state.ts';
-import type { ProgressView, WorkerView } from './progress.ts';
 import { paint, paintLabel, printable } from './terminal.ts';
 
 /**

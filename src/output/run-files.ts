@@ -23,6 +23,7 @@ const AUDITED: ReadonlySet<AgentosEvent['type']> = new Set<AgentosEvent['type']>
   'draft-checked',
   'reply-rejected',
   'review-read',
+  'ledger-updated',
   'set-aside',
   'case-judged',
   'branch-landed',

@@ -26,6 +26,8 @@ type OnLine = NonNullable<OutputPrefixerOptions['onLine']>;
 export interface RunOutput {
   terminal: Terminal;
   subscriber: Subscriber;
+  /** For what happened before: it is in the live region and has no line. */
+  replay: Subscriber;
   /** For what workers print; each line is also given to `onLine`. */
   prefixer: (onLine: OnLine) => OutputPrefixer;
   /** Removes the live region; lines can still be printed. */
@@ -40,6 +42,7 @@ export function createRunOutput({ stream, env, secrets, level, live }: RunOutput
     return {
       terminal,
       subscriber: consoleSubscriber(terminal, level),
+      replay: () => undefined,
       prefixer: (onLine) => new OutputPrefixer({ ...sinkOf(stream), mask: values, colour: terminal.colour, onLine }),
       close: () => undefined,
     };
@@ -56,6 +59,7 @@ export function createRunOutput({ stream, env, secrets, level, live }: RunOutput
       region.subscriber({ ...event, at: new Date(now()).toISOString() });
       lines(event);
     },
+    replay: region.subscriber,
     prefixer: (onLine) =>
       new OutputPrefixer({
         write: (chunk) => region.line(String(chunk).replace(/\n$/, '')),

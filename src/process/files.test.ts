@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
-import { removeStaleTemporaryFiles, writeFileExclusive } from './files.ts';
+import { makeOwnFolder, removeStaleTemporaryFiles, writeFileExclusive } from './files.ts';
 
 /** As on a file system that has no hard links. */
 const noLinks = (): never => {
@@ -48,4 +48,19 @@ test('what a writer that is gone left behind is removed; what a living one write
 
 test('a folder that is not there is nothing to do', async () => {
   await expect(removeStaleTemporaryFiles(join(await testFolder(), 'none'))).resolves.toBeUndefined();
+});
+
+test('a folder below one that programs write to is ours, whatever they left in its way', async () => {
+  const folder = await testFolder();
+  const elsewhere = join(folder, 'elsewhere');
+  await mkdir(join(elsewhere, 'inner'), { recursive: true });
+  await mkdir(join(folder, 'home'));
+  await symlink(elsewhere, join(folder, 'home', 'link'));
+  await writeFile(join(folder, 'home', 'file'), 'x');
+  for (const path of ['link/inner', 'file', 'new/one']) {
+    expect(await makeOwnFolder(join(folder, 'home'), path)).toBe(join(folder, 'home', path));
+    expect((await lstat(join(folder, 'home', path.split('/')[0] ?? ''))).isDirectory()).toBe(true);
+  }
+  expect(await readdir(join(elsewhere, 'inner'))).toEqual([]);
+  expect(await readdir(join(folder, 'home', 'link'))).toEqual(['inner']);
 });

@@ -84,6 +84,22 @@ export async function makeFolder(path: string): Promise<void> {
   }
 }
 
+/**
+ * Makes a folder below one in which programs of an item run. None of its parts is a link afterwards: a program could have left one,
+ * so that what we write or remove there would be elsewhere.
+ */
+export async function makeOwnFolder(top: string, path: string): Promise<string> {
+  await makeFolder(top);
+  let at = top;
+  for (const name of path.split('/')) {
+    at = join(at, name);
+    if ((await lstat(at).catch(() => null))?.isDirectory() === true) continue;
+    await rm(at, { force: true });
+    await mkdir(at);
+  }
+  return at;
+}
+
 /** What is deeper goes in one call, which is four times as fast as the same one file after the other. */
 const BREATHING_DEPTH = 2;
 

@@ -12,9 +12,16 @@ const GRACE_MS = 2_000;
 const LOOK_EVERY_MS = 20;
 const isWindows = process.platform === 'win32';
 
-/** Asks every process of the tree to end, and after a grace ends those that did not. Resolves when none is left. */
-export async function endTree(leader: number | undefined, graceMs = GRACE_MS): Promise<void> {
-  signalTree(leader, 'SIGTERM');
+/**
+ * Asks every process of the tree to end, and after a grace ends those that did not. Resolves when none is left. `hasMonitor`: the
+ * leader is a sandbox, which would take the others with it before they could do anything.
+ */
+export async function endTree(
+  leader: number | undefined,
+  { graceMs = GRACE_MS, hasMonitor = false }: { graceMs?: number; hasMonitor?: boolean } = {},
+): Promise<void> {
+  if (hasMonitor && leader !== undefined) signalMembers(leader, 'SIGTERM');
+  else signalTree(leader, 'SIGTERM');
   const end = performance.now() + graceMs;
   // A shell is often gone long before the program it started: only a group in which nothing runs is done.
   while (leader !== undefined && signalTree(leader, 0) && isGroupAlive(leader) && performance.now() < end)
@@ -34,6 +41,18 @@ export function signalTree(leader: number | undefined, signal: NodeJS.Signals | 
     // macOS answers EPERM for a group of which only zombies are left.
     if (systemCode(error) === 'ESRCH' || systemCode(error) === 'EPERM') return false;
     throw error;
+  }
+}
+
+/** Every process of a group but its leader. */
+function signalMembers(leader: number, signal: NodeJS.Signals): void {
+  const members = processIds().filter((pid) => pid !== leader && processStat(pid)?.group === leader);
+  for (const pid of members) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It ended meanwhile.
+    }
   }
 }
 

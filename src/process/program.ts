@@ -11,6 +11,7 @@ import { createLineReader } from '../core/lines.ts';
 import { createOutputKeeper } from '../core/reason.ts';
 import { withTraceparent } from '../telemetry/tracer.ts';
 import { endTree, signalTree } from './process-tree.ts';
+import type { Sandbox } from './sandbox/sandbox.ts';
 
 export interface ProgramOptions {
   /** A string is for the shell; an array is a program and its arguments. */
@@ -18,6 +19,8 @@ export interface ProgramOptions {
   cwd: string;
   /** All that it sees of the environment. */
   env: Readonly<Record<string, string>>;
+  /** What it runs in; absent: nothing holds it back. */
+  sandbox?: Sandbox | undefined;
   /** Its standard input, whole or bit by bit; without it, there is none. */
   input?: string | Readable;
   /** Each line as it comes. */
@@ -61,16 +64,23 @@ const ALIVE_EVERY_MS = 1_000;
  * How it ended is an answer, not an error; only the caller's signal rejects.
  */
 export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
-  const { command, cwd, env, input, onLine, onProgress, onGroup, signal, timeoutMs } = options;
+  const { cwd, input, sandbox, onLine, onProgress, onGroup, signal, timeoutMs } = options;
   signal.throwIfAborted();
   const startedAt = performance.now();
-  const [file, args] = typeof command === 'string' ? ['sh', ['-c', command]] : [command[0] ?? '', command.slice(1)];
-  const child = spawn(file, args, {
+  const plain = {
+    command: typeof options.command === 'string' ? ['sh', '-c', options.command] : options.command,
     cwd,
-    env: withTraceparent(env),
+    env: withTraceparent(options.env),
+  };
+  const entered = sandbox?.enter(plain);
+  const { command, env } = entered ?? plain;
+  const child = spawn(command[0] ?? '', command.slice(1), {
+    cwd,
+    env,
     detached: true,
-    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe', ...(entered?.stdio ?? [])],
   });
+  entered?.started(child);
   if (child.pid !== undefined) onGroup?.(child.pid, false);
   // A program that doesn't read its input closes the pipe.
   child.stdin?.on('error', () => undefined);
@@ -102,7 +112,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const stopping: { done: Promise<void> | null } = { done: null };
   let timedOut = false;
   const stop = (): void => {
-    stopping.done ??= endTree(child.pid);
+    stopping.done ??= endTree(child.pid, { hasMonitor: sandbox?.endsAll === true });
   };
   signal.addEventListener('abort', stop, { once: true });
   const timer = systemClock.timer(Math.min(timeoutMs, LONGEST_MS), () => {
@@ -111,7 +121,10 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   });
   const alive = options.maySleep === true ? setInterval(() => onProgress?.(), ALIVE_EVERY_MS) : undefined;
   try {
-    const closed = once(child, 'close');
+    // Not that of the child: with a channel for messages it would never come.
+    const closed = Promise.all(
+      [child.stdout, child.stderr].flatMap((stream) => (stream ? [once(stream, 'close')] : [])),
+    );
     closed.catch(() => undefined);
     const failure = await once(child, 'exit').then(
       () => null,

@@ -16,7 +16,7 @@ async function project(files: Record<string, string>): Promise<string> {
 const environmentOf = (worktree: string, env: Record<string, string> = {}, ownVenv = true) =>
   pythonEnvironment({ PATH: '/bin', ...env }, { worktree, home: '/home', repository: '/checkout', ownVenv });
 
-test('Python runs in an environment of the item’s own; src/ is found where nothing installs it', async () => {
+test('Python runs in an environment of the item’s own; packages are found where nothing installs them', async () => {
   const plain = await project({ 'src/calc/__init__.py': '', 'setup.cfg': '' });
   expect(await environmentOf(plain)).toEqual({
     VIRTUAL_ENV: '/home/venv',
@@ -25,6 +25,8 @@ test('Python runs in an environment of the item’s own; src/ is found where not
     PIP_DISABLE_PIP_VERSION_CHECK: '1',
     PYTHONPATH: join(plain, 'src'),
   });
+  const flat = await project({ 'calc/__init__.py': '', 'setup.cfg': '', 'docs/conf.py': '' });
+  expect(await environmentOf(flat)).toHaveProperty('PYTHONPATH', flat);
   const built = await project({ 'src/calc/__init__.py': '', 'pyproject.toml': '[build-system]\n' });
   expect(await environmentOf(built)).not.toHaveProperty('PYTHONPATH');
   expect(await environmentOf(built, {}, false)).toEqual({});
@@ -45,9 +47,9 @@ test('a package that Python takes from elsewhere is named, with the place', asyn
   const system = await project({ 'calc/__init__.py': '' });
   const { signal } = new AbortController();
   const env = { PATH: process.env['PATH'] ?? '', PYENV_ROOT: process.env['PYENV_ROOT'] ?? '' };
-  const found = await importedFromElsewhere(folder, { ...env, PYTHONPATH: join(folder, 'src') }, signal);
+  const found = await importedFromElsewhere(folder, { env: { ...env, PYTHONPATH: join(folder, 'src') }, signal });
   expect(found).toEqual([]);
-  const elsewhere = await importedFromElsewhere(folder, { ...env, PYTHONPATH: system }, signal);
+  const elsewhere = await importedFromElsewhere(folder, { env: { ...env, PYTHONPATH: system }, signal });
   expect(elsewhere).toEqual([
     { name: 'calc', origin: join(await realpath(system), 'calc', '__init__.py') },
     { name: 'json', origin: expect.stringMatching(/json\/__init__\.py$/) },

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { delimiter, join, relative } from 'node:path';
 import { isInside } from '../core/paths.ts';
-import { runProgram } from './program.ts';
+import { type ProgramOptions, runProgram } from './program.ts';
 import type { SetupFolder } from './setup.ts';
 
 /** What running needs, and what developing and testing need; not what some platform or extra needs. */
@@ -32,7 +32,9 @@ export async function pythonSetup(folder: SetupFolder): Promise<string | null> {
   for (const name of [...names].filter((one) => REQUIREMENTS.test(one)).sort())
     if (/^\s*[^\s#]/m.test(await read(name))) lists.push(`-r ${name}`);
   const isInstalled = isBuilt || (lists.length === 0 && hasDependencies(toml));
-  const what = [...lists, ...(isInstalled ? [`-e ${withTestExtras(toml)}`] : [])].join(' ');
+  const own = isInstalled ? [`-e ${withTestExtras(toml)}`] : [];
+  const group = FOR_TESTS.map((name) => groupOf(toml, name)).find((found) => found.length > 0) ?? [];
+  const what = [...lists, ...own, ...group.map((one) => `'${one.replaceAll("'", '"')}'`)].join(' ');
   if (what === '') return null;
   const install = `${PIP} ${what}`;
   // Without a network the build system can't be fetched, but may be installed.
@@ -53,12 +55,32 @@ function hasDependencies(toml: string): boolean {
   );
 }
 
+const FOR_TESTS = ['test', 'tests', 'testing', 'dev'];
+
+/**
+ * What a dependency group of the project asks for, with the groups that it includes: older versions of pip don't know
+ * groups. Empty where there is none of that name.
+ */
+function groupOf(toml: string, name: string, depth = 0): string[] {
+  const table = tableOf(toml, 'dependency-groups');
+  const start = new RegExp(`^\\s*["']?${name}["']?\\s*=\\s*\\[`, 'm').exec(table);
+  if (start === null || depth > 5) return [];
+  const found: string[] = [];
+  const list = table.slice(start.index + start[0].length);
+  for (const [piece, , group, , requirement] of list.matchAll(
+    /#[^\n]*|\{\s*include-group\s*=\s*(["'])(.+?)\1\s*\}|(["'])(.*?)\3|\]/g,
+  )) {
+    if (piece === ']') break;
+    if (group !== undefined) found.push(...groupOf(toml, group, depth + 1));
+    else if (requirement !== undefined) found.push(requirement);
+  }
+  return found;
+}
+
 /** The project, with what it says that its tests need. */
 function withTestExtras(toml: string): string {
   const extras = tableOf(toml, 'project.optional-dependencies');
-  const name = ['test', 'tests', 'testing', 'dev'].find((one) =>
-    new RegExp(`^\\s*["']?${one}["']?\\s*=`, 'm').test(extras),
-  );
+  const name = FOR_TESTS.find((one) => new RegExp(`^\\s*["']?${one}["']?\\s*=`, 'm').test(extras));
   return name === undefined ? '.' : `'.[${name}]'`;
 }
 
@@ -75,8 +97,8 @@ const PYTHON_FILES = ['pyproject.toml', 'setup.py', 'setup.cfg', 'uv.lock', 'poe
 
 /**
  * What programs in a Python worktree see besides: the item's own virtual environment, which is outside of the tree, unless the
- * user's own set-up makes one; and in a project with `src/` that nothing installs, that folder. What the user's PYTHONPATH has of
- * the checkout means the worktree.
+ * user's own set-up makes one; and in a project that nothing installs, the folders of its packages, so that a copy that the
+ * system has is never what is tested. What the user's PYTHONPATH has of the checkout means the worktree.
  */
 export async function pythonEnvironment(
   env: Readonly<Record<string, string>>,
@@ -89,8 +111,9 @@ export async function pythonEnvironment(
   const given = (env['PYTHONPATH'] ?? '').split(delimiter).filter(Boolean);
   const moved = given.map((path) => (isInside(repository, path) ? join(worktree, relative(repository, path)) : path));
   const toml = await readFile(join(worktree, 'pyproject.toml'), 'utf8').catch(() => '');
-  const isFound = hasBuildSystem(names, toml) || (await packagesIn(join(worktree, 'src'))).length === 0;
-  const own = isFound ? [] : [join(worktree, 'src')];
+  const places = hasBuildSystem(names, toml) ? [] : [join(worktree, 'src'), worktree];
+  const own: string[] = [];
+  for (const place of places) if ((await packagesIn(place)).length > 0) own.push(place);
   const path = [...own, ...moved].join(delimiter);
   const environment = {
     VIRTUAL_ENV: venv,
@@ -115,13 +138,12 @@ for name in sys.argv[1:]:
 /** Packages of the worktree that Python takes from elsewhere, such as the system's copy, and from where. */
 export async function importedFromElsewhere(
   worktree: string,
-  env: Readonly<Record<string, string>>,
-  signal: AbortSignal,
+  how: Pick<ProgramOptions, 'env' | 'signal' | 'sandbox'>,
 ): Promise<{ name: string; origin: string }[]> {
   const packages = await packagesIn(join(worktree, 'src'));
   if (packages.length === 0) return [];
   const command = ['python3', '-c', ORIGINS, ...packages];
-  const { stdout, exitCode } = await runProgram({ command, cwd: worktree, env, signal, timeoutMs: 30_000 });
+  const { stdout, exitCode } = await runProgram({ ...how, command, cwd: worktree, timeoutMs: 30_000 });
   if (exitCode !== 0) return [];
   return stdout.split('\n').flatMap((line) => {
     const [name = '', ...rest] = line.split(' ');

@@ -12,6 +12,7 @@ import { type ProgramEnd, type ProgramOptions, runProgram } from './program.ts';
  * that are being looked at.
  */
 export async function runTaggedProgram(program: ProgramOptions): Promise<ProgramEnd> {
+  if (program.sandbox?.endsAll) return runProgram(program);
   const tag = randomUUID();
   let began: number | null = null;
   const onGroup = (leader: number, ended: boolean): void => {

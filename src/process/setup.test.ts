@@ -48,6 +48,13 @@ test.each<[string, Record<string, string>, string | null]>([
     pip("-e '.[tests]'"),
   ],
   [
+    'a dependency group for tests',
+    {
+      'pyproject.toml': `${BUILT}[dependency-groups]\ndev = ["z"]\ntests = [\n  # "no"\n  'a; os_name == "nt"',\n  "b[c]>1",\n  { include-group = "more" },\n]\nmore = ["d"]\n`,
+    },
+    pip(`-e . 'a; os_name == "nt"' 'b[c]>1' 'd'`),
+  ],
+  [
     'requirements',
     { 'requirements.txt': 'a==1\n', 'requirements-dev.txt': 'b\n', 'requirements-gpu.txt': 'c\n' },
     `${VENV} && ${PIP} -r requirements-dev.txt -r requirements.txt`,
@@ -84,6 +91,18 @@ test.each<[string, Record<string, string>, string | null]>([
     await writeFile(join(folder, name), text);
   }
   expect(await detectSetup(folder, '/nowhere')).toBe(command);
+});
+
+test('Ruby and PHP are set up where their tools are', async () => {
+  const folder = await testFolder();
+  await writeFile(join(folder, 'Gemfile'), '');
+  await writeFile(join(folder, 'composer.json'), '{"require-dev":{"phpunit/phpunit":"^11"}}');
+  expect(await detectSetup(folder, '/nowhere')).toBe(null);
+  for (const tool of ['bundle', 'composer']) await writeFile(join(folder, tool), '', { mode: 0o755 });
+  const ruby = '{ bundle check || bundle install; }';
+  expect(await detectSetup(folder, folder)).toBe(`${ruby} && composer install --no-interaction --no-progress`);
+  await writeFile(join(folder, 'composer.json'), '{"require":{"php":">=8"}}');
+  expect(await detectSetup(folder, folder)).toBe(`${ruby} && composer dump-autoload --no-interaction`);
 });
 
 test.each<[Record<string, string>, string]>([

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { AgentosError } from '../core/errors.ts';
 import { parseJson } from '../core/json.ts';
 import { reasonIn } from '../core/reason.ts';
-import { findProgram, runProgram } from './program.ts';
+import { findProgram, type ProgramOptions, runProgram } from './program.ts';
 import { pythonSetup, REQUIREMENTS, tableOf } from './python.ts';
 
 /**
@@ -24,7 +24,7 @@ export async function detectSetup(
     has: async (program) => (await findProgram(program, path)) !== null,
   };
   const commands: string[] = [];
-  for (const detect of [nodeSetup, pythonSetup, goSetup, rustSetup]) {
+  for (const detect of [nodeSetup, pythonSetup, goSetup, rustSetup, rubySetup, phpSetup]) {
     const command = await detect(folder);
     if (command !== null) commands.push(command);
   }
@@ -46,6 +46,7 @@ export interface SetupOptions {
   command: string;
   directory: string;
   env: Readonly<Record<string, string>>;
+  sandbox?: ProgramOptions['sandbox'];
   timeoutMs: number;
   signal: AbortSignal;
   onLine?: (line: string, stream: 'stdout' | 'stderr') => void;
@@ -54,8 +55,9 @@ export interface SetupOptions {
 }
 
 /** Runs it to its end. A failure stays one until a person does something; running out of time may pass. */
-export async function runSetup({ command, directory, env, timeoutMs, signal, ...watch }: SetupOptions): Promise<void> {
-  const end = await runProgram({ command, cwd: directory, env, timeoutMs, signal, maySleep: true, ...watch });
+export async function runSetup({ directory, ...program }: SetupOptions): Promise<void> {
+  const { command, timeoutMs } = program;
+  const end = await runProgram({ ...program, cwd: directory, maySleep: true });
   if (end.exitCode === 0 && !end.timedOut) return;
   const said = reasonIn(end.tail);
   const detail = end.timedOut
@@ -96,6 +98,10 @@ const SETUP_FILES: ReadonlySet<string> = new Set([
   'go.sum',
   'Cargo.toml',
   'Cargo.lock',
+  'Gemfile',
+  'Gemfile.lock',
+  'composer.json',
+  'composer.lock',
 ]);
 
 /** Whether what is installed depends on a file, in whatever folder it is. */
@@ -156,6 +162,25 @@ async function rustSetup({ names, read, updatesLocks }: SetupFolder): Promise<st
   });
   if (!isNeeded) return null;
   return names.has('Cargo.lock') && !updatesLocks ? 'cargo fetch --locked' : 'cargo fetch';
+}
+
+async function rubySetup({ names, has }: SetupFolder): Promise<string | null> {
+  return names.has('Gemfile') && (await has('bundle')) ? '{ bundle check || bundle install; }' : null;
+}
+
+const composerSchema = z.looseObject({
+  require: z.looseObject({}).optional().catch(undefined),
+  'require-dev': z.looseObject({}).optional().catch(undefined),
+});
+
+/** Without packages it only writes the loader of the project's own classes. */
+async function phpSetup({ names, read, updatesLocks, has }: SetupFolder): Promise<string | null> {
+  if (!names.has('composer.json') || !(await has('composer'))) return null;
+  const json = composerSchema.safeParse(parseJson(await read('composer.json'))).data;
+  const packages = Object.keys({ ...json?.require, ...json?.['require-dev'] });
+  if (!packages.some((name) => name.includes('/'))) return 'composer dump-autoload --no-interaction';
+  const install = (verb: string): string => `composer ${verb} --no-interaction --no-progress`;
+  return updatesLocks ? `{ ${install('install')} || ${install('update')}; }` : install('install');
 }
 
 function hasKeys(table: string): boolean {

@@ -172,7 +172,8 @@ async function backlogItem(id: ItemId, source: IssueSource, is: ItemStates, isNe
   try {
     if (isNew) return newItem(await source.look(id));
     const item = await source.read(id);
-    const plain = { id, title: item.title, error: null, chars: item.raw.length, issue: item };
+    const { title, labels } = item;
+    const plain = { id, title, error: null, chars: item.raw.length, labels, issue: item };
     if (await is.done(item)) return { ...plain, state: 'done' };
     const closed = (await is.closed(item)) ?? heldBack(item);
     if (closed !== null) return { ...plain, ...closed };

@@ -83,6 +83,13 @@ export async function decide(project: Project, id: ItemId, word: Word, who: Deci
   }
 }
 
+/** Throws what `decide` would refuse for an item that waits; records nothing. */
+export async function requireDecidable(project: Project, id: ItemId, word: Word): Promise<void> {
+  const waiting = waitingItem(project.paths, id);
+  if (waiting === null) throw await notWaiting(project.paths, id);
+  await refuseUnfit(project, waiting, word);
+}
+
 async function settle(paths: Paths, { workflow, id, step }: WaitingItem, decision: Decision): Promise<boolean> {
   const journal = openSqliteJournal(paths.checkpoint(workflow, id), { clock: systemClock });
   try {

@@ -6,7 +6,7 @@ import { systemClock } from '../core/clock.ts';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import type { ItemFinished, Subscriber } from '../core/events.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
-import type { Item } from '../core/item.ts';
+import { type Item, keyOf } from '../core/item.ts';
 import type { Plan } from '../core/plan.ts';
 import { newRunState } from '../core/run-state.ts';
 import type { Summary } from '../core/summary.ts';
@@ -19,7 +19,9 @@ import { openRunFiles } from '../output/run-files.ts';
 import { tryLock } from '../process/lock.ts';
 import type { Issue } from '../source/port.ts';
 import { createEmitter } from './emitter.ts';
+import { followCancels } from './follow-cancels.ts';
 import { type HubReader, openHubReader } from './hub-reader.ts';
+import { createNotifier, type NotifySettings } from './notify.ts';
 import { doneElsewhere, endedAlready, isOpen, type Pipeline } from './pipeline.ts';
 import { type OpenPublisher, patienceForPosts } from './posting.ts';
 import type { Project } from './project.ts';
@@ -37,6 +39,8 @@ export interface FollowedRun {
   retryFlags: string[];
   interrupt: Interruption;
   subscribers: Subscriber[];
+  /** Who is told of it; absent: no one. */
+  notify?: NotifySettings;
   /** Null: nothing is written to services. */
   openPublisher: OpenPublisher | null;
   /** What its items started with, where it is submitted just now. */
@@ -47,6 +51,7 @@ const LOOK_EVERY_MS = 300;
 /** After an interruption: how long its items may take to end. */
 const STOPPED_MS = 20_000;
 const PATIENCE_MS = 8_000;
+const NOTIFY_MS = 5_000;
 
 /**
  * Reads what happened to the items of a run from the first event on, into the files and subscribers of a local run, and brings their files
@@ -81,7 +86,13 @@ async function follow(run: FollowedRun, connection: HubConnection, how: 'follow'
   const files = openRunFiles(runPaths, mask, ({ path, reason }) =>
     emitter.run({ type: 'warning', text: wordingOf({ code: 'output-unwritable', path, reason }).message }),
   );
-  emitter.subscribe(files.subscriber, ...run.subscribers);
+  const notifier = createNotifier({
+    project,
+    settings: run.notify ?? { command: null, desktop: false },
+    summary: () => outcomeOf(run, state, { runId, startedAt }),
+    warn: (text) => emitter.warn(text),
+  });
+  emitter.subscribe(files.subscriber, ...run.subscribers, notifier.subscriber);
   const { workflow, parallel, models, groups } = plan;
   const items = plan.items.map((item) => item.id);
   emitter.run({ type: 'run-started', runId, workflow, items, parallel, models, groups }, startedAt.toISOString());
@@ -114,12 +125,20 @@ async function follow(run: FollowedRun, connection: HubConnection, how: 'follow'
     const reason = toErrorRecord(interrupt.polite.reason);
     await patiently(patience, () => stopRun(connection.database, runId, reason));
   };
+  const cancels = followCancels(runPaths, (id, by) => {
+    const at = state.items.get(id)?.workflow;
+    if (how === 'look' || !at) return;
+    const reason = toErrorRecord(new AgentosError({ code: 'item-cancelled', by }));
+    const key = keyOf({ workflow: at, id: parseItemId(id) });
+    void patiently(patience, () => stopRun(connection.database, runId, reason, key)).catch(() => undefined);
+  });
   const isEnded = await readToTheEnd(reader, run, how, onStop).catch((error: unknown) => {
     if (interrupt.now.aborted) return true;
     if (!patience.aborted) throw error;
     emitter.run({ type: 'warning', text: 'The hub can not be reached: its items may still be worked on.' });
     return false;
   });
+  cancels.close();
   await publisher?.close(patienceForPosts(interrupt.polite));
   if (!isEnded) {
     files.close();
@@ -131,6 +150,7 @@ async function follow(run: FollowedRun, connection: HubConnection, how: 'follow'
     if (status === null && at) emitter.item({ workflow: at, id: parseItemId(id) }, { type: 'item-finished', ...end });
   }
   const summary = await outcomeOf(run, state, { runId, startedAt });
+  if (!interrupt.now.aborted) await notifier.ended(summary, NOTIFY_MS);
   const unstored = await storeSummary(paths.base, runPaths, '', mask(`${JSON.stringify(summary, null, 2)}\n`));
   if (unstored !== null) emitter.run({ type: 'warning', text: wordingOf(unstored).message });
   emitter.run({ type: 'run-finished', runId, exitCode: summary.exitCode, durationMs: systemClock.now() - startedMs });

@@ -1,6 +1,7 @@
 import { AgentosError, type MissingKey } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import { keyOf } from '../core/item.ts';
+import { listed } from '../core/lines.ts';
 import { isAgent, keyVendorOf, parseModelSpec } from '../core/model-spec.ts';
 import type { Plan, PlannedItem } from '../core/plan.ts';
 import type { Summary } from '../core/summary.ts';
@@ -8,7 +9,7 @@ import { createGit } from '../git/git.ts';
 import { headCommit } from '../git/repository.ts';
 import type { SubmittedItem } from '../hub/backlog.ts';
 import { readHub } from '../hub/hub-link.ts';
-import { listMachines } from '../hub/machines.ts';
+import { listMachines, SANDBOX_TAG } from '../hub/machines.ts';
 import type { RunSettings } from '../hub/run-settings.ts';
 import { type HubConnection, repositoryName, submit } from '../hub/submitter.ts';
 import { inspectJournal } from '../journal/inspect.ts';
@@ -18,6 +19,7 @@ import type { Issue } from '../source/port.ts';
 import { inputHash } from './decide.ts';
 import { followHubRun } from './hub-follow.ts';
 import {
+  castsOf,
   coordinatedItem,
   doneElsewhere,
   isOpen,
@@ -30,6 +32,7 @@ import {
 import { openPosting } from './posting.ts';
 import type { RunOptions } from './run.ts';
 import { runIdOf, runRecord } from './run-record.ts';
+import { startsPrograms } from './run-sandbox.ts';
 
 /** What `run.json` says of a run on a hub, beyond what it says of every run. */
 export interface HubRecord {
@@ -72,13 +75,17 @@ export async function runOnHub(given: RunOptions, hub: HubRunOptions): Promise<S
     project,
     pipeline: given.pipeline,
     runId,
+    // Each machine has its own, or none.
+    sandbox: null,
     fresh: new Map(),
     onRead: (id, issue) => void started.set(id, issue),
     accessOf: () => null,
   };
   const { items, settings } = await submission(given, hub, stages, started, base);
   requireKeys(given, hub.connection);
-  const plan = await planFor(given.plan, hub, items);
+  const open = given.plan.items.filter(isOpen);
+  const mayRunPrograms = startsPrograms(given.pipeline, open, castsOf(project, given.pipeline, open));
+  const plan = await planFor(given.plan, hub, items, mayRunPrograms && project.config.sandbox.mode === 'auto');
   const options = { ...given, plan };
   const write = (isSubmitted: boolean): Promise<void> => {
     const at: HubRecord = {
@@ -124,6 +131,7 @@ async function planFor(
   plan: Plan,
   { connection, parallel }: HubRunOptions,
   items: readonly SubmittedItem[],
+  wantsSandbox: boolean,
 ): Promise<Plan> {
   const { database } = connection;
   const { leaseMs } = await readHub(database);
@@ -134,6 +142,8 @@ async function planFor(
     machines.length === 0
       ? ['No machine has joined the hub yet: the items wait. See: agentos worker']
       : lacking.map(({ key, needs }) => `${itemOf(key).id} waits for a machine that has ${needs.join(' and ')}.`);
+  const bare = wantsSandbox ? machines.filter(({ tags }) => !tags.includes(SANDBOX_TAG)).map(({ name }) => name) : [];
+  if (bare.length > 0) notes.push(`No sandbox on ${listed(bare)}: programs of items can do there what its user can.`);
   return { ...plan, parallel: parallel ?? Math.max(1, workers), notes: [...plan.notes, ...notes] };
 }
 
@@ -199,7 +209,7 @@ async function submission(
     stages: pipeline.stages.map(({ workflow }, index) => ({
       workflow,
       models: specs[index] ?? [],
-      needs: [...new Set(agents[index])],
+      needs: [...new Set([...(agents[index] ?? []), ...(config.sandbox.mode === 'on' ? [SANDBOX_TAG] : [])])],
       input: templates.get(workflow) ?? {},
     })),
     parallel,
@@ -234,6 +244,7 @@ async function carried(input: unknown): Promise<Record<string, unknown>> {
     token: _____,
     endpoints: ______,
     fingerprints: _______,
+    sandbox: ________,
     ...rest
   } = await (input as () => Promise<Record<string, unknown>>)();
   return rest;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Subscriber } from '../core/events.ts';
 import type { ItemId } from '../core/ids.ts';
 import { keyOf } from '../core/item.ts';
@@ -15,13 +16,12 @@ import type { Project } from './project.ts';
 import { type RunRecord, readRecord, readSummary, runIds } from './run-history.ts';
 import type { Interruption } from './stops.ts';
 
-/** For what is only looked at. */
-const NOT_INTERRUPTED: Interruption = {
-  polite: new AbortController().signal,
-  now: new AbortController().signal,
-  by: () => null,
-  onStopped: () => undefined,
-};
+/** For what is looked at, and left as it is when that ends. */
+function leavingAt(end: AbortSignal): Interruption {
+  return { polite: end, now: new AbortController().signal, by: () => 'SIGHUP', onStopped: () => undefined };
+}
+
+const LOOK_EVERY_MS = 2_000;
 
 interface HubPlace {
   project: Project;
@@ -29,9 +29,14 @@ interface HubPlace {
   version: string;
 }
 
+interface OpenRun {
+  runId: string;
+  record: RunRecord;
+}
+
 /** Runs of this state folder that a hub had when they were last looked at, newest first. */
-export async function openHubRuns({ paths }: Project): Promise<{ runId: string; record: RunRecord }[]> {
-  const found: { runId: string; record: RunRecord }[] = [];
+export async function openHubRuns({ paths }: Project): Promise<OpenRun[]> {
+  const found: OpenRun[] = [];
   for (const runId of await runIds(paths)) {
     const record = await readRecord(paths, runId);
     if (record?.hub?.isSubmitted !== true || (await readSummary(paths, runId)) !== null) continue;
@@ -56,7 +61,7 @@ export async function lookAtHub({ project, databaseUrl, version }: HubPlace): Pr
 async function lookAt(project: Project, connection: HubConnection, runId: string, record: RunRecord): Promise<void> {
   const run = await followedRun(project, connection, runId, record);
   if (run === null) return;
-  const quiet = { interrupt: NOT_INTERRUPTED, subscribers: [], openPublisher: null };
+  const quiet = { interrupt: leavingAt(new AbortController().signal), subscribers: [], openPublisher: null };
   await followHubRun({ ...run, ...quiet }, connection, 'look');
 }
 
@@ -79,6 +84,30 @@ async function followedRun(
     repository,
     retryFlags,
   };
+}
+
+/** Keeps the files of runs that a hub has up to date until `stop`; a hub that is away is looked for again. */
+export async function followHubRuns({ project, databaseUrl, version }: HubPlace, stop: AbortSignal): Promise<void> {
+  const followed = new Map<string, Promise<unknown>>();
+  const interrupt = leavingAt(stop);
+  let opened: HubConnection | null = null;
+  const begin = async (connection: HubConnection, { runId, record }: OpenRun): Promise<void> => {
+    const run = await followedRun(project, connection, runId, record).catch(() => null);
+    if (run === null) return;
+    const following = followHubRun({ ...run, interrupt, subscribers: [], openPublisher: null }, connection, 'follow')
+      .catch(() => undefined)
+      .finally(() => followed.delete(runId));
+    followed.set(runId, following);
+  };
+  while (!stop.aborted) {
+    const fresh = (await openHubRuns(project)).filter(({ runId }) => !followed.has(runId));
+    if (fresh.length > 0)
+      opened ??= await openHubConnection({ databaseUrl, base: project.paths.base, version }).catch(() => null);
+    if (opened !== null) for (const run of fresh) await begin(opened, run);
+    await sleep(LOOK_EVERY_MS, undefined, { signal: stop }).catch(() => undefined);
+  }
+  await Promise.all(followed.values());
+  await opened?.close();
 }
 
 interface Attached extends HubPlace {

@@ -75,7 +75,7 @@ async function standingsOf(
   ]);
   let journals = 0;
   return items.map((item) => {
-    const { id, title, error, replaces, solved } = item;
+    const { id, title, error, replaces, solved, labels = [] } = item;
     const history = histories.get(id);
     const found = (implementations?.get(id) ?? []).filter(({ lldHash }) => lldHash === llds.get(id));
     const state = stageOf(item, found, history);
@@ -87,6 +87,7 @@ async function standingsOf(
     return {
       id,
       title,
+      labels,
       state,
       waitsFor: wait.waitsFor,
       reason: error === null ? (solved?.reason ?? changed ?? wait.reason) : wordingOf(error.problem).message,

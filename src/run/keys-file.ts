@@ -46,3 +46,44 @@ export function keysRecord(views: readonly KeyView[]): KeysFile {
 export async function writeKeysFile(path: string, views: readonly KeyView[]): Promise<void> {
   await writeFileAtomic(path, `${JSON.stringify(keysRecord(views), null, 2)}\n`);
 }
+
+type Seen = KeysFile['keys'][number];
+
+/** A key of the configuration with what the last run learned of it. */
+export interface KnownKey {
+  id: string;
+  vendor: string;
+  state: string;
+  /** When it is expected back; null: it is there, or it is out for good. */
+  until: string | null;
+  group: string | null;
+  limits: Seen['limits'];
+  reason: string | null;
+  /** When that was; null: it was never used here. */
+  seenAt: string | null;
+}
+
+const NO_LIMITS: Seen['limits'] = { requestsPerMinute: null, tokensPerMinute: null, concurrency: null };
+
+export function knownKeys(
+  keys: readonly { id: string; vendor: string }[],
+  file: KeysFile | null,
+  nowMs: number,
+): KnownKey[] {
+  return keys.map(({ id, vendor }) => {
+    const seen = file?.keys.find((key) => key.id === id && key.vendor === vendor);
+    // A pause that has ended does not count; a dead key stays dead until it was seen to work.
+    const isCooling = seen?.state === 'cooling' && (seen.untilMs === null || seen.untilMs > nowMs);
+    const isOut = isCooling || seen?.state === 'dead';
+    return {
+      id,
+      vendor,
+      state: isOut ? seen.state : 'available',
+      until: isCooling && seen.untilMs !== null ? new Date(seen.untilMs).toISOString() : null,
+      group: seen?.group ?? null,
+      limits: seen?.limits ?? NO_LIMITS,
+      reason: isOut ? seen.reason : null,
+      seenAt: seen === undefined ? null : (file?.at ?? null),
+    };
+  });
+}

@@ -38,7 +38,8 @@ async function options(lld: string | null): Promise<StageOptions> {
   const paths = pathsOf(root, join(root, '.agentos'));
   await mkdir(dirname(paths.lld(ID)), { recursive: true });
   if (lld !== null) await writeFile(paths.lld(ID), lld);
-  return { project: { paths } as Project, pipeline: BOTH, runId: 'r', fresh: new Map(), accessOf: () => null };
+  const project = { paths } as Project;
+  return { project, pipeline: BOTH, runId: 'r', fresh: new Map(), sandbox: null, accessOf: () => null };
 }
 
 const end = (workflow: WorkflowName, status: ItemStatus): CoordinatedEnd => ({

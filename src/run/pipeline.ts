@@ -13,6 +13,7 @@ import { wordingOf } from '../core/wording.ts';
 import { type DesignFacts, designFacts } from '../documents/lld/document.ts';
 import type { ExistingIssue } from '../forge/port.ts';
 import { requireModels } from '../models/require-models.ts';
+import type { SandboxTool } from '../process/sandbox/sandbox.ts';
 import type { Issue } from '../source/port.ts';
 import type { ItemInput } from '../worker/adapters.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
@@ -30,6 +31,7 @@ export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error
   state: 'pending' | 'done' | 'already-done' | 'dropped' | 'unreadable' | 'not-ready';
   /** How much text it brings, for the estimate of its cost. */
   chars: number;
+  labels?: readonly string[];
   /** Files that it changes: two items that share one don't run at the same time. */
   files?: readonly string[];
   /** Items that it builds on. */
@@ -201,6 +203,8 @@ export interface StageOptions {
   /** Told of the text that an item starts with. */
   onRead?: (id: ItemId, issue: Issue) => void;
   runId: string;
+  /** What programs of items run in; null: they run without one. */
+  sandbox: SandboxTool | null;
   /** For a stage with these roles. */
   accessOf: (id: ItemId, cast: Cast) => ItemAccess | null;
 }
@@ -209,7 +213,7 @@ export interface StageOptions {
 export function coordinatedItem(
   item: Item,
   { exclusive, after }: Pick<PlannedItem, 'exclusive' | 'after'>,
-  { project, pipeline, runId, accessOf, fresh, onRead }: StageOptions,
+  { project, pipeline, runId, sandbox, accessOf, fresh, onRead }: StageOptions,
 ): CoordinatedItem {
   const { workflow, id } = item;
   const following = stageAfter(pipeline, workflow);
@@ -225,7 +229,7 @@ export function coordinatedItem(
       if (issue !== undefined) onRead?.(id, issue);
       const setting = stage.settingOf?.(id);
       const cast = { config: project.config, roles: stage.roles, ...setting };
-      const input = itemInput(project, id, runId, accessOf(id, cast), setting);
+      const input = itemInput(project, id, { runId, sandbox }, accessOf(id, cast), setting);
       if (issue === undefined) return input;
       const existing = await stage.existing?.(project, issue);
       return { ...input, issue, ...(existing && { existing }) };
@@ -264,7 +268,7 @@ function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' 
 function itemInput(
   { paths, config, secrets }: Project,
   id: ItemId,
-  runId: string,
+  run: Pick<StageOptions, 'runId' | 'sandbox'>,
   access: ItemAccess | null,
   setting: ItemSetting | undefined,
 ): ItemInput {
@@ -272,7 +276,7 @@ function itemInput(
   return {
     ...setting?.input,
     id,
-    runId,
+    ...run,
     repository: paths.repository,
     base: paths.base,
     config: rest,

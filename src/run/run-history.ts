@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { DESIGN_SIZES } from '../core/config.ts';
+import { DESIGN_SIZES, SANDBOX_MODES } from '../core/config.ts';
 import type { LastRun } from '../core/errors.ts';
 import type { AgentosEvent } from '../core/events.ts';
 import { EXIT } from '../core/exit-code.ts';
@@ -16,16 +16,16 @@ import {
   type WorkflowName,
 } from '../core/paths.ts';
 import type { Plan } from '../core/plan.ts';
-import { type RunState as FoldedRun, foldEvent, newRunState } from '../core/run-state.ts';
+import { foldEvent, newRunState, type RunState } from '../core/run-state.ts';
 import { isHolderAlive } from '../process/lock.ts';
 
 /**
  * finished: every item ended well; failed: one did not; waiting: one waits for a person; paused: for quota;
  * interrupted: by a signal, or the program was killed.
  */
-type RunState = 'running' | 'finished' | 'failed' | 'waiting' | 'paused' | 'interrupted';
+export type RunStanding = 'running' | 'finished' | 'failed' | 'waiting' | 'paused' | 'interrupted';
 
-const STATE_BY_EXIT_CODE: ReadonlyMap<number, RunState> = new Map([
+const STANDING_BY_EXIT_CODE: ReadonlyMap<number, RunStanding> = new Map([
   [EXIT.ok, 'finished'],
   [EXIT.failed, 'failed'],
   [EXIT.discuss, 'waiting'],
@@ -38,7 +38,7 @@ export interface RunHistory {
   runId: string;
   workflow: PipelineName;
   startedAt: string;
-  state: RunState;
+  state: RunStanding;
   items: PastItem[];
 }
 
@@ -60,13 +60,10 @@ interface PastItem {
 export async function readRun(paths: Paths, runId: string): Promise<RunHistory | null> {
   const record = await readRecord(paths, runId);
   if (record === null) return null;
-  const { workflow, startedAt, pid, processStart, items } = record;
+  const { workflow, startedAt, items } = record;
   const summary = await readSummary(paths, runId);
   const ends = new Map(summary?.items.map((item) => [item.id, item] as const));
-  const ended = summary && (STATE_BY_EXIT_CODE.get(summary.exitCode ?? EXIT.ok) ?? 'failed');
-  // On a hub its items are worked on whether anyone follows them or not.
-  const isRunning = record.hub?.isSubmitted === true || isHolderAlive({ pid, processStart, since: startedAt });
-  const state = ended ?? (isRunning ? 'running' : 'interrupted');
+  const state = standingOf(record, summary);
   const folded = await foldedRun(paths, runId, record);
   const pastItem = ({ id, title }: RunRecord['items'][number]): PastItem => {
     const done = ends.get(id);
@@ -88,10 +85,21 @@ export async function readRun(paths: Paths, runId: string): Promise<RunHistory |
   return { runId, workflow, startedAt, state, items: items.map(pastItem) };
 }
 
-/** Most lines are what programs printed. */
-const isFolded = (line: string): boolean => !line.includes('"type":"output-line"');
+/** How a run stands, from what it recorded at its start and at its end. */
+export function standingOf(
+  record: Pick<RunRecord, 'pid' | 'processStart' | 'startedAt' | 'hub'>,
+  summary: Pick<RunSummary, 'exitCode'> | null,
+): RunStanding {
+  if (summary !== null) return STANDING_BY_EXIT_CODE.get(summary.exitCode ?? EXIT.ok) ?? 'failed';
+  // On a hub its items are worked on whether they are followed or not.
+  const isRunning = record.hub?.isSubmitted === true || isHolderAlive({ ...record, since: record.startedAt });
+  return isRunning ? 'running' : 'interrupted';
+}
 
-async function foldedRun(paths: Paths, runId: string, { items }: RunRecord): Promise<FoldedRun> {
+/** Most lines are what programs printed. */
+export const isFolded = (line: string): boolean => !line.includes('"type":"output-line"');
+
+async function foldedRun(paths: Paths, runId: string, { items }: RunRecord): Promise<RunState> {
   const run = newRunState(items);
   for (const event of await readEvents(paths, runId, isFolded)) {
     try {
@@ -174,6 +182,7 @@ const configFlags = z.looseObject({
   idleTimeoutMs: z.number().optional(),
   maxCostUsd: z.number().optional(),
   maxCostPerItemUsd: z.number().optional(),
+  sandbox: z.enum(SANDBOX_MODES).optional(),
 });
 
 const recordSchema = z.object({
@@ -234,6 +243,8 @@ const summarySchema = z.looseObject({
   workflow: z.enum(PIPELINES).optional(),
   exitCode: z.number().optional(),
   finishedAt: z.string(),
+  retryCommand: z.string().nullish(),
+  changeFirst: z.looseObject({ what: z.string() }).nullish(),
   items: z.array(
     z.looseObject({
       id: z.string(),
@@ -248,7 +259,7 @@ const summarySchema = z.looseObject({
 });
 
 export type RunRecord = z.infer<typeof recordSchema>;
-type RunSummary = z.infer<typeof summarySchema>;
+export type RunSummary = z.infer<typeof summarySchema>;
 
 /** Run folders, newest first. */
 export async function runIds(paths: Paths): Promise<string[]> {

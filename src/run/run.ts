@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { ParallelCoordinator } from '../coordinator/coordinator.ts';
 import { outcomeAsEnd } from '../coordinator/loop.ts';
 import { systemClock } from '../core/clock.ts';
-import { isDiskReason, toErrorRecord } from '../core/errors.ts';
+import { AgentosError, isDiskReason, toErrorRecord } from '../core/errors.ts';
 import type { Subscriber } from '../core/events.ts';
 import { parseItemId } from '../core/ids.ts';
-import { itemOfLabel } from '../core/item.ts';
+import { itemOfLabel, keyOf } from '../core/item.ts';
 import { labelOf } from '../core/paths.ts';
 import { cycleNote, type Plan, replacementLines } from '../core/plan.ts';
 import { newRunState } from '../core/run-state.ts';
@@ -19,6 +19,8 @@ import { compiledCodeFolder, packageRoot } from '../process/package-root.ts';
 import { prepareStateFolder, requireOwnFolder, tidyWorkFolder } from '../process/state-folder.ts';
 import type { RunTrace } from '../telemetry/run-trace.ts';
 import { createEmitter } from './emitter.ts';
+import { followCancels } from './follow-cancels.ts';
+import { createNotifier, type NotifySettings } from './notify.ts';
 import {
   castsOf,
   coordinatedItem,
@@ -35,6 +37,7 @@ import { openPosting, patienceForPosts } from './posting.ts';
 import type { Project } from './project.ts';
 import { openRunGateway } from './run-gateway.ts';
 import { outcomeOf, placeOf, runIdOf, runRecord, storeSummary } from './run-record.ts';
+import { openRunSandbox, startsPrograms } from './run-sandbox.ts';
 import { openTrace } from './run-tracing.ts';
 import { createDiskWatch, followInterrupts, type Interruption } from './stops.ts';
 import { sweep, sweepReading } from './sweep.ts';
@@ -51,11 +54,18 @@ export interface RunOptions {
   /** Flags that the line to copy for a retry has to repeat. */
   retryFlags: string[];
   interrupt: Interruption;
+  notify: NotifySettings;
+  /** For what goes wrong after the run's last event. */
+  warnLate: (text: string) => void;
   subscribers: Subscriber[];
   /** Shows what workers print; each line is also given to `onLine`. */
   prefixer: RunOutput['prefixer'];
   version: string;
 }
+
+/** How long the command of `--notify` may take at the end: after a signal everything has to be over soon. */
+const PATIENT_MS = 10_000;
+const HURRIED_MS = 1_500;
 
 /** The parent's composition root: records the run, hands its items to the coordinator, and sums up. */
 export async function runPlan(options: RunOptions): Promise<Summary> {
@@ -75,6 +85,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const open = plan.items.filter(isOpen);
   const casts = castsOf(project, pipeline, open);
   const warnings = await requirements(project, casts);
+  const sandbox = await openRunSandbox(project, startsPrograms(pipeline, open, casts));
 
   const openPublisher = await openPosting(project);
   await requireOwnFolder(paths);
@@ -94,7 +105,14 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     if (isDiskReason(reason)) disk.refused(path, reason);
     else emitter.run({ type: 'warning', text: wordingOf({ code: 'output-unwritable', path, reason }).message });
   });
-  emitter.subscribe(files.subscriber, trace.subscriber, ...options.subscribers, disk.subscriber);
+  let hasEnded = false;
+  const notifier = createNotifier({
+    project,
+    settings: options.notify,
+    summary: () => outcomeOf(options, state, { runId, startedAt }),
+    warn: (text) => (hasEnded ? options.warnLate(text) : emitter.warn(text)),
+  });
+  emitter.subscribe(files.subscriber, trace.subscriber, ...options.subscribers, disk.subscriber, notifier.subscriber);
   project.hosts.onNotice = (text) => emitter.run({ type: 'warning', text });
   const publisher = openPublisher?.({
     runId,
@@ -107,7 +125,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const { workflow, parallel, models, groups } = plan;
   const items = plan.items.map((item) => item.id);
   emitter.run({ type: 'run-started', runId, workflow, items, parallel, models, groups });
-  for (const text of [...plan.notes, ...warnings, ...trace.warnings]) emitter.warn(text);
+  for (const text of [...plan.notes, ...warnings, ...sandbox.warnings, ...trace.warnings]) emitter.warn(text);
   for (const text of replacementLines(open)) emitter.run({ type: 'warning', text });
   trace.onProblem((text) => emitter.warn(text));
 
@@ -190,19 +208,31 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     project,
     pipeline,
     runId,
+    sandbox: sandbox.tool,
     fresh,
     onRead: (id, issue) => publisher?.read(id, issue),
     accessOf: (id, cast) => gateway?.access(id, cast) ?? null,
   };
+  let cancels: ReturnType<typeof followCancels> | null = null;
   try {
     const first = open.map((item) => coordinatedItem(item, item, stages));
-    await Promise.race([coordinator.run(first, { next: (end) => nextStage(end, stages) }), watch.killed]);
+    const done = coordinator.run(first, { next: (end) => nextStage(end, stages) });
+    cancels = followCancels(runPaths, (id, by) => {
+      const at = state.items.get(id)?.workflow;
+      if (at)
+        coordinator.cancel(
+          keyOf({ workflow: at, id: parseItemId(id) }),
+          new AgentosError({ code: 'item-cancelled', by }),
+        );
+    });
+    await Promise.race([done, watch.killed]);
     // Killed, and not heard of since.
     for (const { id, workflow: at, status } of state.items.values()) {
       const end = { attempts: 1, durationMs: 0, ...outcomeAsEnd({ error: toErrorRecord(interrupt.polite.reason) }) };
       if (status === null && at) emitter.item({ workflow: at, id: parseItemId(id) }, { type: 'item-finished', ...end });
     }
   } finally {
+    cancels?.close();
     watch.dispose();
     const posted = publisher?.close(patienceForPosts(interrupt.polite));
     await Promise.race([Promise.all([gateway?.close(), posted]), watch.killed]);
@@ -217,6 +247,8 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const { exitCode } = summary;
   emitter.run({ type: 'run-finished', runId, exitCode, durationMs: systemClock.now() - startedMs });
   files.close();
+  hasEnded = true;
+  if (!interrupt.now.aborted) await notifier.ended(summary, interrupt.polite.aborted ? HURRIED_MS : PATIENT_MS);
   // After an interruption there is no time to delete files; the next run does.
   if (!interrupt.polite.aborted) {
     await sweepReading(project);

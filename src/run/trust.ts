@@ -26,7 +26,7 @@ export async function claimsOf({ configFile, settings, paths }: Project): Promis
 }
 
 export function claimsOfSettings(file: ConfigFile): Claim[] {
-  const { models = {}, agents = {}, endpoints = {}, keys = {}, passEnvironment = [], tests, implement } = file;
+  const { models = {}, agents = {}, endpoints = {}, keys = {}, passEnvironment = [], tests, implement, sandbox } = file;
   const claims: Claim[] = [];
   const add = (effect: string, where: string, value: string | readonly string[] | false | undefined): void => {
     const text = typeof value === 'string' ? value : (value || []).join(', ');
@@ -39,6 +39,9 @@ export function claimsOfSettings(file: ConfigFile): Claim[] {
   for (const [vendor, url] of Object.entries(endpoints)) add('sends keys to', `endpoints.${vendor}`, url);
   for (const [vendor, names] of Object.entries(keys)) add('takes as keys the variables', `keys.${vendor}`, names);
   add('shows agents and tests the variables', 'passEnvironment', passEnvironment);
+  if (sandbox?.mode === 'off') add('turns off', 'sandbox.mode', 'the sandbox');
+  add('lets the set-up reach', 'sandbox.hosts', sandbox?.hosts);
+  add('lets commands reach', 'sandbox.modelHosts', sandbox?.modelHosts);
   add('runs', 'tests.command', tests?.command);
   add('runs', 'implement.setup', implement?.setup);
   add('copies from your checkout', 'implement.copy', implement?.copy);

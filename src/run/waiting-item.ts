@@ -1,12 +1,14 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { ItemId } from '../core/ids.ts';
+import { itemOfKey } from '../core/item.ts';
 import { parseJson } from '../core/json.ts';
 import { type Paths, STAGES, shownPath, type WorkflowName } from '../core/paths.ts';
 import type { Asked } from '../core/summary.ts';
 import { inspectJournal } from '../journal/inspect.ts';
 import { stepId } from '../journal/step-id.ts';
+import { workedOnBy } from '../process/lock.ts';
 import { decisionStep, type Question, questionStep } from '../workflow/decide.ts';
 
 /** An item that waits for a person, or was decided on and not resumed since. */
@@ -81,6 +83,25 @@ export function waitingItem(
     };
   }
   return null;
+}
+
+/** What was found in each journal, by its file and how that looked; only those that changed are read again. */
+export type SeenJournals = Map<string, { stamp: string; waiting: WaitingItem | null }>;
+
+/** Every item that waits for a person, or was decided on and not resumed since, with the time of its last step. */
+export function waitingItems(paths: Paths, seen: SeenJournals = new Map()): (WaitingItem & { sinceMs: number })[] {
+  return namesIn(paths.checkpoints).flatMap((name) => {
+    const item = name.endsWith('.db') ? itemOfKey(name.slice(0, -'.db'.length)) : null;
+    const file = join(paths.checkpoints, name);
+    const found = item === null ? undefined : statSync(file, { throwIfNoEntry: false });
+    if (item === null || found === undefined || workedOnBy(paths, item) !== null) return [];
+    const log = statSync(`${file}-wal`, { throwIfNoEntry: false });
+    const stamp = [found, log].map((one) => `${one?.ino} ${one?.size} ${one?.mtimeMs}`).join(' ');
+    const known = seen.get(file);
+    const waiting = known?.stamp === stamp ? known.waiting : waitingItem(paths, item.id, [item.workflow]);
+    seen.set(file, { stamp, waiting });
+    return waiting === null ? [] : [{ ...waiting, sinceMs: found.mtimeMs }];
+  });
 }
 
 /** How a person gets on with it; `place`: flags that say where. */

@@ -78,6 +78,7 @@ export function tracedTests(suite: TestSuite): TestSuite {
     runner: suite.runner,
     command: suite.command,
     folder: suite.folder,
+    fetchesFirst: suite.fetchesFirst ?? false,
     isTestFile: (path) => suite.isTestFile(path),
     run: (options) =>
       traced('test run', { attributes: { 'agentos.tests.runner': suite.runner } }, async (span) => {

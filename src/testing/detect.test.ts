@@ -64,6 +64,35 @@ describe('the script test of package.json', () => {
     expect(await detected(packageJson({ test: script, unit: 'jest', build: 'tsc' }))).toBe(`${runner}: npm test`);
   });
 
+  test('that starts a file with node:test in it, or in what that imports, is a call of the runner', async () => {
+    const files = {
+      ...packageJson({ test: 'c8 --100 npm run api', api: 'node --conditions development test/index.js' }),
+      'test/index.js': "import './io/a.js'\n",
+      'test/io/a.js': "import test from 'node:test'\n",
+    };
+    expect(await detected(files)).toBe('node: npm test');
+  });
+
+  test('of the top names the script of a package that its tool runs', async () => {
+    const files = {
+      'package.json': JSON.stringify({
+        scripts: { test: 'pnpm run ci', ci: 'nx run-many --targets=lint,test:lib,build' },
+      }),
+      'pnpm-lock.yaml': '',
+      'packages/a/package.json': JSON.stringify({
+        scripts: { lint: 'eslint', 'test:lib': 'vitest', 'test:dev': 'jest' },
+      }),
+      'packages/a/tests/a.test.ts': '',
+      'packages/b/package.json': JSON.stringify({ scripts: { 'test:lib': 'vitest', build: 'jest' } }),
+    };
+    expect(await detected(files, {}, ['packages/a/tests/a.test.ts'])).toBe(
+      'vitest: cd packages/a && pnpm run test:lib',
+    );
+    await expect(detected({}, {}, ['packages/b/b.test.ts'])).rejects.toMatchObject({
+      problem: { code: 'tests-undetected' },
+    });
+  });
+
   test('wins over everything that lies beside it', async () => {
     const files = { ...packageJson({ test: 'node --test' }, { vitest: '1' }), 'go.mod': 'module x', 'Cargo.toml': '' };
     expect(await detected(files)).toBe('node: npm test');
@@ -155,9 +184,19 @@ describe('the files', () => {
     ],
     ['pom.xml', { 'pom.xml': '', mvnw: '' }, 'maven: ./mvnw test'],
     ['Gradle', { 'settings.gradle.kts': '' }, 'gradle: gradle test'],
-    ['PHPUnit', { 'phpunit.xml.dist': '', 'composer.json': '{}' }, 'phpunit: vendor/bin/phpunit'],
+    ['PHPUnit', { 'phpunit.xml.dist': '', 'vendor/bin/phpunit': '' }, 'phpunit: vendor/bin/phpunit'],
+    ['PHPUnit of the machine', { 'phpunit.xml.dist': '', 'composer.json': '{}' }, 'phpunit: phpunit'],
     ['RSpec', { '.rspec': '', Gemfile: '' }, 'rspec: bundle exec rspec'],
     ['Minitest', { Rakefile: 'Minitest::TestTask.create' }, 'minitest: rake test'],
+    [
+      'Minitest in a helper',
+      {
+        Rakefile: 'task :default => [:spec]',
+        'spec/spec_helper.rb': "require 'minitest/autorun'",
+        'spec/a_spec.rb': '',
+      },
+      'minitest: rake spec',
+    ],
     ['.NET', { 'Shop.sln': '' }, 'dotnet: dotnet test'],
   ])('%s', async (_, files, expected) => {
     expect(await detected(files)).toBe(expected);

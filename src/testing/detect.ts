@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import type { TestSettings } from '../core/config.ts';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
+import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
 import { withScriptsExpanded } from './npm-scripts.ts';
 import type { RunnerName, TestSuite } from './port.ts';
 import {
@@ -16,6 +17,7 @@ import {
   withPackagePrograms,
 } from './project.ts';
 import type { Runner, RunnerSign } from './runner.ts';
+import { withTestFlags } from './runners/node.ts';
 import { RUNNERS, runnerNamed, testScript } from './runners.ts';
 import { createSuite } from './suite.ts';
 import { isRunnableTest } from './test-files.ts';
@@ -28,6 +30,8 @@ export interface DetectOptions {
   paths?: readonly string[];
   /** All that the tests see of the environment. */
   env: Readonly<Record<string, string>>;
+  /** Absent: they run without one. */
+  sandbox?: OpenSandbox | undefined;
   /** A folder of ours outside of the worktree, for reports and caches; made when needed. */
   scratch: string;
   onLine: (line: string, stream: 'stdout' | 'stderr') => void;
@@ -76,7 +80,7 @@ export async function findTests(
       if (found !== null) return found;
     }
   }
-  return testsAtTop(top, settings, directory);
+  return await testsAtTop(files, top, settings, directory);
 }
 
 /** For people: the packages of a monorepo whose tests are understood, two folders deep at most. */
@@ -118,26 +122,51 @@ function foldersAround(paths: readonly string[]): string[] {
 async function testsOfPackage(
   files: ProjectFiles,
   folder: string,
-  { top }: Project,
+  above: Project,
   settings: TestSettings,
 ): Promise<FoundTests | null> {
   if (!(await files.names(folder)).some((name) => MANIFEST.test(name))) return null;
-  const project = await readProject(filesBelow(files, folder));
+  const own = filesBelow(files, folder);
+  const project = await readProject(own);
   const scripts = project.packageJson?.scripts ?? {};
   const isWanted = (name: RunnerName): boolean => settings.runner === null || settings.runner === name;
-  if (hasTestScript(scripts)) {
-    const script = withScriptsExpanded('npm test', scripts);
+  const found = hasTestScript(scripts) ? ['test'] : namedAbove(above, scripts);
+  const started: FoundTests[] = [];
+  for (const each of found) {
+    const script = await written(`npm run ${each}`, scripts, own);
     const name = runnerIn(script);
-    const manager = packageManager([...project.top, ...top]);
-    return name !== null && isWanted(name) ? { name, folder, written: { command: `${manager} test`, script } } : null;
+    const manager = packageManager([...project.top, ...above.top]);
+    const command = each === 'test' ? `${manager} test` : `${manager} run ${each}`;
+    if (name !== null && isWanted(name)) started.push({ name, folder, written: { command, script } });
   }
+  // Of several scripts with a runner, none is the one that is meant.
+  if (found.length > 0) return started.length === 1 ? (started[0] ?? null) : null;
   // Without a script of its own, a package of JavaScript is tested by what lies around it.
-  const found = project.packageJson === null ? runnerOf(project) : null;
-  if (found === null || typeof found === 'string' || !isWanted(found.name)) return null;
-  return { name: found.name, folder, written: null };
+  const runner = project.packageJson === null ? runnerOf(project) : null;
+  if (runner === null || typeof runner === 'string' || !isWanted(runner.name)) return null;
+  return { name: runner.name, folder, written: null };
 }
 
-function testsAtTop(project: Project, settings: TestSettings, directory: string): FoundTests {
+/** Scripts of a package that the top's script names for its tool to run in each: `nx run-many --targets=lint,test:lib`. */
+function namedAbove({ packageJson }: Project, scripts: PackageJson['scripts']): string[] {
+  const above = withScriptsExpanded('npm test', packageJson?.scripts ?? {});
+  const words = new Set(above.split(/[\s,=]+/));
+  return Object.keys(scripts).filter(
+    (name) => words.has(name) && runnerIn(withScriptsExpanded(`npm run ${name}`, scripts)) !== null,
+  );
+}
+
+/** A command with all scripts written out. */
+async function written(command: string, scripts: PackageJson['scripts'], files: ProjectFiles): Promise<string> {
+  return await withTestFlags(withScriptsExpanded(command, scripts), (path) => files.read(path));
+}
+
+async function testsAtTop(
+  files: ProjectFiles,
+  project: Project,
+  settings: TestSettings,
+  directory: string,
+): Promise<FoundTests> {
   const scripts = project.packageJson?.scripts ?? {};
   const isAny = settings.runner === 'junit' || settings.runner === 'tap';
   const folder = '';
@@ -146,7 +175,7 @@ function testsAtTop(project: Project, settings: TestSettings, directory: string)
 
   if (settings.command !== null) {
     const { command } = settings;
-    const script = withScriptsExpanded(command, scripts);
+    const script = await written(command, scripts, files);
     const found = runnerOf(project);
     const hidden = found !== null && typeof found !== 'string' && found.worksHidden === true ? found.name : null;
     const name = settings.runner ?? runnerIn(script) ?? runnerOfReport(settings.report) ?? hidden;
@@ -154,7 +183,7 @@ function testsAtTop(project: Project, settings: TestSettings, directory: string)
     return { name, folder, written: { command, script } };
   }
   if (hasTestScript(scripts)) {
-    const script = withScriptsExpanded('npm test', scripts);
+    const script = await written('npm test', scripts, files);
     const inScript = runnerIn(script) ?? runnerOfReport(settings.report);
     const name =
       isAny || settings.runner === null || settings.runner === inScript ? (settings.runner ?? inScript) : null;

@@ -8,6 +8,7 @@ export function joinedSuites(suites: readonly [TestSuite, ...TestSuite[]]): Test
     runner: first.runner,
     command: suites.map(({ command }) => `(${command})`).join(' && '),
     folder: '',
+    fetchesFirst: suites.some(({ fetchesFirst }) => fetchesFirst),
     isTestFile: (path) => suites.some((suite) => suite.isTestFile(path)),
     async run(options) {
       const runs: TestRun[] = [];

@@ -25,4 +25,21 @@ test('what can not be followed stays, and a circle ends', () => {
     'npm run other -w pkg && npm ci && bun test',
   );
   expect(withScriptsExpanded('npm test', { test: 'npm test' })).toBe('npm test');
+  const build = { build: 'tsc && npm run build --workspaces --if-present' };
+  expect(withScriptsExpanded('npm run build', build)).toBe('tsc && npm run build --workspaces --if-present');
+  expect(withScriptsExpanded('npm run build --if-present -- --force', { build: 'tsc' })).toBe('tsc --force');
+});
+
+test('what measures coverage stays around a script of one command', () => {
+  const scripts = { unit: 'tape test/*.js', all: 'mocha && ava' };
+  expect(withScriptsExpanded('nyc npm run unit && tsd', scripts)).toBe('nyc tape test/*.js && tsd');
+  expect(withScriptsExpanded('c8 --100 --reporter lcov -- npm run unit', scripts)).toBe(
+    'c8 --100 --reporter lcov -- tape test/*.js',
+  );
+  expect(withScriptsExpanded('c8 npm run all', scripts)).toBe('c8 npm run all');
+});
+
+test('scripts that pnpm chooses by a pattern are run one after another', () => {
+  const scripts = { test: 'pnpm run /^test:/', 'test:unit': 'vitest run', 'test:lint': 'oxlint', build: 'tsc' };
+  expect(withScriptsExpanded('npm test', scripts)).toBe('(vitest run) && (oxlint)');
 });

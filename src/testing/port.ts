@@ -67,6 +67,10 @@ export interface TestRunOptions {
   /** Only these test files, where the runner can choose; otherwise it runs all. */
   files?: readonly string[];
   coverage?: boolean;
+  /** Part of the set-up: package registries can be reached, and what comes of it does not count. */
+  fetches?: boolean;
+  /** Code is missing on purpose: where a script's linter stops at that, the tests run all the same. */
+  lacksCode?: boolean;
   signal: AbortSignal;
 }
 
@@ -77,6 +81,8 @@ export interface TestSuite {
   readonly command: string;
   /** Where it runs, relative to the worktree: the package of a monorepo; empty for the top. */
   readonly folder: string;
+  /** It has to run once as part of the set-up, before a run counts. */
+  readonly fetchesFirst?: boolean;
   /** Tests, and what belongs to them alone: fixtures, snapshots, set-up of the tests. */
   isTestFile(path: string): boolean;
   run(options: TestRunOptions): Promise<TestRun>;

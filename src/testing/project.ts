@@ -38,7 +38,7 @@ export interface Project {
   names: readonly string[];
   /** The texts of the few files in which other languages name their runners; empty where there is none. */
   texts: Readonly<Record<ManifestName, string>>;
-  /** The text of a few test files, which say whose they are by what they import. */
+  /** The text of a few test files and of the helper that all load, which say whose they are by what they import. */
   samples: string;
 }
 
@@ -59,13 +59,16 @@ type ManifestName = (typeof MANIFESTS)[number];
 
 const TEST_FOLDERS = ['', 'tests', 'test', 'spec', 'src'];
 const MOST_SAMPLES = 5;
+/** In Ruby the tests themselves often name no runner. */
+const HELPER = /(?:^|\/)(?:spec_|test_|minitest_)?helper\.rb$/;
 
 export async function readProject(files: ProjectFiles): Promise<Project> {
   const found = await Promise.all(TEST_FOLDERS.map(async (folder) => ({ folder, names: await files.names(folder) })));
   const top = found[0]?.names ?? [];
   const tests = found
     .flatMap(({ folder, names }) => names.map((name) => posix.join(folder, name)))
-    .filter((path) => isRunnableTest(path))
+    .filter((path) => isRunnableTest(path) || HELPER.test(path))
+    .toSorted((a, b) => Number(HELPER.test(b)) - Number(HELPER.test(a)))
     .slice(0, MOST_SAMPLES);
   const read = async (name: ManifestName): Promise<[ManifestName, string]> => [
     name,

@@ -1,6 +1,6 @@
-import type { FileCoverage, LoadFailure, RunnerName, TestCase } from './port.ts';
+import type { FileCoverage, LoadFailure, RunnerName } from './port.ts';
 import type { Project } from './project.ts';
-import type { PathInWorktree } from './reports/report.ts';
+import type { PathInWorktree, Reading } from './reports/report.ts';
 import type { CallChange, HeadAt, RunnerCall, TestScript } from './script.ts';
 
 /** Where one run happens and where its report goes. */
@@ -34,11 +34,9 @@ export interface RunOutput {
   exitCode: number | null;
 }
 
-export interface Report {
-  cases: TestCase[];
-  loadFailures: LoadFailure[];
-  /** Null where the runner was not asked or can't tell. */
-  coverage: FileCoverage[] | null;
+export interface Report extends Reading {
+  /** Null or absent where the runner was not asked or can't tell. */
+  coverage?: FileCoverage[] | null;
 }
 
 /** Runs a further script in the worktree with the same environment; what it prints is not logged. */

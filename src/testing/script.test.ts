@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { testScript } from './runners.ts';
-import { edited, plainArguments, shellCommands, shellQuoted, withCallsChanged } from './script.ts';
+import { edited, plainArguments, shellCommands, shellQuoted, withCallReached, withCallsChanged } from './script.ts';
 
 const texts = (script: string): string[][] => shellCommands(script).map((words) => words.map((word) => word.text));
 
@@ -43,6 +43,16 @@ test('a quoted word comes back as it was', () => {
     expect(texts(`x ${shellQuoted(word)}`)[0]?.[1]).toBe(word);
 });
 
+test.each([
+  ['eslint . && (tsc && vitest run) && tsd', 'eslint . ; (tsc ; vitest run) && tsd'],
+  ['eslint "a && b" && mocha', 'eslint "a && b" ; mocha'],
+  ['test -d x || mkdir x && mocha', 'test -d x || mkdir x && mocha'],
+  ['mocha && eslint .', 'mocha && eslint .'],
+])('in %s the tests are reached whatever fails in front of them', (script, reached) => {
+  const [call] = testScript(script).calls;
+  expect(call && withCallReached(script, call)).toBe(reached);
+});
+
 const found = (script: string): string[] =>
   testScript(script).calls.map(({ runner, words, head }) => `${runner}:${words[head]?.text}`);
 
@@ -52,6 +62,10 @@ test.each([
   ['NODE_ENV=test cross-env A=b jest --ci', 'jest:jest'],
   ['node --experimental-vm-modules node_modules/jest/bin/jest.js', 'jest:node_modules/jest/bin/jest.js'],
   ['react-scripts test', 'jest:test'],
+  [
+    'node --expose-gc ./node_modules/vitest/dist/cli-wrapper.js --run',
+    'vitest:./node_modules/vitest/dist/cli-wrapper.js',
+  ],
   ['tsc && node --test dist/test', 'node:node'],
   ['node --import tsx --test', 'node:node'],
   ['node --experimental-strip-types --test "src/**/*.test.ts"', 'node:node'],

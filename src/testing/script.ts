@@ -97,7 +97,7 @@ export interface TestScript {
 
 /**
  * Whether the program at `at` is this runner: the index of the last word that names it, else null. `names` are the words of
- * the command without folders and Windows' endings.
+ * the command without folders and Windows' endings; files of installed packages are called like these.
  */
 export type HeadAt = (names: readonly string[], at: number) => number | null;
 
@@ -106,9 +106,10 @@ export function programNamed(...programs: readonly string[]): HeadAt {
 }
 
 /** Of package managers: options that say in which package or folder something happens, with a value. */
-const ELSEWHERE = /^(--filter|-F|-C|--dir|--cwd|--prefix|-w|--workspace|--project|-p|--directory|--manifest-path)$/;
+export const ELSEWHERE =
+  /^(--filter|-F|-C|--dir|--cwd|--prefix|-w|--workspace|--project|-p|--directory|--manifest-path)$/;
 /** The same in one word, or for every package. */
-const ELSEWHERE_ALONE =
+export const ELSEWHERE_ALONE =
   /^(--(filter|dir|cwd|prefix|workspace|directory)=|-r$|--recursive$|--workspaces$|--ws$|workspaces?$)/;
 
 /**
@@ -121,6 +122,21 @@ export function runsHere(script: string, { words, head }: RunnerCall): boolean {
   return !words.slice(0, head).some(({ text }) => ELSEWHERE.test(text) || ELSEWHERE_ALONE.test(text));
 }
 
+/**
+ * The script with a call that runs whatever comes of the commands in front of it, where these are only joined by `&&`; else
+ * as it is.
+ */
+export function withCallReached(script: string, { words }: RunnerCall): string {
+  const end = words[0]?.start ?? 0;
+  const signs = [...script.slice(0, end).matchAll(TOKEN)].filter(({ groups }) => /[&|]/.test(groups?.separator ?? ''));
+  const pairs = signs.filter(({ index }) => script.slice(index, index + 2) === '&&');
+  if (signs.some(({ 0: sign }) => sign === '|')) return script;
+  return edited(
+    script,
+    pairs.map(({ index }) => ({ start: index, end: index + 2, text: ';' })),
+  );
+}
+
 /** Programs that start another one, which is named in their arguments. */
 const WRAPPERS =
   /^(npx|pnpx|bunx|npm|pnpm|yarn|bun|cross-env|cross-env-shell|env|dotenv|dotenvx|c8|nyc|nice|timeout|xvfb-run|uv|poetry|pipenv|pdm|hatch|rye|coverage|node|nodejs|tsx|python[\d.]*|py|bundle|bundler|ruby|php|composer|tox|nox)$/;
@@ -128,7 +144,7 @@ const WRAPPERS =
 export function runnerCalls(script: string, runners: readonly { name: RunnerName; headAt?: HeadAt }[]): RunnerCall[] {
   return shellCommands(script).flatMap((words) => {
     const first = words.findIndex((word) => !isAssignment(word.text));
-    const names = words.map(({ text }) => basename(text).replace(/\.(cmd|exe)$/, ''));
+    const names = words.map(({ text }) => programName(text));
     for (let at = Math.max(first, 0); at < words.length; at += 1) {
       if (at > first && ELSEWHERE.test(words[at - 1]?.text ?? '')) continue;
       for (const { name, headAt } of runners) {
@@ -139,6 +155,12 @@ export function runnerCalls(script: string, runners: readonly { name: RunnerName
     }
     return [];
   });
+}
+
+/** Without its folder; a file of an installed package is called like the package. */
+function programName(path: string): string {
+  const [, owner] = /(?:^|\/)node_modules\/([^.@/][^/]*)\/.+\.[cm]?js$/.exec(path) ?? [];
+  return owner ?? basename(path).replace(/\.(cmd|exe)$/, '');
 }
 
 /**

@@ -109,6 +109,18 @@ describe('node:test', () => {
     expect(await readdir(join(base, 'scratch'))).toEqual([]);
   });
 
+  test('a linter that stops at code that is not there yet does not keep the tests from running', async () => {
+    await write({
+      'package.json': '{"type":"module","scripts":{"lint":"node lint.js","test":"npm run lint && node --test"}}',
+      'lint.js': "console.log('../src/b.js is not found (n/no-missing-import)'); process.exit(1);",
+      'test/missing.test.js': `import test from 'node:test'; import { b } from '../src/b.js'; test('x', () => b());`,
+    });
+    expect(await run({})).toMatchObject({ outcome: 'no-report', loadFailures: [] });
+    const found = await run({ lacksCode: true });
+    expect(found).toMatchObject({ outcome: 'failed', command: 'npm test' });
+    expect(found.loadFailures.map(({ file }) => file)).toEqual(['test/missing.test.js']);
+  });
+
   test('files that can not be loaded are told from tests, with the reason', async () => {
     await write({
       'package.json': '{"type":"module","scripts":{"test":"node --test"}}',

@@ -6,12 +6,13 @@ import { stripVTControlCharacters } from 'node:util';
 import type { TestSettings } from '../core/config.ts';
 import { createOutputKeeper } from '../core/reason.ts';
 import { type ProgramEnd, runProgram } from '../process/program.ts';
+import type { OpenSandbox, Sandbox } from '../process/sandbox/sandbox.ts';
 import type { TestOutcome, TestRun, TestRunOptions, TestSuite } from './port.ts';
 import { parseLcov } from './reports/coverage.ts';
 import { createPathInWorktree } from './reports/report.ts';
 import type { Ask, Report, Runner, RunPlace } from './runner.ts';
 import { testScript } from './runners.ts';
-import { runsHere, shellQuoted, withCallsChanged } from './script.ts';
+import { runsHere, shellQuoted, withCallReached, withCallsChanged } from './script.ts';
 import { createIsTestFile } from './test-files.ts';
 
 export interface SuiteOptions {
@@ -21,6 +22,8 @@ export interface SuiteOptions {
   folder: string;
   /** With the search path for the run in it. */
   env: Readonly<Record<string, string>>;
+  /** Absent: they run without one. */
+  sandbox?: OpenSandbox | undefined;
   scratch: string;
   runner: Runner;
   /** As a person would type it there. */
@@ -31,6 +34,9 @@ export interface SuiteOptions {
   onProgress: () => void;
   onGroup: (leader: number, ended: boolean) => void;
 }
+
+/** These fetch what they need when they first run the tests, which in a sandbox they can't. */
+const FETCHING: ReadonlySet<string> = new Set(['maven', 'gradle', 'dotnet']);
 
 /** For asking a tool something, such as whether it can measure coverage. */
 const ASK_TIMEOUT_MS = 120_000;
@@ -43,6 +49,7 @@ export function createSuite(options: SuiteOptions): TestSuite {
     runner: runner.name,
     command: fromTop(folder, options.command),
     folder,
+    fetchesFirst: options.sandbox !== undefined && FETCHING.has(runner.name),
     isTestFile: createIsTestFile(settings.files),
     async run(wish) {
       const { files, coverage, signal } = wish;
@@ -50,12 +57,21 @@ export function createSuite(options: SuiteOptions): TestSuite {
       // Not every file that looks like a test is one for the runner.
       if (first.outcome === 'no-tests' && files !== undefined)
         return runAlone(options, { signal, ...(coverage === undefined ? {} : { coverage }) });
+      const reached = wish.lacksCode === true && first.outcome === 'no-report' ? scriptReached(options) : null;
+      if (reached !== null) return runAlone({ ...options, script: reached }, wish);
       if (!first.isMeasured || !/^(failed|no-report|no-tests)$/.test(first.outcome)) return first;
       // What measures coverage must not decide: the same without it does.
       const plain = await runAlone(options, { signal, ...(files === undefined ? {} : { files }) });
       return plain.outcome === first.outcome ? { ...plain, coverage: first.coverage } : plain;
     },
   };
+}
+
+/** Null where nothing stands in front of the tests that could stop them. */
+function scriptReached({ runner, script }: SuiteOptions): string | null {
+  const call = testScript(script).calls.find(({ runner: name }) => name === runner.name);
+  const reached = call === undefined ? script : withCallReached(script, call);
+  return reached === script ? null : reached;
 }
 
 function fromTop(folder: string, command: string): string {
@@ -116,7 +132,13 @@ async function runOnce(
   const chosen = wish.files?.map((file) => posix.relative(folder, posix.normalize(file)));
   const selected = testScript(selectedScript(runner, script, chosen));
   const measures = wish.coverage === true && lcov === null;
-  const asking = (env: Readonly<Record<string, string>>) => createAsk(options, env, wish.signal);
+  const sandbox = await options.sandbox?.({
+    worktree: options.directory,
+    may: 'write',
+    env: options.env,
+    ...(wish.fetches ? { network: ['registries'] } : {}),
+  });
+  const asking = (env: Readonly<Record<string, string>>) => createAsk(options, { env, sandbox }, wish.signal);
   const prepared = await runner.instrument(selected, place, measures, asking(options.env));
   const env = { ...options.env, ...prepared.env };
   const changed = withCallsChanged(selected.text, prepared.changes ?? new Map());
@@ -127,6 +149,7 @@ async function runOnce(
     command: prepared.mergesStreams === true ? `{ ${changed}\n} 2>&1` : changed,
     cwd: directory,
     env,
+    sandbox,
     timeoutMs: settings.timeoutMs,
     maySleep: true,
     signal: wish.signal,
@@ -168,7 +191,11 @@ async function runOnce(
   }
 }
 
-function createAsk(options: SuiteOptions, env: Readonly<Record<string, string>>, signal: AbortSignal): Ask {
+function createAsk(
+  options: SuiteOptions,
+  how: { env: Readonly<Record<string, string>>; sandbox: Sandbox | undefined },
+  signal: AbortSignal,
+): Ask {
   return async (script) => {
     let stderr = '';
     const { onProgress, onGroup } = options;
@@ -178,7 +205,7 @@ function createAsk(options: SuiteOptions, env: Readonly<Record<string, string>>,
     };
     const timeoutMs = Math.min(ASK_TIMEOUT_MS, options.settings.timeoutMs);
     const watch = { signal, onProgress, onGroup, onLine, maySleep: true };
-    const ended = await runProgram({ command: script, cwd, env, timeoutMs, ...watch });
+    const ended = await runProgram({ command: script, cwd, ...how, timeoutMs, ...watch });
     return { stdout: ended.stdout, stderr, exitCode: ended.exitCode };
   };
 }

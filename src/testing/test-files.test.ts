@@ -8,6 +8,9 @@ test.each([
   'src/a.spec.tsx',
   'src/a-test.js',
   'src/__tests__/a.js',
+  'test.js',
+  'test-a.mjs',
+  'src/test/java/org/x/ATest.java',
   'src/__mocks__/fs.js',
   'src/__snapshots__/a.test.ts.snap',
   'test/support/server.ts',
@@ -31,6 +34,8 @@ test.each([
 test.each([
   'src/testing/port.ts',
   'src/test-utils/render.ts',
+  'src/testing/test-files.ts',
+  'src/main/java/org/x/TestPlan.java',
   'src/latest.ts',
   'src/contest.py',
   'src/attest_go.go',

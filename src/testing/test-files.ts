@@ -8,7 +8,9 @@ import type { RunnerName } from './port.ts';
 /** Files that the runners of a language take for tests by default; others beside them are fixtures and support. */
 const TESTS = {
   javascript: [
-    /(?:^|\/)(?:[^/]*[._-](?:test|spec)(?:-d)?|test|test-[^/]*|[^/]*Spec)\.[cm]?[jt]sx?$/,
+    /(?:^|\/)(?:[^/]*[._-](?:test|spec)(?:-d)?|test|[^/]*Spec)\.[cm]?[jt]sx?$/,
+    // Among the sources it may well be a product.
+    /^(?!(?:.*\/)?(?:src|source|lib|app)\/)(?:.*\/)?test-[^/]*\.[cm]?[jt]sx?$/,
     /(?:^|\/)__tests__\/(?!(?:.*\/)?(?:__mocks__|__fixtures__|fixtures)\/)(?:.*\/)?[^/]+\.[cm]?[jt]sx?$/,
   ],
   python: [/(?:^|\/)(?:test_[^/]*|[^/]*_test|tests?)\.py$/],
@@ -17,7 +19,9 @@ const TESTS = {
   rust: [/(?:^|\/)tests\/[^/]+(?:\.rs|\/main\.rs)$/],
   ruby: [/(?:^|\/)(?:test_[^/]*|[^/]*_(?:test|spec))\.rb$/],
   php: [/(?:^|\/)[^/]*Test\.php$/],
-  jvm: [/(?:^|\/)(?:Test[A-Z][^/]*|[^/]*(?:Tests?|TestCase|Spec|IT))\.(?:java|kt|groovy|scala)$/],
+  jvm: [
+    /^(?!(?:.*\/)?src\/main\/)(?:.*\/)?(?:Test[A-Z][^/]*|[^/]*(?:Tests?|TestCase|Spec|IT))\.(?:java|kt|groovy|scala)$/,
+  ],
   dotnet: [/(?:^|\/)[^/]*(?:Tests?|Specs?|Facts)\.(?:cs|fs|vb)$/],
 } as const;
 
@@ -59,16 +63,8 @@ function isTestOfNode(path: string): boolean {
 const FOLDERS = new Set('__tests__ __mocks__ __snapshots__ __fixtures__ test tests spec testdata'.split(' '));
 /** A project of tests beside the one that they test: `Shop.Tests/`. */
 const TEST_PROJECT = /\.(?:Unit|Integration)?Tests?$/;
-const NAMES = [
-  /[._-](test|spec)\.[cm]?[jt]sx?$/,
-  /\.(test|spec)(-d)?\.[\w.]+$/,
-  /\.snap$/,
-  /^test_[^/]*\.(py|rb)$/,
-  /_test\.(py|go|rs|rb)$/,
-  /_spec\.rb$/,
-  /(?:Tests?|Spec)\.(?:php|java|kt|groovy|scala|cs|fs|vb)$/,
-  /^conftest\.py$/,
-];
+/** Besides those that a runner takes for tests. */
+const NAMES = [/\.(test|spec)(-d)?\.[\w.]+$/, /\.snap$/, /_test\.rs$/, /Spec\.php$/, /^conftest\.py$/];
 
 const CODE = /\.(?:[cm]?[jt]sx?|py|go|rs|rb|php|java|kt|groovy|cs|fs|swift|scala|sh|bats)$/;
 const SUPPORT = /(?:^|\/)(?:__mocks__|__snapshots__|__fixtures__|fixtures?|testdata)\//;
@@ -85,7 +81,7 @@ export function createIsTestFile(patterns: readonly string[]): (path: string) =>
     const parts = path.replaceAll('\\', '/').replace(/^\.\//, '').split('/');
     const name = parts.at(-1) ?? '';
     if (parts.slice(0, -1).some((part) => FOLDERS.has(part) || TEST_PROJECT.test(part))) return true;
-    if (NAMES.some((pattern) => pattern.test(name))) return true;
+    if (NAMES.some((pattern) => pattern.test(name)) || isRunnableTest(parts.join('/'))) return true;
     return globs.some((glob) => matchesGlob(parts.join('/'), glob));
   };
 }

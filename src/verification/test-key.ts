@@ -3,9 +3,13 @@ import { sha256 } from '../core/hash.ts';
 import { reasonIn } from '../core/reason.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
 
+/** Some tests have in their names when they ran, or where something was in memory: times, addresses, ids, epochs. */
+const VOLATILE =
+  /\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?|\b[A-Z][a-z]{2},? [A-Z\d][a-z\d]{1,2} [A-Z\d][a-z\d]{1,2} \d{4} \d\d:\d\d:\d\d(?: GMT(?:[+-]\d{4})?(?: \([^)]*\))?)?|\b0x[\da-f]{6,}\b|\b[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b|\b\d{12,}\b/gi;
+
 /** What a test is called over several runs. */
 export function testKey({ file, name }: Pick<TestCase, 'file' | 'name'>): string {
-  return `${file ?? ''}\0${name}`;
+  return `${file ?? ''}\0${name.replace(VOLATILE, '…')}`;
 }
 
 /** For people. */

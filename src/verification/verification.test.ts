@@ -5,10 +5,10 @@ import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { FileCoverage, LoadFailure, TestCase, TestRun } from '../testing/port.ts';
 import { baselineOf, loadWarning, newTests, whyNoBaseline } from './baseline.ts';
 import { coverageGate } from './coverage.ts';
-import { greenGate, reverseGate } from './green.ts';
+import { greenGate, reverseGate, unsteadyTests, withOutcomesOf } from './green.ts';
 import { redGate } from './red.ts';
 import { scenarioGate } from './scenario-tests.ts';
-import { hashOfRun } from './test-key.ts';
+import { hashOfRun, testKey } from './test-key.ts';
 
 const FILE = 'test/item.test.js';
 const WORKTREE = realpathSync(tmpdir());
@@ -64,6 +64,16 @@ test('tests with the same name are counted: one more is new, one less is missed'
   expect(greenGate({ ...facts, run: run(twice.slice(1)) }).problems).toEqual([
     '"same" (test/a.js) passed 2 times before, and 1 now',
   ]);
+});
+
+test.each([
+  ['casts 2026-11-17T16:02:39.990Z', 'casts 2026-11-17T16:09:01.002Z'],
+  ['casts Tue Nov 17 2026 16:02:39 GMT+0000 (UTC)', 'casts Tue Nov 17 2026 16:09:01 GMT+0000 (UTC)'],
+  ['test_a[<object at 0x7f16b1a4>]', 'test_a[<object at 0x7fa0c3d8>]'],
+  ['of 6f1e2a3b-0000-4abc-8def-0123456789ab', 'of 0c1d2e3f-1111-4abc-8def-0123456789ab'],
+])('a name that changes from run to run is the same test: %s', (before, now) => {
+  expect(testKey({ file: 'a', name: before })).toBe(testKey({ file: 'a', name: now }));
+  expect(testKey({ file: 'a', name: 'adds 10 to 20' })).not.toBe(testKey({ file: 'a', name: 'adds 11 to 20' }));
 });
 
 test('a scenario without a test, and one whose only test is skipped, are found', () => {
@@ -233,6 +243,22 @@ test.each([
   const { problems } = greenOf(run([...old, ...GOOD]), GOOD);
   expect(problems).toHaveLength(1);
   expect(problems[0]).toContain(said);
+});
+
+test('green: a few old tests that fail alone are run again, and what is said of them is the second run', () => {
+  const failing = run([{ ...OLD, outcome: 'failed' }, ...GOOD]);
+  const facts = { run: failing, tests: GOOD, baseline: BASELINE, scenarios: SCENARIOS, deleted: new Set<string>() };
+  const keys = unsteadyTests(facts);
+  expect(keys).toEqual([testKey(OLD)]);
+  const steady = withOutcomesOf(failing, run([OLD, ...GOOD]), keys);
+  expect(greenGate({ ...facts, run: steady, ranAgain: keys })).toMatchObject({
+    problems: [],
+    details: expect.arrayContaining(['"the answer" (test/main.test.js) failed in one run and passed in the next']),
+  });
+  const still = greenGate({ ...facts, run: withOutcomesOf(failing, failing, keys), ranAgain: keys });
+  expect(still.problems).toEqual([expect.stringContaining('passed before and fails now')]);
+  expect(unsteadyTests({ ...facts, tests: [testCase('010', 'failed')] })).toEqual([]);
+  expect(unsteadyTests({ ...facts, run: run([OLD, ...GOOD]) })).toEqual([]);
 });
 
 test('green: the tests of a file that the LLD deletes may go', () => {

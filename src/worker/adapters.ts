@@ -16,6 +16,7 @@ import { type BaseCommit, headCommit, openCommit } from '../git/repository.ts';
 import type { CallLimits } from '../models/call-bounds.ts';
 import { createProvider } from '../models/create.ts';
 import type { Provider } from '../models/port.ts';
+import type { OpenSandbox, SandboxTool } from '../process/sandbox/sandbox.ts';
 import { userId } from '../process/state-folder.ts';
 import type { AskedContext, RepositoryContext } from '../prompts/context/context.ts';
 import { loadPrompts } from '../prompts/prompts.ts';
@@ -26,6 +27,7 @@ import { type AskedRole, createItem, type ItemContext, type ItemParts } from '..
 import type { Replay } from '../workflow/replay.ts';
 import { buildContext } from './context-process.ts';
 import { createItemPrograms } from './item-programs.ts';
+import type { ItemSandboxOptions } from './item-sandbox.ts';
 import type { Task, TaskContext, TaskResult } from './protocol.ts';
 
 /**
@@ -40,6 +42,10 @@ export interface ItemInput {
   repository: string;
   base: string;
   config: Omit<Config, 'keys' | 'endpoints' | 'keyVariables'>;
+  /** What programs of the item run in; null: they run without one. */
+  sandbox: SandboxTool | null;
+  /** Folders that are hidden from them beyond those of the item's own paths. */
+  hidden?: readonly string[];
   token: string | null;
   endpoints: Partial<Record<VendorName, string>>;
   fingerprints: Fingerprint[];
@@ -65,6 +71,8 @@ export interface Adapters {
   mask: (text: string) => string;
   /** The item's token for the gateway. */
   token: Secret;
+  /** Undefined: programs of the item run without one. */
+  sandbox: OpenSandbox | undefined;
   /** Of one call. */
   limits: CallLimits;
   transcripts: OpenTranscript;
@@ -94,7 +102,17 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
   const git = createGit(paths.repository, env);
   const folder = paths.run(input.runId).transcripts(workflow, parseItemId(input.id));
   const transcripts = createTranscripts(folder, (text) => mask(hidden(text, input.token)));
-  const programs = createItemPrograms({ context, workflow, input, paths, git, env, token, limits, mask, transcripts });
+  const sandbox = openSandbox(input.sandbox, {
+    paths,
+    home: paths.home(workflow, parseItemId(input.id)),
+    git,
+    config,
+    hidden: input.hidden ?? [],
+    endpoints: Object.values(input.endpoints),
+    onNotice: (text) => context.emit({ type: 'notice', text }),
+  });
+  const parts = { context, workflow, input, paths, git, env, sandbox, token, limits, mask, transcripts };
+  const programs = createItemPrograms(parts);
   const providers = new Map<string, Provider>();
   const provider = (role: AskedRole, spec: string = config.models[role]): Provider => {
     const key = `${role} ${spec}`;
@@ -105,6 +123,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
       token,
       endpointOf: (vendor) => input.endpoints[vendor],
       env,
+      sandbox,
       onLine: (line) => context.emit({ type: 'output-line', stream: 'stderr', line }),
       onGroup: context.group,
       offline: offlineProvider,
@@ -120,6 +139,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
     git,
     env,
     mask,
+    sandbox,
     token,
     limits,
     transcripts,
@@ -163,6 +183,16 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
       });
     },
     close: () => programs.close(),
+  };
+}
+
+/** Loaded when a program is first started in one. */
+function openSandbox(tool: SandboxTool | null, options: Omit<ItemSandboxOptions, 'tool'>): OpenSandbox | undefined {
+  if (tool === null) return undefined;
+  let opened: Promise<OpenSandbox> | null = null;
+  return async (wish) => {
+    opened ??= import('./item-sandbox.ts').then(({ createItemSandbox }) => createItemSandbox({ ...options, tool }));
+    return (await opened)(wish);
   };
 }
 

@@ -12,8 +12,9 @@ import type { ReadingWorktree } from '../git/worktree/reading.ts';
 import type { CallLimits } from '../models/call-bounds.ts';
 import type { Provider } from '../models/port.ts';
 import { removeFolder } from '../process/files.ts';
+import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
 import { prepareWorkFolder } from '../process/state-folder.ts';
-import { createCheckoutGuard } from '../workflow/checkout-guard.ts';
+import { createCheckoutGuard, NO_GUARD } from '../workflow/checkout-guard.ts';
 import type { ItemParts } from '../workflow/item.ts';
 import type { ItemInput } from './adapters.ts';
 import type { TaskContext } from './protocol.ts';
@@ -26,6 +27,7 @@ interface ProgramParts {
   git: Git;
   /** For git itself. */
   env: Record<string, string>;
+  sandbox: OpenSandbox | undefined;
   token: Secret;
   limits: CallLimits;
   mask: (text: string) => string;
@@ -44,7 +46,7 @@ export function ownLogins(agents: readonly AgentName[], { base, work, locks }: P
 
 /** What an item needs for models that are programs. Most have none: all of it is loaded and made when it is first used. */
 export function createItemPrograms(parts: ProgramParts): ItemPrograms {
-  const { context, workflow, input, paths, git, env, token, limits, mask, transcripts } = parts;
+  const { context, workflow, input, paths, git, env, sandbox, token, limits, mask, transcripts } = parts;
   const { emit } = context;
   const id = parseItemId(input.id);
   const worktree = paths.worktree(workflow, id);
@@ -62,12 +64,15 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
   const shared = [dirname(paths.lineage(id)), ...(workflow === 'issue' ? [paths.issues] : [])];
   const except = shared.map((folder) => relative(paths.repository, folder));
   return {
-    checkout: createCheckoutGuard({
-      look: () => lookOutside({ repository: paths.repository, base: paths.base, worktree, git, except }),
-      worktree: hasWorktree ? worktree : null,
-      onChanged: (files) =>
-        emit({ type: 'notice', text: `changed in the checkout meanwhile, and left so: ${listed(files)}` }),
-    }),
+    checkout:
+      sandbox === undefined
+        ? createCheckoutGuard({
+            look: () => lookOutside({ repository: paths.repository, base: paths.base, worktree, git, except }),
+            worktree: hasWorktree ? worktree : null,
+            onChanged: (files) =>
+              emit({ type: 'notice', text: `changed in the checkout meanwhile, and left so: ${listed(files)}` }),
+          })
+        : NO_GUARD,
     reading: {
       async use(state, work) {
         opened ??= open();
@@ -89,6 +94,7 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
           home,
           caches,
           ownLogins: ownLogins(input.config.ownLogins, paths),
+          sandbox,
           envIn: (directory) => itemEnvironment({ ...own, worktree: directory }),
           onGroup: context.group,
           mask,

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { createWriter } from '../agent/create.ts';
 import type { Writer } from '../agent/port.ts';
 import type { TestSettings } from '../core/config.ts';
@@ -9,7 +8,7 @@ import { parseModelSpec } from '../core/model-spec.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import { itemEnvironment } from '../git/item-environment.ts';
 import { requireIdentity } from '../git/repository.ts';
-import { removeFolder } from '../process/files.ts';
+import { makeOwnFolder, removeFolder } from '../process/files.ts';
 import { prepareWorkFolder } from '../process/state-folder.ts';
 import { tracedTests, tracedWriter } from '../telemetry/traced.ts';
 import { detectTests } from '../testing/detect.ts';
@@ -21,7 +20,7 @@ import { ownLogins } from './item-programs.ts';
 import type { TaskContext } from './protocol.ts';
 
 /** What an item needs whose files change in a worktree: who writes there, and the tests that run there. */
-interface WorktreeTask extends Pick<ImplementParts, 'config' | 'git' | 'env' | 'itemEnv' | 'onGroup'> {
+interface WorktreeTask extends Pick<ImplementParts, 'config' | 'git' | 'env' | 'itemEnv' | 'sandbox' | 'onGroup'> {
   writer(): Writer;
   /** Opens the suite that is for these files; null: nothing is known about its tests. */
   openSuite(settings: TestSettings | null, paths: readonly string[]): Promise<TestSuite>;
@@ -34,7 +33,7 @@ export async function openWorktreeTask(
   adapters: Adapters,
   context: TaskContext,
 ): Promise<WorktreeTask> {
-  const { input, paths, git, env, mask, token, limits, transcripts, costOf } = adapters;
+  const { input, paths, git, env, sandbox, mask, token, limits, transcripts, costOf } = adapters;
   const { config } = input;
   const id = parseItemId(input.id);
   await requireIdentity(git);
@@ -56,6 +55,7 @@ export async function openWorktreeTask(
     git,
     env,
     itemEnv,
+    sandbox,
     onGroup: context.group,
     writer: () =>
       tracedWriter(
@@ -64,6 +64,7 @@ export async function openWorktreeTask(
           token,
           endpointOf: (vendor) => input.endpoints[vendor],
           env: itemEnv,
+          sandbox,
           home,
           caches,
           maxRounds: config.implement.maxAgentRounds,
@@ -82,7 +83,8 @@ export async function openWorktreeTask(
         settings,
         paths: files,
         env: itemEnv,
-        scratch: join(home, 'test-reports'),
+        sandbox,
+        scratch: await makeOwnFolder(home, 'test-reports'),
         onLine: boundedLines((line) =>
           context.emit({ type: 'output-line', stream: 'stdout', line: mask(line), of: 'tests' }),
         ),

@@ -1,9 +1,9 @@
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { citationOf, type Evidence, evidenceIn, missingEvidence } from '../documents/already-done.ts';
 import { isTrustworthy, readReview, unusableReview } from '../documents/review/reader.ts';
 import { NO_HOOKS } from '../git/branches.ts';
 import { openCommit } from '../git/repository.ts';
-import { writeFileAtomic } from '../process/files.ts';
+import { makeOwnFolder, writeFileAtomic } from '../process/files.ts';
 import { alreadyDoneParts } from '../prompts/writing-tasks.ts';
 import { alreadyDoneReason, alreadyDoneRecord } from './closed.ts';
 import type { Decider } from './decide.ts';
@@ -90,7 +90,7 @@ export function createAlreadyDoneQuestion(
       if (verdict === 'APPROVED' && against.length === 0) return skip(reply, evidence);
       if (verdict !== 'DISCUSS' || !isTrustworthy(review)) return null;
 
-      await writeFileAtomic(join(reviews, 'review-1.md'), mask(reply));
+      await keepReview(reviews, 'review-1.md', mask(reply));
       const questions = review.questionsForOrchestrator;
       const reason = `all new tests pass before the code; is it already done?${questions.length === 0 ? '' : ` The reviewer asks: ${questions.join(' / ')}`}`;
       const decision = await decider.ask({
@@ -114,4 +114,9 @@ export function createAlreadyDoneQuestion(
     },
     ended: () => ended,
   };
+}
+
+/** Beside what programs of the item write: whatever they left there, it goes nowhere else. */
+export async function keepReview(folder: string, name: string, text: string): Promise<void> {
+  await writeFileAtomic(join(await makeOwnFolder(dirname(folder), basename(folder)), name), text);
 }

@@ -26,6 +26,13 @@ export interface CheckoutGuardOptions {
   onChanged: (files: string[]) => void;
 }
 
+/** For programs that run in a sandbox: they can't change anything outside. */
+export const NO_GUARD: CheckoutGuard = {
+  before: (work) => work(),
+  check: () => Promise.resolve(),
+  checked: (step) => step(),
+};
+
 /** A look that is not older than this still holds. */
 const FRESH_MS = 5_000;
 

@@ -3,6 +3,7 @@ import type { Config, TestSettings } from '../core/config.ts';
 import type { LldDocument } from '../documents/lld/document.ts';
 import type { Git } from '../git/git.ts';
 import type { Worktree } from '../git/worktree/worktree.ts';
+import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
 import type { TestSuite } from '../testing/port.ts';
 import type { SetUp } from './implement-worktree.ts';
 import type { ItemContext } from './item.ts';
@@ -18,6 +19,8 @@ export interface ImplementParts {
   env: Record<string, string>;
   /** For what runs in the worktree. */
   itemEnv: Record<string, string>;
+  /** What that runs in; undefined: nothing. */
+  sandbox: OpenSandbox | undefined;
   onGroup: (leader: number, ended: boolean) => void;
   /** What the writer is shown of the repository, and the existing tests that touch the files of its design. */
   contextFor: (

@@ -5,22 +5,27 @@ import { sha256 } from '../core/hash.ts';
 import { boundedLines } from '../core/lines.ts';
 import { wordingOf } from '../core/wording.ts';
 import { copyIgnored } from '../git/copy-ignored.ts';
+import type { Git } from '../git/git.ts';
 import { openWorktree } from '../git/worktree/open.ts';
 import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { importedFromElsewhere, pythonEnvironment } from '../process/python.ts';
+import type { Sandbox, SandboxWish } from '../process/sandbox/sandbox.ts';
 import { detectSetup, isSetupFile, runSetup } from '../process/setup.ts';
 import { traced } from '../telemetry/tracer.ts';
 import type { ImplementContext, ImplementParts } from './implement-item.ts';
 import type { ItemContext } from './item.ts';
 
-type WorktreeParts = Pick<ImplementParts, 'config' | 'git' | 'env' | 'itemEnv' | 'onGroup'>;
+type WorktreeParts = Pick<ImplementParts, 'config' | 'git' | 'env' | 'itemEnv' | 'sandbox' | 'onGroup'>;
 
-/** Creates the worktree of an item, or takes over what an earlier attempt left, and sets it up. */
+/**
+ * Creates the worktree of an item, or takes over what an earlier attempt left, and sets it up. `isPersons`: no branch of ours, which an
+ * agent wrote, is in what it begins at.
+ */
 export async function prepareWorktree(
   item: ItemContext,
   parts: WorktreeParts,
-  { start, branch }: { start: string; branch: string },
+  { start, branch, isPersons }: { start: string; branch: string; isPersons: boolean },
 ): Promise<Pick<ImplementContext, 'worktree' | 'setUp' | 'isNewWorktree'>> {
   const { workflow, paths, id, emit } = item;
   const { git, env } = parts;
@@ -43,7 +48,8 @@ export async function prepareWorktree(
   };
   // All that runs in the worktree has this object: the writer, the set-up and the tests.
   Object.assign(parts.itemEnv, await pythonEnvironment(parts.itemEnv, places));
-  const hasRun = await createSetUp(item, parts, opened.worktree, start).first(opened.isNew);
+  const isUntouched = opened.isAtStart && isPersons;
+  const hasRun = await createSetUp(item, parts, opened.worktree, start, isUntouched).first(opened.isNew);
   const fresh = opened.isAtStart && !hasRun ? await opened.worktree.treeOf(start) : null;
   const worktree = cachedWorktree(opened.worktree, fresh);
   return { worktree, setUp: createSetUp(item, parts, worktree, start), isNewWorktree: opened.isNew };
@@ -106,7 +112,13 @@ interface Installed {
   problem: string | null;
 }
 
-function createSetUp(item: ItemContext, parts: WorktreeParts, worktree: Worktree, base: string): SetUp {
+function createSetUp(
+  item: ItemContext,
+  parts: WorktreeParts,
+  worktree: Worktree,
+  base: string,
+  isUntouched = false,
+): SetUp {
   const { workflow, paths, id, emit } = item;
   const { setup, copy } = parts.config.implement;
   const { directory } = worktree;
@@ -129,7 +141,10 @@ function createSetUp(item: ItemContext, parts: WorktreeParts, worktree: Worktree
     emit({ type: 'notice', text: `set-up: ${command}` });
     // One that fails in the middle leaves nothing that could be relied on.
     await rm(marker, { force: true });
-    await runCommand(command, directory, item, parts);
+    const before = await hooksPath(parts.git);
+    await runCommand(command, directory, item, parts, isUntouched);
+    // Some set-ups lead the user's repository to hooks of the worktree.
+    if ((await hooksPath(parts.git)) !== before) await setHooksPath(parts.git, before);
   };
   const runAsStep = async (command: string): Promise<void> => {
     const startedAt = performance.now();
@@ -150,7 +165,8 @@ function createSetUp(item: ItemContext, parts: WorktreeParts, worktree: Worktree
       if (missing.length > 0)
         emit({ type: 'notice', text: `implement.copy names what is not there: ${missing.join(', ')}` });
       if (command !== null) await runAsStep(command);
-      for (const { name, origin } of await importedFromElsewhere(directory, parts.itemEnv, item.signal))
+      const how = { env: parts.itemEnv, signal: item.signal, sandbox: await openIn(directory, parts) };
+      for (const { name, origin } of await importedFromElsewhere(directory, how))
         emit({
           type: 'notice',
           text: `Python imports ${name} from ${origin}, not from the worktree: that copy would be tested. Name a command that installs this one as implement.setup in agentos.yaml.`,
@@ -194,17 +210,39 @@ function createSetUp(item: ItemContext, parts: WorktreeParts, worktree: Worktree
   };
 }
 
+/** As the user's repository itself says; null: it doesn't. */
+async function hooksPath(git: Git): Promise<string | null> {
+  return git.text(['config', '--local', '--get', 'core.hooksPath']).catch(() => null);
+}
+
+async function setHooksPath(git: Git, path: string | null): Promise<void> {
+  const change =
+    path === null ? ['--unset-all', 'core.hooksPath'] : ['--replace-all', 'core.hooksPath', path.trimEnd()];
+  await git.run(['config', '--local', ...change]);
+}
+
 async function runCommand(
   command: string,
   directory: string,
   { signal, emit, mask, onProgress }: ItemContext,
-  { itemEnv: env, onGroup, config }: WorktreeParts,
+  parts: WorktreeParts,
+  isUntouched: boolean,
 ): Promise<void> {
+  const { itemEnv: env, onGroup, config } = parts;
+  const sandbox = await openIn(directory, parts, { network: ['registries'], isUntouched });
   const onLine = boundedLines((line) =>
     emit({ type: 'output-line', stream: 'stdout', line: mask(line), of: 'set-up' }),
   );
   const timeoutMs = config.implement.setupTimeoutMs;
   await traced('set-up', {}, () =>
-    runSetup({ command, directory, env, timeoutMs, signal, onLine, onProgress, onGroup }),
+    runSetup({ command, directory, env, sandbox, timeoutMs, signal, onLine, onProgress, onGroup }),
   );
+}
+
+async function openIn(
+  worktree: string,
+  { sandbox, itemEnv: env }: WorktreeParts,
+  more: Pick<SandboxWish, 'network' | 'isUntouched'> = {},
+): Promise<Sandbox | undefined> {
+  return sandbox?.({ worktree, may: 'write', env, ...more });
 }

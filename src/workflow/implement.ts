@@ -3,13 +3,12 @@ import { commitMessage } from '../documents/implementation/commit-message.ts';
 import { designFacts, readLld } from '../documents/lld/document.ts';
 import { branchNameOf } from '../git/branches.ts';
 import { openCommit } from '../git/repository.ts';
-import { writeFileAtomic } from '../process/files.ts';
 import { setupWithBuild } from '../process/setup.ts';
 import { againTask, codeTask, testsTask, type WritingAgain, type WritingTask } from '../prompts/writing-tasks.ts';
 import { folderFiles } from '../testing/project.ts';
 import { mayHoldTests } from '../testing/test-files.ts';
 import { type Baseline, baselineOf, loadWarning, NO_BASELINE, whyNoBaseline } from '../verification/baseline.ts';
-import { createAlreadyDoneQuestion } from './already-done.ts';
+import { createAlreadyDoneQuestion, keepReview } from './already-done.ts';
 import { reviewCode } from './code-review.ts';
 import { createDecider } from './decide.ts';
 import { createGates } from './gates.ts';
@@ -67,7 +66,7 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
   const review = await reviewCode(context, codeTree, {
     gates,
     decide: (point) => decider.ask(point),
-    onReview: (text, round) => writeFileAtomic(join(reviews, `review-${round}.md`), mask(text)),
+    onReview: (text, round) => keepReview(reviews, `review-${round}.md`, mask(text)),
     revise: ({ start, name, ...asked }) =>
       write({
         phase: 'code',
@@ -90,7 +89,7 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
 async function openImplementation(item: ItemContext, parts: ImplementParts): Promise<ImplementContext> {
   const { base, on = [], forecast = '' } = await beginImplementation(item, parts);
   const branch = branchNameOf(item.id, item.title);
-  const prepared = await prepareWorktree(item, parts, { start: base, branch });
+  const prepared = await prepareWorktree(item, parts, { start: base, branch, isPersons: on.length === 0 });
   const { worktree } = prepared;
   const { directory } = worktree;
   const suite = await parts.openSuite(

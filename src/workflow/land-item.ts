@@ -8,7 +8,7 @@ import type { ImplementContext, ImplementParts } from './implement-item.ts';
 import type { ItemContext } from './item.ts';
 
 /** What the worker brings for a landing, besides what it brings for every item. */
-export interface LandParts extends Pick<ImplementParts, 'config' | 'git' | 'env' | 'itemEnv' | 'onGroup'> {
+export interface LandParts extends Pick<ImplementParts, 'config' | 'git' | 'env' | 'itemEnv' | 'sandbox' | 'onGroup'> {
   landing: Landing;
   /** Who settles conflicts, where that is asked for. */
   writer: () => Writer;

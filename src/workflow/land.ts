@@ -71,7 +71,7 @@ async function openLanding(item: ItemContext, parts: LandParts): Promise<LandCon
   const branches = landing.branches.map((branch, at) => ({ ...branch, proven: provenTests(reports[at] ?? '') }));
   // Not the branch that it will be: that one is made when it is known what is on it.
   const branch = `agentos/landing-${item.id}`;
-  const prepared = await prepareWorktree(item, parts, { start: landing.base, branch });
+  const prepared = await prepareWorktree(item, parts, { start: landing.base, branch, isPersons: true });
   const { worktree } = prepared;
   const { directory } = worktree;
   const suite = await openSuites(parts, directory);

@@ -96,7 +96,8 @@ export async function seeRed(
   { tree, files, round }: { tree: string; files: readonly string[]; round: number },
 ): Promise<Red> {
   const { scenarios } = lld;
-  const run = await runs.after({ step: `red-${round}`, tree, isFollowed: true, ...selection(files) });
+  const asked = { lacksCode: true, isFollowed: true };
+  const run = await runs.after({ step: `red-${round}`, tree, ...asked, ...selection(files) });
   const tests = newTests(run, baseline, new Set(files));
   tests.push(...(await unseenGuards(tests)));
   // Under another policy a test that passes too early holds nothing back, and is not worth a paid question.
@@ -141,7 +142,7 @@ export async function seeRed(
     const others = files.filter((file) => !own.includes(file));
     if (own.length === 0 || others.length === 0) return [];
     const alone = await worktree.withPathsFrom(tree, baseTree, others);
-    const found = await runs.after({ step: `red-${round}-guards`, tree: alone, isFollowed: true, ...selection(own) });
+    const found = await runs.after({ step: `red-${round}-guards`, tree: alone, ...asked, ...selection(own) });
     return newTests(found, baseline, new Set(own)).filter((test) => isForGuards(test, scenarios, guards.ids));
   }
 }

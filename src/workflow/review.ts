@@ -95,6 +95,10 @@ export async function reviewLoop(first: string, subject: ReviewSubject, options:
   let text = first;
   let previous: string | null = null;
   let ledger = emptyLedger;
+  const update = (next: Ledger, round: number): void => {
+    if (next.findings.length > 0 && next !== ledger) emitLedger(next, round, options);
+    ledger = next;
+  };
 
   for (let round = 1; ; round++) {
     const checked = document === undefined ? null : await document.check(text, round);
@@ -106,7 +110,8 @@ export async function reviewLoop(first: string, subject: ReviewSubject, options:
     let ending: ReviewEnding | null = obstacle === null ? null : { verdict: 'DISCUSS', reason: obstacle };
     if (obstacle === null) {
       const read = await readableReview({ round, maxRounds, text, previous, ledger }, subject, options);
-      ({ text, ledger, reply: review } = read);
+      ({ text, reply: review } = read);
+      update(read.ledger, round);
       asked = read.review.questionsForOrchestrator;
       ending = endingOf(read, { round, maxRounds });
       const reason = ending?.verdict === 'APPROVED' ? await subject.needsPerson?.() : null;
@@ -119,7 +124,7 @@ export async function reviewLoop(first: string, subject: ReviewSubject, options:
         const openQuestions = [...new Set([...asked, ...(document?.openQuestions(text) ?? [])])];
         const point = { reason: ending.reason, text, review, obstacle, openQuestions };
         const discussed = await discuss(point, ledger, round, options.decide);
-        ({ ledger } = discussed);
+        update(discussed.ledger, round);
         const { decision } = discussed;
         if (decision !== null) decisions.push(decision);
         if (decision?.kind === 'approve') text = document?.approve(text, decision) ?? text;
@@ -133,12 +138,20 @@ export async function reviewLoop(first: string, subject: ReviewSubject, options:
       if (revised.ok) {
         // A draft that failed the checks was never shown to the reviewer.
         if (obstacle === null) previous = reviewed;
-        ({ text, ledger } = revised);
+        ({ text } = revised);
+        update(revised.ledger, round);
         break;
       }
       ending = { verdict: 'DISCUSS', reason: `the revision was not acceptable: ${revised.reason}` };
     }
   }
+}
+
+function emitLedger({ findings }: Ledger, round: number, { emit }: LoopOptions): void {
+  const entries = findings.map(({ id, tier, area, text, state, raisedInRound, updatedInRound, reason }) => {
+    return { id, tier, area, text, state, raisedInRound, updatedInRound, reason };
+  });
+  emit({ type: 'ledger-updated', round, findings: entries });
 }
 
 interface ReadReview {

@@ -16,6 +16,8 @@ export interface RunTests {
   tree: string;
   files?: readonly string[];
   coverage?: boolean;
+  /** The code is not there yet, or was taken out again. */
+  lacksCode?: boolean;
   /** Install what the state needs, where that is not installed. Without it the tests run with what is. */
   installs?: boolean;
   /** Another check of the checkout follows soon, and covers this run. */
@@ -65,11 +67,22 @@ export function createTestRuns(context: TestRunsContext): TestRuns {
     files: files ?? null,
   });
 
-  const runIn = async ({ step, tree, files, coverage, installs = false }: RunTests): Promise<TestsRun> => {
+  const runIn = async ({
+    step,
+    tree,
+    files,
+    coverage,
+    lacksCode = false,
+    installs = false,
+  }: RunTests): Promise<TestsRun> => {
     await worktree.restore(tree);
     const dropped = await worktree.dropIgnored();
     if (installs) await setUp.ensure(tree);
-    const wish = { ...(files === undefined ? {} : { files }), ...(coverage === undefined ? {} : { coverage }) };
+    const wish = {
+      lacksCode,
+      ...(files === undefined ? {} : { files }),
+      ...(coverage === undefined ? {} : { coverage }),
+    };
     const found = await runOnce(step, () => checkout.before(() => suite.run({ ...wish, signal })));
     return { ...stored(found), dropped, directory: worktree.directory };
   };
@@ -81,6 +94,10 @@ export function createTestRuns(context: TestRunsContext): TestRuns {
       const run = (): Promise<TestRun> => runOnce(step, () => suite.run({ signal }));
       const { value } = await durable({ name: step, inputs: inputsOf({ tree: baseTree }) }, async () => {
         await worktree.restore(baseTree);
+        if (suite.fetchesFirst) {
+          await suite.run({ signal, fetches: true });
+          await worktree.restore(baseTree);
+        }
         const first = await run();
         const found = first.outcome === 'timed-out' ? await run() : first;
         if (!isRead(found)) throw cannotRun(found);

@@ -87,7 +87,8 @@ export async function prepareGround(scenario: Scenario, can: Abilities): Promise
   const byCommand = `command:'${process.execPath}' '${MODEL}' ${vendor.url}`;
   const models =
     world.models === 'command'
-      ? ['--drafter', byCommand, '--reviewer', byCommand, '--implementer', byCommand]
+      ? // The vendor is asked over the machine's loopback.
+        ['--drafter', byCommand, '--reviewer', byCommand, '--implementer', byCommand, '--sandbox', 'off']
       : [
           '--drafter',
           'anthropic:claude-opus-5',

@@ -3,7 +3,7 @@ import { rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
-import { agentos, type Ended, PROJECT, startAgentos } from '../support/program.ts';
+import { agentos, type Ended, PROJECT, startAgentos, WITHOUT_SANDBOX } from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
 import { openTmux, tmuxIsMissing } from '../support/tmux.ts';
 
@@ -12,7 +12,8 @@ const worktreeOf = ({ work }: TestRepository): string => join(work, 'worktrees',
 async function commandLine(repository: TestRepository, how: Record<string, string>): Promise<string[]> {
   const reviewer = await reviewerSaying(repository, 'APPROVED');
   const bounds = ['--max-rounds', '1', '--max-retries', '0'];
-  return ['implement', '42', ...bounds, '--implementer', implementer(how), '--reviewer', reviewer];
+  const flags = [...bounds, ...('state' in how ? WITHOUT_SANDBOX : [])];
+  return ['implement', '42', ...flags, '--implementer', implementer(how), '--reviewer', reviewer];
 }
 
 function inside(repository: TestRepository, args: string[]): Promise<Ended> {

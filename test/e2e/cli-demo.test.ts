@@ -35,6 +35,7 @@ test('the demo goes as recorded, keeps to its folder and off a repository that a
     'What to try next',
   ])
     expect(first.stdout).toContain(text);
+  expect(first.stdout.trimEnd().split('\n').at(-1)).toMatch(/report --repo agentos-demo --open$/);
   const demo = join(cwd, 'agentos-demo');
   expect(git(demo, 'for-each-ref', '--format=%(refname:short)', 'refs/heads/agentos')).toMatch(
     /^agentos\/21-\S+\nagentos\/7-\S+\n$/,

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { readFrontMatter } from '../../src/documents/header.ts';
 import { readReview } from '../../src/documents/review/reader.ts';
 import { ISSUE, lldFor, review } from '../support/models.ts';
-import { agentos, type Ended, startAgentos } from '../support/program.ts';
+import { agentos, type Ended, startAgentos, WITHOUT_SANDBOX } from '../support/program.ts';
 import { expectRefusal } from '../support/refusal.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { treeOf } from '../support/tree.ts';
@@ -14,6 +14,7 @@ const MODELS = [
   'command:cd "$HOME/.."; sh drafter.sh',
   '--reviewer',
   'command:cd "$HOME/.."; sh reviewer.sh',
+  ...WITHOUT_SANDBOX,
 ];
 const FINDING = '**Unbounded cache:** Section 2.6 keeps every value for ever.';
 const ASKS = review({ verdict: 'DISCUSS', tier1: [FINDING], questions: ['Who pays for it?'] });

@@ -6,7 +6,7 @@ import { decisionOf } from '../../src/documents/decision.ts';
 import { parseIssue } from '../../src/source/directory.ts';
 import { approvedLld } from '../../src/workflow/approved-lld.ts';
 import { ISSUE, issueOf, lldFor, review, script, taskOf, vendorEnv } from '../support/models.ts';
-import { agentos, startAgentos } from '../support/program.ts';
+import { agentos, startAgentos, WITHOUT_SANDBOX } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { startVendor } from '../support/vendor/index.ts';
 
@@ -55,7 +55,7 @@ process.stdout.write(${JSON.stringify(replies)}[draft.includes(${JSON.stringify(
 test('reviewers are compared by what came of past drafts: revised, edited, approved, decided by a person', async () => {
   const repository = await testRepository({ 1: ISSUE, 2: ISSUE, 3: ISSUE });
   const env = { HOME: repository.home };
-  const run = (...args: string[]) => agentos(['eval', ...args], { cwd: repository.root, env });
+  const run = (...args: string[]) => agentos(['eval', ...args, ...WITHOUT_SANDBOX], { cwd: repository.root, env });
   const none = await run('--reviewer', 'command:false');
   expect([none.code, none.stdout]).toEqual([2, '']);
   expect(none.stderr).toMatch(/There is nothing to replay\..*\n.*agentos lld <id> makes one/);

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { approve, callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
 import { implementerWriting } from '../support/languages/repository.ts';
 import { ISSUE, lldFor, review } from '../support/models.ts';
-import { agentos, type Ended } from '../support/program.ts';
+import { agentos, type Ended, WITHOUT_SANDBOX } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { scriptedModels } from '../support/scripted-models.ts';
 
@@ -41,7 +41,7 @@ async function bench(files: Record<string, string | null>): Promise<Bench> {
   await approve(repository, '42', lldFor('42'));
   const state = join(repository.home, '..', 'calls.jsonl');
   const reviewer = await reviewerSaying(repository, 'APPROVED');
-  const flags = ['--implementer', implementer({ state }), '--reviewer', reviewer];
+  const flags = ['--implementer', implementer({ state }), '--reviewer', reviewer, ...WITHOUT_SANDBOX];
   return {
     repository,
     implement: (...args) =>
@@ -196,6 +196,33 @@ test('runs of the tests that are killed or can’t start are made again, and nob
   expect(code).toBe(0);
   expect((await itemOf(repository)).attempts).toBe(4);
   expect(await phases()).toEqual(['tests', 'code']);
+});
+
+test('an old test that fails now and then is run again before the code is blamed, and the report says so', async () => {
+  const { repository, implement, phases } = await bench(scripted('node --test'));
+  const file = join(repository.home, '..', 'runs');
+  await repository.write(
+    'test/shaky.test.js',
+    `import assert from 'node:assert/strict';
+import { appendFileSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+
+test('shaky', () => {
+  appendFileSync('${file}', 'x');
+  // The baseline is the first run; the code is seen with coverage, without it, and once more.
+  assert.ok(![2, 3].includes(readFileSync('${file}', 'utf8').length));
+});
+`,
+  );
+  repository.git('add', '--all');
+  repository.git('commit', '--quiet', '-m', 'Shaky');
+  const { code, stdout } = await implement('--max-retries', '0');
+  expect(stdout).toMatch(/green-1: failed [^]*green-1-again: passed/);
+  expect(code).toBe(0);
+  expect(await phases()).toEqual(['tests', 'code']);
+  expect(repository.git('show', `${BRANCH}:docs/reports/42.md`)).toContain(
+    '"shaky" (test/shaky.test.js) failed in one run and passed in the next',
+  );
 });
 
 test('a set-up and tests that are silent for longer than the idle bound are not ended: they have bounds of their own', async () => {

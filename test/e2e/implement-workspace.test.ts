@@ -7,7 +7,15 @@ import { implementerWriting, languageRepository } from '../support/languages/rep
 import { nodeTypes, vitest } from '../support/languages/typescript.ts';
 import { lldFor } from '../support/models.ts';
 import { eventually, processesWith } from '../support/processes.ts';
-import { agentos, type Ended, PROJECT, type ProgramOptions, type Started, startAgentos } from '../support/program.ts';
+import {
+  agentos,
+  type Ended,
+  PROJECT,
+  type ProgramOptions,
+  type Started,
+  startAgentos,
+  WITHOUT_SANDBOX,
+} from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
 import { treeOf } from '../support/tree.ts';
 
@@ -66,10 +74,13 @@ test('submodules, files that git ignores and what the set-up makes are there for
   await repository.write(
     'agentos.yaml',
     `implement:
-  setup: mkdir -p made && echo set up > made/stamp.txt && cp made/stamp.txt 'a stamp.txt' && echo changed >> src/main.js
+  setup: mkdir -p made && echo set up > made/stamp.txt && cp made/stamp.txt 'a stamp.txt' && echo changed >> src/main.js && sh hooks.sh
   copy: [.env.test, local, not-there.txt]
 `,
   );
+  // What installs of hooks do.
+  const hooks = 'at=$(git rev-parse --git-path hooks) && mkdir -p "$at" && echo : > "$at/pre-commit"';
+  await repository.write('hooks.sh', `${hooks} && git config --local core.hooksPath .hooks\n`);
   await repository.write(
     'test/surroundings.test.js',
     `import assert from 'node:assert/strict';
@@ -94,6 +105,7 @@ test('made by the set-up', () => {
   await repository.write('local/deep/data.json', '{}\n');
   await approve(repository, '42', lldFor('42'));
   const settings = await repository.read('.git/config');
+  const before = await repository.list('.git/hooks');
 
   const { code, stdout } = await implement(repository);
   expect(stdout).toContain('implement.copy names what is not there: not-there.txt');
@@ -102,6 +114,7 @@ test('made by the set-up', () => {
   expect(code).toBe(0);
   expect(added(repository)).toEqual(ITEM_FILES);
   expect(await repository.read('.git/config')).toBe(settings);
+  expect(await repository.list('.git/hooks')).toEqual(before);
   expect(repository.git('-C', 'vendor/library', 'status', '--porcelain')).toBe('');
   expect(await repository.list(join(repository.work, 'worktrees'))).toEqual([]);
   expect(await readdir(repository.home)).toEqual([]);
@@ -260,10 +273,11 @@ test('a second run on the item is refused; after kill -9 while the code is writt
     state,
     hold,
   });
-  const first = await start(repository, { implementer: plan });
+  const run = { implementer: plan, args: [...WITHOUT_SANDBOX] };
+  const first = await start(repository, run);
   await first.printed('still at it');
 
-  const second = await implement(repository, { implementer: plan });
+  const second = await implement(repository, run);
   expect(second.code).toBe(1);
   expect(second.stdout).toContain(`implement 42 is being worked on by another run (process ${first.child.pid}, since `);
   expect(await itemIn(join(repository.root, '.agentos'))).toMatchObject({ error: { code: 'item-locked' } });
@@ -279,7 +293,7 @@ test('a second run on the item is refused; after kill -9 while the code is writt
   await rm(repository.work, { recursive: true });
   // What the writer is shown was stored: a setting that would change it now does not pay for the tests again.
   await appendFile(join(repository.root, 'agentos.yaml'), 'context: { exclude: [package.json] }\n');
-  const again = await implement(repository, { implementer: plan });
+  const again = await implement(repository, run);
   expect(again.stdout).toContain('again without the code');
   expect(again.code).toBe(0);
   expect((await callsOf(state)).map(({ phase }) => phase)).toEqual(['tests', 'code', 'code']);

@@ -6,7 +6,7 @@ import { approve, callsOf, designedRepository, implementer, reviewerSaying } fro
 import { implementerWriting } from '../support/languages/repository.ts';
 import { lldFor, review } from '../support/models.ts';
 import { processesWith } from '../support/processes.ts';
-import { agentos, type Ended, startAgentos } from '../support/program.ts';
+import { agentos, type Ended, startAgentos, WITHOUT_SANDBOX } from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
 
 interface ItemSummary {
@@ -38,7 +38,9 @@ async function implement(
 ): Promise<Ended> {
   const reviewer = more.reviewer ?? (await reviewerSaying(repository, 'APPROVED'));
   const args = more.args ?? ['42', '--max-retries', '0'];
-  return agentos(['implement', ...args, '--implementer', implementer(how), '--reviewer', reviewer], {
+  const writesElsewhere = 'state' in how || 'outside' in how || 'once' in how;
+  const flags = [...args, ...(writesElsewhere ? WITHOUT_SANDBOX : [])];
+  return agentos(['implement', ...flags, '--implementer', implementer(how), '--reviewer', reviewer], {
     cwd: repository.root,
     env: { HOME: repository.home, ...more.env },
   });
@@ -364,7 +366,8 @@ test('Ctrl+C keeps what is finished; resume goes on without asking again', async
   const reviewer = await reviewerSaying(repository, 'APPROVED');
   const options = { cwd: repository.root, env: { HOME: repository.home } };
   const command = implementer({ code: 'forever', state });
-  const started = startAgentos(['implement', '42', '--implementer', command, '--reviewer', reviewer], options);
+  const models = ['--implementer', command, '--reviewer', reviewer, ...WITHOUT_SANDBOX];
+  const started = startAgentos(['implement', '42', ...models], options);
   await started.printed('still at it');
   started.child.kill('SIGINT');
   expect((await started.ended).code).toBe(130);
@@ -485,7 +488,8 @@ test('items that change the same file run one after another, dependencies first;
   const asked = join(repository.home, '..', 'asked-');
   const answer = (await reviewerSaying(repository, 'APPROVED')).slice('command:'.length);
   const reviewer = `command:cat > '${asked}'$$; ${answer}`;
-  const args = ['implement', '--all', '--parallel', '4', '--implementer', implementer(), '--reviewer', reviewer];
+  const models = ['--implementer', implementer(), '--reviewer', reviewer, ...WITHOUT_SANDBOX];
+  const args = ['implement', '--all', '--parallel', '4', ...models];
   const options = { cwd: repository.root, env: { HOME: repository.home } };
   const plan = JSON.parse((await agentos([...args, '--dry-run', '--json'], options)).stdout);
   expect(plan.workflow).toBe('implement');

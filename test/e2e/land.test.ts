@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { finishedBranch, moduleWithTest, projectRepository, testOf } from '../support/branches.ts';
 import { vendorEnv } from '../support/models.ts';
-import { agentos, PROJECT, startAgentos } from '../support/program.ts';
+import { agentos, PROJECT, startAgentos, WITHOUT_SANDBOX } from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
 import { type Answer, startVendor } from '../support/vendor/index.ts';
 
@@ -196,6 +196,7 @@ test('a conflict waits for a person, or goes to the implementer with the gates o
       '--json',
       '--implementer',
       `command:node '${RESOLVER}' ${how} '${calls}'`,
+      ...WITHOUT_SANDBOX,
     );
   const dropsOne = await resolve('ours');
   expect(dropsOne.code, dropsOne.stderr).toBe(1);

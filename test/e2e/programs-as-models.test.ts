@@ -11,7 +11,7 @@ import {
 } from '../support/agent-scripts.ts';
 import { designedRepository, implementer } from '../support/implement.ts';
 import { ISSUE, lldFor, review, taskOf, vendorEnv } from '../support/models.ts';
-import { agentos, PROJECT, startAgentos } from '../support/program.ts';
+import { agentos, PROJECT, startAgentos, WITHOUT_SANDBOX } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { startVendor, type Vendor, type VendorOptions } from '../support/vendor/index.ts';
 
@@ -61,7 +61,7 @@ describe('commands as drafter and reviewer', () => {
       `git status --short > '${notes.folder}/status'; git rev-parse --abbrev-ref HEAD > '${notes.folder}/branch'`,
       `cat src/main.js > '${notes.folder}/main-2'; cat '${notes.folder}/review.md'`,
     ].join('; ');
-    const models = ['--drafter', `command:${drafter}`, '--reviewer', `command:${reviewer}`];
+    const models = ['--drafter', `command:${drafter}`, '--reviewer', `command:${reviewer}`, ...WITHOUT_SANDBOX];
     const ended = await agentos(['lld', '42', ...models], {
       cwd: repository.root,
       env: { HOME: repository.home, ANTHROPIC_API_KEY: 'sk-must-not-be-seen' },
@@ -84,7 +84,8 @@ describe('commands as drafter and reviewer', () => {
     const repository = await testRepository({ 42: ISSUE });
     const notes = await notesOf(repository);
     const drafter = `command:echo x >> '${repository.root}/stray.txt'; cat '${notes.folder}/lld.md'`;
-    const models = ['--drafter', drafter, '--reviewer', `command:cat '${notes.folder}/review.md'`];
+    const reviewer = `command:cat '${notes.folder}/review.md'`;
+    const models = ['--drafter', drafter, '--reviewer', reviewer, ...WITHOUT_SANDBOX];
     const place = { cwd: repository.root, env: { HOME: repository.home } };
     const first = await agentos(['lld', '42', ...models], place);
     expect(first.code).toBe(1);
@@ -120,7 +121,8 @@ describe('commands as drafter and reviewer', () => {
     const repository = await designedRepository(['42']);
     const notes = await notesOf(repository);
     const reviewer = `command:git diff --stat HEAD > '${notes.folder}/diff'; cat '${notes.folder}/review.md'`;
-    const ended = await agentos(['implement', '42', '--implementer', implementer(), '--reviewer', reviewer], {
+    const models = ['--implementer', implementer(), '--reviewer', reviewer, ...WITHOUT_SANDBOX];
+    const ended = await agentos(['implement', '42', ...models], {
       cwd: repository.root,
       env: { HOME: repository.home },
     });
@@ -184,7 +186,8 @@ describe('an agent as drafter and reviewer', () => {
       NOTES: notes.folder,
       PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`,
     };
-    const args = ['lld', '42', '--trust', '--drafter', 'claude-code:claude-sonnet-4-5', '--reviewer', 'claude-code'];
+    const models = ['--drafter', 'claude-code:claude-sonnet-4-5', '--reviewer', 'claude-code', ...WITHOUT_SANDBOX];
+    const args = ['lld', '42', '--trust', ...models];
     const first = await agentos(args, { cwd: repository.root, env });
     expect(first.code, first.stdout + first.stderr).toBe(75);
     expect(first.stdout).toContain('[LLD-42] Read src/main.js');
@@ -262,7 +265,8 @@ describe('an agent that speaks ACP', () => {
     const notes = await notesOf(repository);
     const agent = (role: string, reply: string): string =>
       `acp:node '${ACP_AGENT}' '${notes.folder}/${role}' '${notes.folder}/${reply}'`;
-    const args = ['lld', '42', '--drafter', agent('drafter', 'lld.md'), '--reviewer', agent('reviewer', 'review.md')];
+    const models = ['--drafter', agent('drafter', 'lld.md'), '--reviewer', agent('reviewer', 'review.md')];
+    const args = ['lld', '42', ...models, ...WITHOUT_SANDBOX];
     const env = { HOME: repository.home, ANTHROPIC_API_KEY: 'sk-must-not-be-seen' };
     const plan = await agentos([...args, '--dry-run'], { cwd: repository.root, env });
     expect(plan.stdout).toContain('Not metered: acp:node');
@@ -288,7 +292,7 @@ describe('an agent that speaks ACP', () => {
     const notes = await notesOf(repository);
     const agent = `acp:node '${ACP_AGENT}' '${notes.folder}/calls' '${notes.folder}/review.md'`;
     const ended = await agentos(
-      ['implement', '42', '--implementer', agent, '--reviewer', 'command:cat', '--max-rounds', '2'],
+      ['implement', '42', '--implementer', agent, '--reviewer', 'command:cat', '--max-rounds', '2', ...WITHOUT_SANDBOX],
       {
         cwd: repository.root,
         env: { HOME: repository.home },
@@ -353,6 +357,7 @@ test('an agent with its own login sees the home of the person and no key, one ca
     'claude-code',
     '--reviewer',
     'claude-code',
+    ...WITHOUT_SANDBOX,
   ];
   const ended = await agentos(args, { cwd: repository.root, env });
   const calls = await noted(join(notes.folder, 'calls'));

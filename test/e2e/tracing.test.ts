@@ -6,7 +6,7 @@ import type { CollectedSpan, Collector, CollectorMood } from '../support/collect
 import { callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
 import { ISSUE, lldFor, review, roundOf, script, vendorEnv } from '../support/models.ts';
 import { workersOf } from '../support/processes.ts';
-import { agentos, type ProgramOptions, startAgentos } from '../support/program.ts';
+import { agentos, type ProgramOptions, startAgentos, WITHOUT_SANDBOX } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { testCollector } from '../support/test-collector.ts';
 import { treeOf } from '../support/trace-tree.ts';
@@ -256,6 +256,7 @@ test('an implementation: the agent, git and the tests are in the tree and are to
     implementer({ tests: 'one-missing', state }),
     '--reviewer',
     reviewer,
+    ...WITHOUT_SANDBOX,
   ];
   const { code, stdout } = await agentos(args, { cwd: repository.root, env });
   expect(stdout).not.toContain('Tracing');

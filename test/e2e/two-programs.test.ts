@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
 import { ISSUE } from '../support/models.ts';
-import { type Ended, startAgentos } from '../support/program.ts';
+import { type Ended, startAgentos, WITHOUT_SANDBOX } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { scriptedModels } from '../support/scripted-models.ts';
 
@@ -56,7 +56,13 @@ test('two programs at the same implementations write each of them once, on one b
   const reviewer = await reviewerSaying(repository, 'APPROVED');
   const hold = join(repository.home, '..', 'hold');
   await writeFile(hold, '');
-  const models = ['--implementer', implementer({ state, code: 'held', hold }), '--reviewer', reviewer];
+  const models = [
+    '--implementer',
+    implementer({ state, code: 'held', hold }),
+    '--reviewer',
+    reviewer,
+    ...WITHOUT_SANDBOX,
+  ];
   const [one, other] = await twice(repository, ['implement', ...ids, ...models], () => rm(hold));
   const called = (await callsOf(state)).map(({ id, phase }) => `${id} ${phase}`).toSorted();
   expect(called).toEqual(ids.flatMap((id) => [`${id} code`, `${id} tests`]));

@@ -26,6 +26,9 @@ export interface ProgramOptions {
   env?: Record<string, string>;
 }
 
+/** For models and implementers that write down how they were called: in a sandbox they could not. */
+export const WITHOUT_SANDBOX: readonly string[] = ['--sandbox', 'off'];
+
 /** Only what a program needs: the developer's own keys and settings must not reach a test. */
 function cleanEnv(more: Record<string, string> = {}): Record<string, string> {
   return { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent-home', LANG: 'C.UTF-8', ...more };

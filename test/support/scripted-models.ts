@@ -1,7 +1,7 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lldFor, review } from './models.ts';
-import { PROJECT } from './program.ts';
+import { PROJECT, WITHOUT_SANDBOX } from './program.ts';
 import type { TestRepository } from './repository.ts';
 import { SAMPLE_ISSUE } from './sample-issue.ts';
 
@@ -30,7 +30,7 @@ export async function scriptedModels(repository: TestRepository): Promise<Script
     await writeFile(join(folder, `${task}.md`), approval);
   const model = `command:node '${join(PROJECT, 'test', 'support', 'scripted-model.mjs')}' '${folder}'`;
   return {
-    flags: ['--drafter', model, '--reviewer', model],
+    flags: ['--drafter', model, '--reviewer', model, ...WITHOUT_SANDBOX],
     answer: (task, id, reply) => writeFile(join(folder, `${task}-${id}.md`), reply),
     hold: (task, id) => writeFile(held(task, id), ''),
     release: (task, id) => rm(held(task, id)),

@@ -8,7 +8,10 @@ import { runTaggedProgram } from '../../process/remains.ts';
 import type { WriterDependencies } from '../create.ts';
 import type { Writer } from '../port.ts';
 
-export type CommandWriterOptions = Pick<WriterDependencies, 'env' | 'onGroup' | 'idleTimeoutMs' | 'ceilingMs'>;
+export type CommandWriterOptions = Pick<
+  WriterDependencies,
+  'env' | 'sandbox' | 'onGroup' | 'idleTimeoutMs' | 'ceilingMs'
+>;
 
 /** A shell command of the user's own as implementer: the task on stdin, the files it changes are its work. */
 export function createCommandWriter({ command, text: spec }: CommandSpec, options: CommandWriterOptions): Writer {
@@ -18,9 +21,12 @@ export function createCommandWriter({ command, text: spec }: CommandSpec, option
     writesByItself: true,
     write: ({ worktree, system, task, item, phase, signal, onProgress, onLine }) =>
       withinBounds({ what: spec, limits: options, signal }, async (call) => {
+        const wish = { worktree, may: 'write', env: options.env, command, network: ['models'] } as const;
+        const sandbox = await options.sandbox?.(wish);
         const end = await runTaggedProgram({
           command,
           cwd: worktree,
+          sandbox,
           env: { ...options.env, AGENTOS_PHASE: phase, AGENTOS_ITEM: item },
           input: `${promptText([{ text: system }, { text: task }])}\n`,
           onGroup: options.onGroup,
@@ -35,7 +41,7 @@ export function createCommandWriter({ command, text: spec }: CommandSpec, option
           },
           onLine,
         });
-        if (end.exitCode !== 0) throw commandFailed(command, end);
+        if (end.exitCode !== 0) throw commandFailed(command, end, sandbox !== undefined);
         return { text: '', answered: null, usage: NO_USAGE, metered: false, costUsd: null };
       }),
   };

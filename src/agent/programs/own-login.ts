@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentName } from '../../core/model-spec.ts';
 import { makeFolder } from '../../process/files.ts';
@@ -25,6 +25,21 @@ export function withOwnHome(env: Readonly<Record<string, string>>): Record<strin
     return value === undefined ? [] : [[name, value]];
   });
   return Object.fromEntries([...others, ...own]);
+}
+
+/** Variables by which a person moves an agent's settings. */
+const MOVED = ['CLAUDE_CONFIG_DIR', 'CODEX_HOME', 'GEMINI_CLI_HOME', 'OPENCODE_CONFIG_DIR'];
+
+/** Where an agent that is started so keeps its login and what belongs to it, by what agents usually do. */
+export function placesOfLogin(command: string): string[] {
+  const home = process.env['HOME'] ?? '';
+  const words = command.split(/\s+/).filter((word) => !word.includes('='));
+  const program = basename(words[0] ?? '');
+  // `claude-code-acp` has the login of `claude`.
+  const names = [...new Set([program, program.replace(/-.*$/, '')])].filter((name) => name !== '' && name !== 'npx');
+  const kinds = ['.', '.config/', '.local/share/', '.local/state/', '.cache/'];
+  const below = names.flatMap((name) => [...kinds.map((kind) => `${kind}${name}`), `.${name}.json`]);
+  return [...below.map((path) => join(home, path)), ...MOVED.flatMap((name) => process.env[name] ?? [])];
 }
 
 const LOOK_EVERY_MS = 200;

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { LONGEST_MS } from '../../core/duration.ts';
 import { AgentosError } from '../../core/errors.ts';
@@ -12,7 +11,7 @@ import { withinBounds } from '../../models/call-bounds.ts';
 import { detailOf } from '../../models/detail.ts';
 import { fieldsOf } from '../../models/json-fields.ts';
 import { type Provider, promptText } from '../../models/port.ts';
-import { makeFolder, removeFolder } from '../../process/files.ts';
+import { makeFolder, makeOwnFolder, removeFolder } from '../../process/files.ts';
 import { findProgram, type ProgramEnd } from '../../process/program.ts';
 import { runTaggedProgram } from '../../process/remains.ts';
 import type { WriterDependencies } from '../create.ts';
@@ -23,7 +22,7 @@ import { AGENTS } from './agents.ts';
 import { readConventions } from './conventions.ts';
 import { holdDialogue } from './dialogue.ts';
 import { createAccountReader, newRefusal, usedBetween, watchGateway } from './gateway-account.ts';
-import { takeLogin, withOwnHome } from './own-login.ts';
+import { placesOfLogin, takeLogin, withOwnHome } from './own-login.ts';
 
 export type AgentWriterOptions = Omit<WriterDependencies, 'maxRounds' | 'costOf' | 'offline'>;
 
@@ -97,6 +96,15 @@ async function callAgent(
     call.alive();
     request.onProgress();
   };
+  const ownEnv = login === null ? { ...env, HOME: home } : withOwnHome(env);
+  const sandbox = await options.sandbox?.({
+    worktree: request.worktree,
+    may: request.may,
+    env: ownEnv,
+    command: spec.command ?? undefined,
+    network: login !== null ? ['host'] : spec.command === null ? ['gateway'] : ['gateway', 'models'],
+    own: login === null ? [] : placesOfLogin(spec.command ?? agent.program),
+  });
   const mask = (text: string): string => options.mask(token === '' ? text : text.replaceAll(token, MASK));
   const run = (
     { args, env: added }: AgentStart,
@@ -107,7 +115,8 @@ async function callAgent(
     runTaggedProgram({
       command: [file, ...args],
       cwd: request.worktree,
-      env: { ...(login === null ? { ...env, HOME: home } : withOwnHome(env)), ...added },
+      env: { ...ownEnv, ...added },
+      sandbox,
       input,
       onLine,
       onProgress: alive,
@@ -118,8 +127,8 @@ async function callAgent(
       longestLine: MAX_EVENT_CHARS,
     });
 
-  if (agent.folder !== null) await removeFolder(join(home, agent.folder));
   await makeFolder(home);
+  if (agent.folder !== null) await removeFolder(await makeOwnFolder(home, agent.folder));
   const start = await agent.prepare({
     may: request.may,
     command: spec.command,

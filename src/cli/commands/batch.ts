@@ -8,6 +8,7 @@ import type { Plan } from '../../core/plan.ts';
 import { countsOf, type Summary } from '../../core/summary.ts';
 import { createGit } from '../../git/git.ts';
 import { checkoutOf } from '../../git/repository.ts';
+import { wantsLiveRegion } from '../../output/live-region.ts';
 import { printPlan } from '../../output/plan.ts';
 import { createRunOutput, type RunOutput } from '../../output/run-output.ts';
 import type { Guide } from '../../output/summary.ts';
@@ -134,6 +135,11 @@ export function runPlanned(run: PlannedRun): Promise<RunEnd | null> {
       resumes,
       retryFlags: request.retryFlags,
       interrupt,
+      notify: {
+        command: request.notify || null,
+        desktop: request.notify !== false && !request.json && wantsLiveRegion(process.stdout, process.env, false),
+      },
+      warnLate: (text) => output.terminal.line(`[COORDINATOR] ${text}`),
       subscribers,
       prefixer: output.prefixer,
       version,

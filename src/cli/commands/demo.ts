@@ -69,7 +69,8 @@ export async function demoCommand({ dir }: { dir: string }): Promise<number> {
     'A tour of agentos on a sample repository: no key, no network. The replies of the models are recorded;',
   );
   terminal.line('the checks, the review loop, the gates, the checkpoints, the files and the branches are real.');
-  const project = await openProject({ cwd: directory, env, flags: { offline: true } });
+  // What is run is our own recording.
+  const project = await openProject({ cwd: directory, env, flags: { offline: true, sandbox: 'off' } });
 
   /** Null: as recorded; else the exit code to end with. */
   const act = async (pipeline: Pipeline, recorded: Record<string, RecordedEnd>): Promise<number | null> => {
@@ -104,6 +105,9 @@ export async function demoCommand({ dir }: { dir: string }): Promise<number> {
   }
   terminal.line('In a repository of your own: write issues/1.md, set ANTHROPIC_API_KEY and GEMINI_API_KEY, then:');
   terminal.line(`  ${ownName()} lld 1 && ${ownName()} implement 1`);
+  terminal.line('The tour in the browser, live to decide in, or as one file:');
+  terminal.line(`  ${ownName()} ui --repo ${shellWord(place)} --open`);
+  terminal.line(`  ${ownName()} report --repo ${shellWord(place)} --open`);
   return EXIT.ok;
 }
 
@@ -125,6 +129,8 @@ async function runTour(project: Project, pipeline: Pipeline, interrupt: Interrup
     resumes: null,
     retryFlags: ['--offline'],
     interrupt,
+    notify: { command: null, desktop: false },
+    warnLate: () => undefined,
     subscribers: [output.subscriber],
     prefixer: output.prefixer,
     version,

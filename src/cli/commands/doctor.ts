@@ -18,6 +18,7 @@ import { createVendorAgents, trustCertificates } from '../../models/vendor-agent
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { namesIn } from '../../process/files.ts';
 import { runProgram } from '../../process/program.ts';
+import { findSandbox } from '../../process/sandbox/find.ts';
 import { detectSetup } from '../../process/setup.ts';
 import { loadPrompts } from '../../prompts/prompts.ts';
 import type { Project } from '../../run/project.ts';
@@ -77,6 +78,7 @@ export async function doctorCommand(
         ...(await checkNetwork(project)),
         ...(await checkHosts(project)),
         ...implementing,
+        await sandbox(project),
       );
       if (flags.keys) rows.push(...(await checkKeys(project)));
     } catch (error) {
@@ -117,6 +119,14 @@ async function hubOf(flags: DatabaseFlags): Promise<string> {
     const working = (await listMachines(database, leaseMs)).filter(({ state }) => state === 'working');
     return `version ${version} on PostgreSQL ${row.server} at ${database.name}, ${working.length} machine(s)`;
   });
+}
+
+/** Without one programs of items can do what the user can. */
+async function sandbox({ config: { sandbox: wanted }, childEnv, paths }: Project): Promise<Row> {
+  if (wanted.mode === 'off') return row('sandbox', 'warn', 'off, by sandbox.mode in agentos.yaml');
+  const found = await findSandbox(childEnv, paths.repository);
+  if (found.tool !== null) return row('sandbox', 'ok', found.name);
+  return row('sandbox', wanted.mode === 'on' ? 'bad' : 'warn', `none: ${found.reason}`, found.todo);
 }
 
 /** Designs need neither tests nor a set-up. */

@@ -1,7 +1,7 @@
 import { localTime } from '../../core/duration.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
-import { type KeysFile, readKeysFile } from '../../run/keys-file.ts';
+import { type KnownKey, knownKeys, parseKeys, readKeysFile } from '../../run/keys-file.ts';
 import { type DatabaseFlags, databaseOf, type PlaceFlags, projectOf } from '../request.ts';
 
 export async function keysCommand(flags: PlaceFlags & DatabaseFlags & { json?: boolean }): Promise<number> {
@@ -49,54 +49,14 @@ function details({ limits, group, reason, seenAt }: KnownKey): string {
   return `${parts.join('; ')} (seen ${localTime(seenAt)})`;
 }
 
-type Seen = KeysFile['keys'][number];
-
-/** A key of the configuration with what the last run learned of it. */
-interface KnownKey {
-  id: string;
-  vendor: string;
-  state: string;
-  /** When it is expected back; null: it is there, or it is out for good. */
-  until: string | null;
-  group: string | null;
-  limits: Seen['limits'];
-  reason: string | null;
-  /** When that was; null: it was never used here. */
-  seenAt: string | null;
-}
-
-const NO_LIMITS: Seen['limits'] = { requestsPerMinute: null, tokensPerMinute: null, concurrency: null };
-
 const NO_PROJECT = { paths: { keys: '' }, config: { keys: [] }, mask: (text: string): string => text };
 
 /** The pool of the hub, as it said a moment ago. */
 async function keysAtHub(flags: DatabaseFlags): Promise<KnownKey[]> {
-  const [{ withDatabase }, { parseKeys }] = await Promise.all([
-    import('../hub-database.ts'),
-    import('../../run/keys-file.ts'),
-  ]);
+  const { withDatabase } = await import('../hub-database.ts');
   return withDatabase(flags, async (database) => {
     const [row] = await database.rows<{ keys: unknown }>('SELECT keys FROM agentos.hub');
     const file = parseKeys(row?.keys);
     return knownKeys(file?.keys ?? [], file, Date.now());
-  });
-}
-
-function knownKeys(keys: readonly Pick<Seen, 'id' | 'vendor'>[], file: KeysFile | null, nowMs: number): KnownKey[] {
-  return keys.map(({ id, vendor }) => {
-    const seen = file?.keys.find((key) => key.id === id && key.vendor === vendor);
-    // A pause that has ended does not count; a dead key stays dead until it was seen to work.
-    const isCooling = seen?.state === 'cooling' && (seen.untilMs === null || seen.untilMs > nowMs);
-    const isOut = isCooling || seen?.state === 'dead';
-    return {
-      id,
-      vendor,
-      state: isOut ? seen.state : 'available',
-      until: isCooling && seen.untilMs !== null ? new Date(seen.untilMs).toISOString() : null,
-      group: seen?.group ?? null,
-      limits: seen?.limits ?? NO_LIMITS,
-      reason: isOut ? seen.reason : null,
-      seenAt: seen === undefined ? null : (file?.at ?? null),
-    };
   });
 }

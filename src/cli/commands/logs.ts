@@ -24,7 +24,7 @@ export async function logsCommand(idText: string, flags: LogFlags): Promise<numb
   const project = await projectOf(flags);
   const { paths, mask } = project;
   const follow = flags.follow ?? false;
-  const stop = follow ? await followAtHub(project, flags, id) : await lookAtHubFirst(project, flags);
+  const stop = follow ? await followAtHub(project, flags) : await lookAtHubFirst(project, flags);
   if (flags.agent === true) return printTranscripts(paths, id, mask);
   const logs = await newestLogs(paths, id, follow ? await runToFollow(paths, id) : null);
   if (logs === null) throw new AgentosError({ code: 'log-missing', id });

@@ -150,6 +150,7 @@ function requestOf(
     database,
     retryFlags: retryFlagsOf({
       ...how,
+      ...definedOnly({ notify: given.notify }),
       place: given.place,
       trust: given.trust,
       database,

@@ -1,7 +1,9 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { z } from 'zod';
 import type { TestCase } from '../port.ts';
-import { caseMessage, loadMessage, type PathInWorktree, type Reading } from './report.ts';
+import { caseMessage, loadMessage, type PathInWorktree, type Reading, together } from './report.ts';
 
 export interface JunitHints {
   pathInWorktree: PathInWorktree;
@@ -9,6 +11,22 @@ export interface JunitHints {
   isFile: (path: string) => boolean;
   /** Tests are called by their class alone: the suites around it change with what is run. */
   byClass?: boolean;
+}
+
+/** Of a run; null where none can be read. `byClass`: as the hint. */
+export function junitReports(
+  texts: readonly string[],
+  { worktree, pathInWorktree }: { worktree: string; pathInWorktree: PathInWorktree },
+  hint: Pick<JunitHints, 'byClass'> = {},
+): Reading | null {
+  const isFile = (path: string): boolean => isFileIn(worktree, path);
+  const readings = texts.map((text) => parseJunit(text, { pathInWorktree, isFile, ...hint }));
+  const read = readings.filter((reading) => reading !== null);
+  return read.length === 0 ? null : together(read);
+}
+
+export function isFileIn(worktree: string, path: string): boolean {
+  return statSync(join(worktree, path), { throwIfNoEntry: false })?.isFile() === true;
 }
 
 /** Null where the text is no JUnit report. */

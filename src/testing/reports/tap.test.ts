@@ -93,3 +93,28 @@ test('an empty plan is a report without tests, and other output is none', () => 
   expect(read('1..0 # SKIP nothing to do')).toEqual({ cases: [], loadFailures: [] });
   expect(read('okay, then\nnot okay')).toBeNull();
 });
+
+test('in tape, a comment names the test whose points follow', () => {
+  const text = `TAP version 13
+# 010 seconds
+ok 1 should be strictly equal
+not ok 2 should throw
+  ---
+    operator: throws
+  ...
+# 020 no text # 3
+ok 3 should throw
+
+1..3
+# tests 3
+# pass  2
+# fail  1
+`;
+  const named = parseTap(text, () => null, true)?.cases.map(({ name, outcome }) => `${outcome} ${name}`);
+  expect(named).toEqual([
+    'passed 010 seconds > should be strictly equal',
+    'failed 010 seconds > should throw',
+    'passed 020 no text # 3 > should throw',
+  ]);
+  expect(parseTap(text, () => null)?.cases[0]?.name).toBe('should be strictly equal');
+});

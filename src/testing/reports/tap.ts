@@ -26,22 +26,29 @@ const INDENT = 4;
 
 /**
  * TAP 13 and 14. A subtest is a suite: only the points inside it are cases, unless it fails though all of them pass. Some
- * tools put the tests of a file into a subtest with the file's name; `fileNamed` knows. Null where there is neither a plan
- * nor a point.
+ * tools put the tests of a file into a subtest with the file's name; `fileNamed` knows. `hasHeadings`: a comment names the
+ * test whose points follow, as in tape. Null where there is neither a plan nor a point.
  */
-export function parseTap(text: string, fileNamed: (name: string) => string | null): Reading | null {
-  const top = readLevel(text.split(/\r?\n/));
+export function parseTap(
+  text: string,
+  fileNamed: (name: string) => string | null,
+  hasHeadings = false,
+): Reading | null {
+  const top = readLevel(text.split(/\r?\n/), hasHeadings);
   if (top.points.length === 0 && top.planned === null && top.bail === null) return null;
   const reading: Reading = { cases: [], loadFailures: [] };
   flatten(top, { names: [], file: null }, fileNamed, reading);
   return reading;
 }
 
-function readLevel(lines: readonly string[]): Level {
+const HEADING = /^# (?!Subtest\b|tests +\d|pass +\d|fail +\d|ok$)(.+)$/;
+
+function readLevel(lines: readonly string[], hasHeadings = false): Level {
   const level: Level = { title: '', points: [], planned: null, bail: null };
   /** A subtest whose result has not come yet. */
   let pending: Level | null = null;
   let title = '';
+  let heading = '';
   for (let at = 0; at < lines.length; at += 1) {
     const line = lines[at] ?? '';
     if (line.startsWith(' '.repeat(INDENT))) {
@@ -70,6 +77,7 @@ function readLevel(lines: readonly string[]): Level {
       title = subtest[1] ?? '';
       if (level.points.length === 0 && pending === null) level.title = title;
     }
+    if (hasHeadings) heading = HEADING.exec(line)?.[1]?.trim() ?? heading;
     const bail = /^Bail out!\s*(.*)$/.exec(line);
     if (bail !== null) level.bail = bail[1] ?? '';
     const plan = /^1\.\.(\d+)/.exec(line);
@@ -77,7 +85,8 @@ function readLevel(lines: readonly string[]): Level {
     const point = POINT.exec(line);
     if (point !== null) {
       const described = (point[2] ?? '').replace(TIME, '');
-      const name = described.replace(DIRECTIVE, '').replaceAll('\\#', '#').trim();
+      const own = described.replace(DIRECTIVE, '').replaceAll('\\#', '#').trim();
+      const name = heading === '' ? own : `${heading} > ${own}`;
       level.points.push({
         ok: point[1] === undefined,
         name: name === '' && pending !== null ? pending.title : name,

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LoadFailure, TestCase } from '../port.ts';
@@ -28,9 +28,8 @@ export const ava: Runner = {
 
   async read(place, output, script) {
     const tap = parseTap(output.stdout, () => null);
-    const reading = tap === null ? null : withFiles(withoutCrashes(tap), await testFiles(place, script));
-    const found = withPrintedErrors(reading, output, place.pathInWorktree);
-    return found === null ? null : { ...found, coverage: null };
+    const reading = tap === null ? null : withFiles(withoutCrashes(tap), await testFiles(place, script), place);
+    return withPrintedErrors(reading, output, place.pathInWorktree);
   },
 };
 
@@ -66,17 +65,23 @@ async function testFiles({ worktree }: RunPlace, { calls }: TestScript): Promise
   const found: string[] = [];
   const exclude = (path: string): boolean => /(?:^|\/)(?:node_modules|\.git)$/.test(path);
   for await (const path of glob('**/*.{js,cjs,mjs,ts,cts,mts,jsx,tsx}', { cwd: worktree, exclude }))
-    if (isTestOf('javascript', path) || isInTestFolder(path)) found.push(path);
+    if ((isTestOf('javascript', path) || isInTestFolder(path)) && !/-d\.[cm]?ts$/.test(path)) found.push(path);
   return found;
 }
 
 /**
- * Where several files run, a test's name begins with what its file is called; where one does, it doesn't. The file is told
- * apart from the name, so that a test is called the same in both.
+ * Where several files run, a test's name begins with what its file is called; where one does, it doesn't, and of all files
+ * that may be tests it is the one that has the name in it. The file is told apart from the name, so that a test is called
+ * the same in both.
  */
-function withFiles({ cases, loadFailures }: Reading, files: readonly string[]): Reading {
+function withFiles({ cases, loadFailures }: Reading, files: readonly string[], { worktree }: RunPlace): Reading {
   const called = files.map((file) => ({ file, parts: partsOf(file) }));
-  const only = files.length === 1 ? (files[0] ?? null) : null;
+  const texts =
+    files.length === 1 ? [] : files.map((file) => ({ file, text: readFileSync(join(worktree, file), 'utf8') }));
+  const ofName = (name: string): string | null => {
+    const found = files.length === 1 ? files : texts.filter(({ text }) => text.includes(name)).map(({ file }) => file);
+    return found.length === 1 ? (found[0] ?? null) : null;
+  };
   return {
     loadFailures,
     cases: cases.map((test) => {
@@ -88,7 +93,7 @@ function withFiles({ cases, loadFailures }: Reading, files: readonly string[]): 
         if (found !== undefined && named.length === 1)
           return { ...test, file: found.file, name: parts.slice(count).join(' › ') };
       }
-      return { ...test, file: only };
+      return { ...test, file: ofName(test.name) };
     }),
   };
 }

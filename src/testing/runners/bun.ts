@@ -1,8 +1,7 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { signOf } from '../project.ts';
-import { parseJunit } from '../reports/junit.ts';
-import { textsIn, together } from '../reports/report.ts';
+import { junitReports } from '../reports/junit.ts';
+import { textsIn } from '../reports/report.ts';
 import { changedCalls, type Runner } from '../runner.ts';
 import { optionsMatching } from '../script.ts';
 import { chosenTests, isJavaScriptMissing, withPrintedErrors } from './javascript.ts';
@@ -29,12 +28,8 @@ export const bun: Runner = {
     return { changes };
   },
 
-  async read({ worktree, folder, pathInWorktree }, output) {
-    const isFile = (path: string): boolean => existsSync(join(worktree, path));
-    const texts = await textsIn(folder, /^report-.*\.xml$/);
-    const readings = texts.map((text) => parseJunit(text, { pathInWorktree, isFile })).filter((read) => read !== null);
-    const report = readings.length === 0 ? null : together(readings);
-    const reading = withPrintedErrors(report, output, pathInWorktree);
-    return reading === null ? null : { ...reading, coverage: null };
+  async read(place, output) {
+    const report = junitReports(await textsIn(place.folder, /^report-.*\.xml$/), place);
+    return withPrintedErrors(report, output, place.pathInWorktree);
   },
 };

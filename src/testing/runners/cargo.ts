@@ -65,11 +65,7 @@ export const cargo: Runner = {
         cases.push({ ...test, file, name: [...(file === null ? [crate] : []), ...parts].join(' > ') });
       }
     }
-    return {
-      cases,
-      loadFailures: [...compileFailures, ...crashes],
-      coverage: null,
-    };
+    return { cases, loadFailures: [...compileFailures, ...crashes] };
   },
 };
 

@@ -3,6 +3,7 @@ import { posix } from 'node:path';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { loadMessage, type PathInWorktree } from '../reports/report.ts';
 import type { Changes, RunOutput } from '../runner.ts';
+import { isRunnableTest } from '../test-files.ts';
 
 /*
  * What the languages have in common that are compiled before their tests run, and whose reports know classes instead of
@@ -47,10 +48,10 @@ export function compileFailures(output: RunOutput, error: RegExp, pathInWorktree
 
 /**
  * Whether each error is about a name that is not there yet: it, or the type or package that it is looked for in, is called
- * like a file that the LLD adds or changes.
+ * like a file that the LLD adds or changes. The tests themselves are no such file.
  */
 export function isEachNamed(errors: readonly string[], notFound: RegExp, changes: Changes): boolean {
-  const changed = [...changes.added, ...changes.modified];
+  const changed = [...changes.added, ...changes.modified].filter((path) => !isRunnableTest(path));
   const names = new Set(changed.map((path) => posix.basename(path).replace(/\.\w+$/, '')));
   const packages = changed.map((path) => posix.dirname(path).replaceAll('/', '.'));
   const isOurs = (word: string): boolean =>

@@ -34,7 +34,7 @@ export const dotnet: Runner = {
     const broken = output.exitCode === 0 ? [] : compileFailures(output, ERROR, pathInWorktree);
     if (readings.length === 0 && broken.length === 0 && output.exitCode !== 0) return null;
     const { cases } = together(readings);
-    return { cases: await withFilesOfClasses(cases, worktree, 'cs,fs,vb'), loadFailures: broken, coverage: null };
+    return { cases: await withFilesOfClasses(cases, worktree, 'cs,fs,vb'), loadFailures: broken };
   },
 };
 

@@ -24,8 +24,7 @@ export const jasmine: Runner = {
   },
 
   async read({ folder, pathInWorktree }, output) {
-    const reading = withPrintedErrors(await linesIn(folder, pathInWorktree), output, pathInWorktree);
-    return reading === null ? null : { ...reading, coverage: null };
+    return withPrintedErrors(await linesIn(folder, pathInWorktree), output, pathInWorktree);
   },
 };
 

@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import type { LoadFailure, RunnerName } from '../port.ts';
 import { hasFile, type Project } from '../project.ts';
-import { parseJunit } from '../reports/junit.ts';
-import { together } from '../reports/report.ts';
+import { junitReports } from '../reports/junit.ts';
 import { type Changes, changedCalls, type Report, type Runner, type RunOutput, type RunPlace } from '../runner.ts';
 import { type CallChange, optionsMatching, type RunnerCall } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
@@ -71,19 +70,12 @@ const ERROR =
   /^(?:\[ERROR\] |e: )?(?:file:\/\/)?(?<path>\/?\S[^:]*\.(?:java|kt|groovy|scala)):(?:\[\d+,\d+\]|\d+(?::\d+)?:?)(?: error:)? (?!warning)/;
 
 async function readJvm(place: RunPlace, output: RunOutput): Promise<Report | null> {
-  const { worktree, pathInWorktree } = place;
-  const isFile = (path: string): boolean => existsSync(join(worktree, path));
-  const texts = (await place.report?.()) ?? [];
-  const readings = texts
-    .map((text) => parseJunit(text, { pathInWorktree, isFile, byClass: true }))
-    .filter((read) => read !== null);
-  const { cases, loadFailures } = together(readings);
-  const broken = output.exitCode === 0 ? [] : compileFailures(output, ERROR, pathInWorktree);
-  if (readings.length === 0 && broken.length === 0 && output.exitCode !== 0) return null;
+  const reading = junitReports((await place.report?.()) ?? [], place, { byClass: true });
+  const broken = output.exitCode === 0 ? [] : compileFailures(output, ERROR, place.pathInWorktree);
+  if (reading === null && broken.length === 0 && output.exitCode !== 0) return null;
   return {
-    cases: await withFilesOfClasses(cases, worktree, 'java,kt,groovy,scala'),
-    loadFailures: [...loadFailures, ...broken],
-    coverage: null,
+    cases: await withFilesOfClasses(reading?.cases ?? [], place.worktree, 'java,kt,groovy,scala'),
+    loadFailures: [...(reading?.loadFailures ?? []), ...broken],
   };
 }
 
@@ -92,12 +84,12 @@ const NOT_FOUND =
 
 function isJvmMissing({ file, message }: LoadFailure, changes: Changes): boolean | null {
   if (!/\.(java|kt|groovy|scala)$/.test(file ?? '')) return null;
-  // The lines that continue an error name the symbol and where it was looked for.
+  // The lines that continue an error name the symbol and where it was looked for; in a package, any name could be.
   const errors: string[] = [];
   for (const line of message.split('\n')) {
     const found = ERROR.exec(line);
     if (found !== null) errors.push(line.slice(found[0].length));
-    else if (errors.length > 0) errors[errors.length - 1] += `\n${line}`;
+    else if (errors.length > 0 && !/^\W*location: +package /.test(line)) errors[errors.length - 1] += `\n${line}`;
   }
   return isEachNamed(errors, NOT_FOUND, changes);
 }

@@ -30,8 +30,7 @@ export const mocha: Runner = {
   },
 
   async read({ folder, pathInWorktree }, output) {
-    const reading = withPrintedErrors(await linesIn(folder, pathInWorktree), output, pathInWorktree);
-    return reading === null ? null : { ...reading, coverage: null };
+    return withPrintedErrors(await linesIn(folder, pathInWorktree), output, pathInWorktree);
   },
 };
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { parseJson } from '../../core/json.ts';
@@ -9,10 +9,20 @@ import { signOf } from '../project.ts';
 import { lcovIn } from '../reports/coverage.ts';
 import { caseMessage, loadMessage, type PathInWorktree, type Reading, textsIn, together } from '../reports/report.ts';
 import { type Ask, changedCalls, type Report, type Runner, type RunOutput, type RunPlace } from '../runner.ts';
-import { optionsMatching, plainArguments, programNamed, type ShellWord, type TestScript } from '../script.ts';
+import {
+  type Edit,
+  edited,
+  optionsMatching,
+  plainArguments,
+  programNamed,
+  type ShellWord,
+  shellCommands,
+  type TestScript,
+} from '../script.ts';
 import { isTestOf } from '../test-files.ts';
 import { FROM_TYPESCRIPT, isJavaScriptMissing, namedTests, withPrintedErrors } from './javascript.ts';
 
+const NODE = /^(node|nodejs|tsx)$/;
 const FLAGS = /^--(test|test-only|test-force-exit|experimental-[\w-]+|enable-source-maps|no-warnings)$/;
 
 /** Node's own runner. */
@@ -22,7 +32,7 @@ export const node: Runner = {
   // That there is a package.json says nothing; what the tests import does.
   sign: ({ samples }) => (/['"]node:test['"]/.test(samples) ? 'named' : null),
   usualCommand: async () => 'node --test',
-  headAt: (names, at) => (/^(node|nodejs|tsx)$/.test(names[at] ?? '') && isTestFlagAfter(names, at) ? at : null),
+  headAt: (names, at) => (NODE.test(names[at] ?? '') && startedBy(names, at).isTest ? at : null),
   select: (call, files) => namedTests(call, files, FLAGS),
 
   async instrument(script, place, coverage, ask) {
@@ -96,13 +106,46 @@ async function writeReporter({ folder }: RunPlace): Promise<string> {
 
 const WITH_VALUE = /^(--import|--require|-r|--loader|--experimental-loader|--env-file|--conditions|-C)$/;
 
-/** `--test` is an option of Node only in front of the program that it starts. */
-function isTestFlagAfter(names: readonly string[], at: number): boolean {
-  for (let next = at + 1; next < names.length; next += 1) {
-    const name = names[next] ?? '';
-    if (name === '--test') return true;
-    if (WITH_VALUE.test(name)) next += 1;
-    else if (!name.startsWith('-')) return false;
+/** The program that Node starts, with the options in front of it; `--test` is one of Node only there. */
+function startedBy(names: readonly string[], at: number): { program: number; isTest: boolean } {
+  let next = at + 1;
+  while (names[next]?.startsWith('-')) next += WITH_VALUE.test(names[next] ?? '') ? 2 : 1;
+  return { program: next, isTest: names.slice(at + 1, next).includes('--test') };
+}
+
+const IMPORTS = /(?:\bfrom|\bimport|\brequire\(|\bimport\()\s*['"]([^'"]+)['"]/g;
+const MOST_READ = 40;
+
+/**
+ * Files with node:test in them may be started like any program: `node test/index.js`. With `--test` they are a call of the
+ * runner, with the same tests. What a file says itself or imports decides; any other program stays as it is.
+ */
+export async function withTestFlags(script: string, read: (path: string) => Promise<string>): Promise<string> {
+  const edits: Edit[] = [];
+  for (const words of shellCommands(script)) {
+    const at = words.findIndex(({ text }) => NODE.test(text));
+    const { program, isTest } = startedBy(
+      words.map(({ text }) => text),
+      at,
+    );
+    const file = words[program]?.text ?? '';
+    const end = words[at]?.end;
+    if (end !== undefined && !isTest && /\.[cm]?[jt]s$/.test(file) && (await importsNodeTest(file, read)))
+      edits.push({ start: end, end, text: ' --test' });
+  }
+  return edited(script, edits);
+}
+
+async function importsNodeTest(file: string, read: (path: string) => Promise<string>): Promise<boolean> {
+  const waiting = [posix.normalize(file)];
+  const seen = new Set<string>();
+  for (let path = waiting.shift(); path !== undefined && seen.size < MOST_READ; path = waiting.shift()) {
+    if (seen.has(path)) continue;
+    seen.add(path);
+    const imports = [...(await read(path)).matchAll(IMPORTS)].map(([, specifier = '']) => specifier);
+    if (imports.includes('node:test')) return true;
+    const folder = posix.dirname(path);
+    waiting.push(...imports.filter((one) => one.startsWith('.')).map((one) => posix.join(folder, one)));
   }
   return false;
 }

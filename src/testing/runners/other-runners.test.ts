@@ -28,6 +28,7 @@ interface Case {
   /** Reports that it wrote into the folder of the run, or at the place that it writes to. */
   reports?: Record<string, string>;
   files?: string[];
+  texts?: Record<string, string>;
   added?: string;
   expected: string[];
 }
@@ -95,6 +96,15 @@ const CASES: readonly Case[] = [
         'TAP version 13\nok 1 - later # SKIP\nok 2 - 010 adds\nnot ok 3 - fails\n  ---\n    name: AssertionError\n  ...\n\n1..3\n',
     },
     expected: ['skipped test/add.js: later', 'passed test/add.js: 010 adds', 'failed test/add.js: fails'],
+  },
+  {
+    runner: 'ava',
+    by: 'ava 6, one file of two that may be tests: the name tells which',
+    command: 'ava',
+    files: ['index.test-d.ts', 'test/other.js'],
+    texts: { 'test.js': "test('010 adds', …)" },
+    output: { stdout: 'TAP version 13\nok 1 - 010 adds\n\n1..1\n', exitCode: 0 },
+    expected: ['passed test.js: 010 adds'],
   },
   {
     runner: 'ava',
@@ -178,6 +188,31 @@ ok 3 add > later # SKIP
 `,
     },
     expected: ['passed null: add > 010 adds', 'skipped null: add > later', 'missing test/mul.js'],
+  },
+  {
+    runner: 'qunit',
+    by: 'qunit 2.25, the only file cannot load',
+    command: 'qunit test/mul.js',
+    output: {
+      stdout: `TAP version 13
+not ok 1 global failure
+  ---
+  message: |+
+    Error: Failed to load file test/mul.js
+    Error: Cannot find module '../src/mul.js'
+    Require stack:
+    - <root>/test/mul.js
+  ...
+Bail out! Error: Failed to load file test/mul.js
+not ok 2 global failure
+  ---
+  message: No tests were run.
+  severity: failed
+  ...
+1..2
+`,
+    },
+    expected: ['missing test/mul.js'],
   },
   {
     runner: 'bun',
@@ -308,6 +343,19 @@ Failed asserting that 3 is identical to 4.</failure>
     expected: ['missing src/test/java/calc/MulTest.java'],
   },
   {
+    runner: 'maven',
+    by: 'javac, a misspelt name: only where it was looked for is called like what is added',
+    command: 'mvn test',
+    added: 'src/main/java/calc/Mul.java',
+    output: {
+      stdout: `[ERROR] <root>/src/test/java/calc/MulTest.java:[1,12] cannot find symbol
+  symbol:   class Mull
+  location: package calc
+`,
+    },
+    expected: ['broken src/test/java/calc/MulTest.java'],
+  },
+  {
     runner: 'gradle',
     by: 'javac through Gradle, with another error beside it',
     command: 'gradle test',
@@ -366,12 +414,13 @@ import calc.mul.Mul;
 
 test.each(CASES)(
   '$runner: $by',
-  async ({ runner: name, command, output, reports = {}, files = [], added, expected }) => {
+  async ({ runner: name, command, output, reports = {}, files = [], texts = {}, added, expected }) => {
     const filled = (text: string): string => text.replaceAll('<root>', root);
     const folder = join(root, '.run');
     const runner = runnerNamed(name);
     await mkdir(folder);
     for (const path of files) await write(join(root, path), '');
+    for (const [path, text] of Object.entries(texts)) await write(join(root, path), text);
     for (const [path, text] of Object.entries(reports)) await write(join(folder, path), filled(text));
     const place = {
       worktree: root,

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LoadFailure } from '../port.ts';
 import { hasFile } from '../project.ts';
-import { parseJunit } from '../reports/junit.ts';
-import { createPathInWorktree, loadMessage, textsIn, together } from '../reports/report.ts';
+import { junitReports } from '../reports/junit.ts';
+import { createPathInWorktree, loadMessage, textsIn } from '../reports/report.ts';
 import { type Changes, changedCalls, type Runner, type RunOutput, type RunPlace } from '../runner.ts';
 import { optionsMatching, plainArguments, programNamed } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
@@ -16,9 +16,7 @@ export const phpunit: Runner = {
       ? 'named'
       : null,
   usualCommand: async (directory) =>
-    existsSync(join(directory, 'vendor/bin/phpunit')) || existsSync(join(directory, 'composer.json'))
-      ? 'vendor/bin/phpunit'
-      : 'phpunit',
+    existsSync(join(directory, 'vendor/bin/phpunit')) ? 'vendor/bin/phpunit' : 'phpunit',
   headAt: programNamed('phpunit', 'phpunit.phar', 'simple-phpunit'),
 
   select(call, files) {
@@ -36,15 +34,9 @@ export const phpunit: Runner = {
   },
 
   async read(place, output) {
-    const { worktree, folder, pathInWorktree } = place;
-    const isFile = (path: string): boolean => existsSync(join(worktree, path));
-    const texts = await textsIn(folder, /^report-.*\.xml$/);
-    const readings = texts
-      .map((text) => parseJunit(text, { pathInWorktree, isFile, byClass: true }))
-      .filter((read) => read !== null);
-    if (readings.length > 0) return { ...together(readings), coverage: null };
-    const failure = fatalError(output, place);
-    return failure === null ? null : { cases: [], loadFailures: [failure], coverage: null };
+    const reading = junitReports(await textsIn(place.folder, /^report-.*\.xml$/), place, { byClass: true });
+    const failure = reading === null ? fatalError(output, place) : null;
+    return failure === null ? reading : { cases: [], loadFailures: [failure] };
   },
 };
 

@@ -4,7 +4,7 @@ import { findProgram, runProgram } from '../../process/program.ts';
 import type { LoadFailure } from '../port.ts';
 import { hasFile, type Project } from '../project.ts';
 import { lcovIn } from '../reports/coverage.ts';
-import { parseJunit } from '../reports/junit.ts';
+import { junitReports } from '../reports/junit.ts';
 import { loadMessage, textsIn } from '../reports/report.ts';
 import type { Ask, Changes, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
 import { plainArguments, shellQuoted, type TestScript } from '../script.ts';
@@ -67,12 +67,9 @@ export const pytest: Runner = {
   },
 
   async read(place, output) {
-    const { pathInWorktree } = place;
-    const isFile = (path: string): boolean => existsSync(join(place.worktree, path));
-    const [xml] = await textsIn(place.folder, /^report\.xml$/);
-    const reading = xml === undefined ? null : parseJunit(xml, { pathInWorktree, isFile });
+    const reading = junitReports(await textsIn(place.folder, /^report\.xml$/), place);
     if (reading === null) return conftestFailure(output, place);
-    return { ...reading, coverage: await lcovIn(place.folder, pathInWorktree) };
+    return { ...reading, coverage: await lcovIn(place.folder, place.pathInWorktree) };
   },
 };
 
@@ -83,11 +80,7 @@ function conftestFailure(output: RunOutput, place: RunPlace): Report | null {
     /ImportError while loading conftest '(.+)'/.exec(text)?.[1] ??
     /ConftestImportFailure: .*\(from (.+)\)/.exec(text)?.[1];
   if (file === undefined) return null;
-  return {
-    cases: [],
-    loadFailures: [{ file: place.pathInWorktree(file), message: loadMessage(text) }],
-    coverage: null,
-  };
+  return { cases: [], loadFailures: [{ file: place.pathInWorktree(file), message: loadMessage(text) }] };
 }
 
 async function knowsCoverage({ text, calls }: TestScript, ask: Ask): Promise<boolean> {

@@ -1,8 +1,12 @@
+import type { LoadFailure, TestCase } from '../port.ts';
 import { signOf } from '../project.ts';
 import { parseTap } from '../reports/tap.ts';
 import { changedCalls, type Runner } from '../runner.ts';
 import { optionsMatching, programNamed } from '../script.ts';
 import { isJavaScriptMissing, namedTests, withPrintedErrors } from './javascript.ts';
+
+/** The heading of the error that kept a file from loading. */
+const LOADING = /^.*Failed to load (?:the test )?file (\S+)\n?/m;
 
 export const qunit: Runner = {
   name: 'qunit',
@@ -22,18 +26,21 @@ export const qunit: Runner = {
 
   async read({ pathInWorktree }, output) {
     const tap = parseTap(output.stdout, () => null);
-    const isLoading = ({ name }: { name: string }): boolean => name === 'global failure';
+    const isGlobal = ({ name }: TestCase): boolean => name === 'global failure';
+    const failureOf = ({ message }: TestCase): LoadFailure => ({
+      file: pathInWorktree(LOADING.exec(message ?? '')?.[1] ?? ''),
+      message: (message ?? '').replace(LOADING, ''),
+    });
     const reading =
       tap === null
         ? null
         : {
-            cases: tap.cases.filter((test) => !isLoading(test)),
-            loadFailures: tap.cases.filter(isLoading).map(({ message }) => ({
-              file: pathInWorktree(/Failed to load (?:the test )?file (\S+)/.exec(message ?? '')?.[1] ?? ''),
-              message: message ?? '',
-            })),
+            cases: tap.cases.filter((test) => !isGlobal(test)),
+            // That there was nothing to run is no failure of a file.
+            loadFailures: tap.cases
+              .filter((test) => isGlobal(test) && !/^message: No tests were run/m.test(test.message ?? ''))
+              .map(failureOf),
           };
-    const found = withPrintedErrors(reading, { ...output, stdout: '' }, pathInWorktree);
-    return found === null ? null : { ...found, coverage: null };
+    return withPrintedErrors(reading, { ...output, stdout: '' }, pathInWorktree);
   },
 };

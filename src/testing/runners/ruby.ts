@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { delimiter, join, posix } from 'node:path';
 import type { LoadFailure } from '../port.ts';
 import { hasFile, type Project } from '../project.ts';
@@ -38,6 +38,9 @@ export const rspec: Runner = {
   read: readRuby,
 };
 
+/** `task default: :test`, `task :default => [:spec]` */
+const DEFAULT_TASK = /^task\s+(?:default:|:default\s*=>)\s*\[?\s*:(test|spec)\b/m;
+
 export const minitest: Runner = {
   name: 'minitest',
   worksHidden: true,
@@ -45,6 +48,8 @@ export const minitest: Runner = {
   sign: (project) => (isIn(project, /\bminitest\b|Minitest::/) ? 'named' : null),
 
   async usualCommand(directory, { texts }) {
+    const [, task] = DEFAULT_TASK.exec(texts.Rakefile) ?? [];
+    if (task !== undefined) return withBundler(directory, `rake ${task}`);
     if (/TestTask|Minitest::/.test(texts.Rakefile)) return withBundler(directory, 'rake test');
     return withBundler(directory, `ruby -Ilib -Itest -e 'Dir["./test/**/{*_test,test_*}.rb"].each { |f| require f }'`);
   },
@@ -57,11 +62,11 @@ export const minitest: Runner = {
     return { last: [`TEST=${files.length === 1 ? files[0] : `{${files.join(',')}}`}`] };
   },
 
-  /** It loads every plugin that it finds on Ruby's search path. */
+  /** Not as a plugin that is found: version 6 looks for none, and many projects turn that off. */
   async instrument(_, { folder, env }) {
-    await mkdir(join(folder, 'minitest'), { recursive: true });
-    await writeFile(join(folder, 'minitest', 'agentos_plugin.rb'), MINITEST_PLUGIN);
-    return { env: { RUBYLIB: [folder, env.RUBYLIB ?? ''].filter((part) => part !== '').join(delimiter) } };
+    await writeFile(join(folder, 'agentos_minitest.rb'), MINITEST_HOOK);
+    const RUBYLIB = [folder, env.RUBYLIB ?? ''].filter((part) => part !== '').join(delimiter);
+    return { env: { RUBYLIB, RUBYOPT: `${env.RUBYOPT ?? ''} -ragentos_minitest`.trim() } };
   },
 
   read: readRuby,
@@ -71,13 +76,13 @@ const ERROR = /^.*(?:cannot load such file -- |uninitialized constant |\((?:Load
 
 async function readRuby({ folder, pathInWorktree }: RunPlace, output: RunOutput): Promise<Report | null> {
   const reading = await linesIn(folder, pathInWorktree);
-  if (reading !== null) return { ...reading, coverage: null };
+  if (reading !== null) return reading;
   const text = `${output.stderr}\n${output.stdout}`;
   const found = ERROR.exec(text);
   if (found === null || output.exitCode === 0) return null;
   const file = /(?:^|[\s'"])(\S+?(?:_test|_spec|\/test_\w+)\.rb)\b/.exec(text.slice(found.index))?.[1] ?? '';
   const failure = { file: pathInWorktree(file), message: loadMessage(text.slice(found.index)) };
-  return { cases: [], loadFailures: [failure], coverage: null };
+  return { cases: [], loadFailures: [failure] };
 }
 
 function isRubyMissing({ file, message }: LoadFailure, changes: Changes): boolean | null {
@@ -119,7 +124,7 @@ class AgentosFormatter
   end
 
   def message(notification)
-    text = notification.message.to_s
+    text = notification.message.to_s.gsub(/^(\\w*(?:Error|Exception)):\\n\\s+/, '\\1: ')
     file = text[/An error occurred while loading (\\S+?\\.rb)/, 1]
     write(file: file, broken: text) if text.include?('An error occurred')
   end
@@ -142,29 +147,34 @@ class AgentosFormatter
 end
 `;
 
-const MINITEST_PLUGIN = `require 'json'
+/** Adds a reporter as soon as Minitest is there; a Ruby that runs no tests only loads this file. */
+const MINITEST_HOOK = `require 'json'
 
-module Minitest
-  class AgentosReporter < AbstractReporter
-    def record(result)
-      outcome = result.skipped? ? 'skipped' : result.passed? ? 'passed' : 'failed'
-      name = result.respond_to?(:klass) ? result.klass : result.class.name
-      place = result.respond_to?(:source_location) ? result.source_location : result.method(result.name).source_location
-      message = outcome == 'failed' ? result.failures.map { |failure| "#{failure.message}\\n#{failure.location}" }.join("\\n") : nil
-      write(file: place && place[0], names: [name, result.name], outcome: outcome, message: message)
-    end
+TracePoint.new(:end) do |point|
+  minitest = point.self
+  next unless minitest.is_a?(Module) && minitest.name == 'Minitest' && minitest.respond_to?(:extensions) && minitest.extensions
 
-    def report
-      write(end: true)
-    end
+  point.disable
+  minitest.extensions << 'agentos'
+  minitest.define_singleton_method(:plugin_agentos_init) do |_options|
+    reporter << Class.new(minitest::AbstractReporter) do
+      def record(result)
+        outcome = result.skipped? ? 'skipped' : result.passed? ? 'passed' : 'failed'
+        name = result.respond_to?(:klass) ? result.klass : result.class.name
+        place = result.respond_to?(:source_location) ? result.source_location : result.method(result.name).source_location
+        message = outcome == 'failed' ? result.failures.map { |failure| "#{failure.message}\\n#{failure.location}" }.join("\\n") : nil
+        # The number of a spec changes with those before it.
+        write(file: place && place[0], names: [name, result.name.sub(/\\Atest_\\d{4}_/, '')], outcome: outcome, message: message)
+      end
 
-    def write(line)
-      File.open(File.expand_path('../report.lines', __dir__), 'a') { |file| file.puts JSON.generate(line) }
-    end
+      def report
+        write(end: true)
+      end
+
+      def write(line)
+        File.open(File.join(__dir__, 'report.lines'), 'a') { |file| file.puts JSON.generate(line) }
+      end
+    end.new
   end
-
-  def self.plugin_agentos_init(_options)
-    reporter << AgentosReporter.new
-  end
-end
+end.enable
 `;

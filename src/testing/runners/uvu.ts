@@ -40,8 +40,7 @@ export const uvu: Runner = {
       const found = places.map((place) => posix.join(place, path)).find((file) => existsSync(join(worktree, file)));
       return path === '' ? null : pathInWorktree(found ?? path);
     };
-    const reading = withPrintedErrors(await linesIn(folder, named), output, pathInWorktree);
-    return reading === null ? null : { ...reading, coverage: null };
+    return withPrintedErrors(await linesIn(folder, named), output, pathInWorktree);
   },
 };
 

@@ -1,8 +1,6 @@
-import { statSync } from 'node:fs';
-import { join } from 'node:path';
 import type { LoadFailure } from '../port.ts';
 import { installedMajor, signOf } from '../project.ts';
-import { parseJunit } from '../reports/junit.ts';
+import { isFileIn, junitReports } from '../reports/junit.ts';
 import { loadMessage, type Reading, together } from '../reports/report.ts';
 import { parseTap } from '../reports/tap.ts';
 import { type Ask, changedCalls, type Report, type Runner, type RunOutput, type RunPlace } from '../runner.ts';
@@ -14,11 +12,7 @@ export const junit: Runner = {
   name: 'junit',
   instrument: async () => ({}),
   async read(place, output, _script, ask) {
-    const { pathInWorktree } = place;
-    const isFile = (path: string): boolean => isFileIn(place, path);
-    const texts = (await place.report?.()) ?? [];
-    const readings = texts.map((text) => parseJunit(text, { pathInWorktree, isFile }));
-    return await gathered(readings, place, output, ask);
+    return await gathered(junitReports((await place.report?.()) ?? [], place), place, output, ask);
   },
 };
 
@@ -48,44 +42,36 @@ export const tap: Runner = {
     return { changes };
   },
 
-  async read(place, output, { calls }, ask) {
+  async read(place, output, script, ask) {
     const texts = place.report === null ? [output.stdout] : await place.report();
-    const readings = texts.map((text) => parseTap(text, (name) => fileNamed(name, place)));
-    if (!calls.some(({ runner }) => runner === 'tap')) return await gathered(readings, place, output, ask);
-    const found = withPrintedErrors(readings[0] ?? null, output, place.pathInWorktree);
-    return found === null ? null : { ...found, coverage: null };
+    const isTape = /\btape\b/.test(script.text);
+    const readings = texts.map((text) => parseTap(text, (name) => fileNamed(name, place), isTape));
+    const read = readings.filter((one) => one !== null);
+    const reading = read.length === 0 ? null : together(read);
+    if (!script.calls.some(({ runner }) => runner === 'tap')) return await gathered(reading, place, output, ask);
+    return withPrintedErrors(reading, output, place.pathInWorktree);
   },
 };
 
 function fileNamed(name: string, place: RunPlace): string | null {
   const file = place.pathInWorktree(name);
-  return file !== null && /\.\w+$/.test(file) && isFileIn(place, file) ? file : null;
-}
-
-function isFileIn({ worktree }: RunPlace, path: string): boolean {
-  return statSync(join(worktree, path), { throwIfNoEntry: false })?.isFile() === true;
+  return file !== null && /\.\w+$/.test(file) && isFileIn(place.worktree, file) ? file : null;
 }
 
 /**
  * Nothing else is known of such a command: if it fails although its report names no failure, something failed that the
  * report doesn't show.
  */
-async function gathered(
-  readings: readonly (Reading | null)[],
-  place: RunPlace,
-  output: RunOutput,
-  ask: Ask,
-): Promise<Report | null> {
-  const read = readings.filter((reading) => reading !== null);
-  if (read.length === 0) return null;
-  const { cases, loadFailures } = together(read);
+async function gathered(reading: Reading | null, place: RunPlace, output: RunOutput, ask: Ask): Promise<Report | null> {
+  if (reading === null) return withPrintedErrors(null, output, place.pathInWorktree);
+  const { cases, loadFailures } = reading;
   const isFailure = loadFailures.length > 0 || cases.some((test) => test.outcome === 'failed');
   if (!isFailure && cases.length > 0 && output.exitCode !== 0) {
     const said = `${output.stderr}\n${output.stdout}`.trim();
     const message = loadMessage(`It ended with ${output.exitCode}, and its report names no failure.\n${said}`);
     loadFailures.push({ file: null, message });
   }
-  return { cases, loadFailures: await withReasons(loadFailures, place, output, ask), coverage: null };
+  return { cases, loadFailures: await withReasons(loadFailures, place, output, ask) };
 }
 
 /** Each takes a process. */

@@ -1,4 +1,4 @@
-import { chmod, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { approve } from '../implement.ts';
@@ -20,8 +20,6 @@ export async function languageRepository(
     await repository.write(path, text);
     if (text.startsWith('#!')) await chmod(join(repository.root, path), 0o755);
   }
-  if (files['.gitignore']?.includes('node_modules'))
-    await symlink(join(PROJECT, 'node_modules'), join(repository.root, 'node_modules'));
   repository.git('config', 'user.name', 'Test');
   repository.git('config', 'user.email', 'test@localhost');
   repository.git('add', '--all');

@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { PROJECT } from '../program.ts';
 import type { LanguageSample } from './sample.ts';
 
 const ADD = `export function add(value: number): number {
@@ -20,13 +22,13 @@ describe('add', () => {
 });
 `;
 
-/** The packages are those of the folder above: the checkout's node_modules, which the worktree is below of. */
+/** The packages are ours, so that nothing has to be fetched. */
 export const vitest: LanguageSample = {
   name: 'TypeScript with Vitest',
   needs: [],
   files: {
     '.gitignore': 'node_modules\n',
-    'agentos.yaml': 'implement: { setup: false }\n',
+    'agentos.yaml': `implement: { setup: "ln -s '${join(PROJECT, 'node_modules')}' node_modules" }\n`,
     'package.json': `${JSON.stringify({
       name: 'sample',
       type: 'module',

@@ -1,7 +1,7 @@
-import { parseItemId } from '../core/ids.ts';
-import type { ItemStatus } from '../core/item.ts';
-import { labelOf } from '../core/paths.ts';
-import type { ItemState, RunState, Wait } from '../core/run-state.ts';
+import { parseItemId } from './ids.ts';
+import type { ItemStatus } from './item.ts';
+import { labelOf } from './paths.ts';
+import type { ItemState, RunState, Wait } from './run-state.ts';
 
 /** A key of the pool, as far as the events say. */
 export interface KeyView {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { AgentosEvent, ItemEvent, WaitReason } from '../core/events.ts';
-import type { ItemStatus } from '../core/item.ts';
-import { foldEvent, newRunState } from '../core/run-state.ts';
+import type { AgentosEvent, ItemEvent, WaitReason } from './events.ts';
+import type { ItemStatus } from './item.ts';
 import { type ProgressView, progressOf } from './progress.ts';
+import { foldEvent, newRunState } from './run-state.ts';
 
 interface Progress {
   add(event: AgentosEvent): void;

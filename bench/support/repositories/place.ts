@@ -1,0 +1,148 @@
+import { readFileSync } from 'node:fs';
+import { join, matchesGlob, posix } from 'node:path';
+import { type FoundTests, findTests } from '../../../src/testing/detect.ts';
+import { folderFiles } from '../../../src/testing/project.ts';
+import { testScript } from '../../../src/testing/runners.ts';
+import { isRunnableTest } from '../../../src/testing/test-files.ts';
+import { type Examples, isTestOfName, type TrivialItem } from './item.ts';
+import { itemInJavaScript } from './javascript.ts';
+import { itemInOtherLanguage } from './other-languages.ts';
+
+const SETTINGS = { command: null, runner: null, report: null, coverage: null, files: [], timeoutMs: 0 };
+
+export interface Place {
+  found: FoundTests;
+  item: TrivialItem;
+}
+
+/** Folders in which nobody puts a test of a plain function, or code that has one. */
+const ASIDE =
+  /(?:^|\/)(?:fixtures?|__fixtures__|examples?|docs?|doc|website|node_modules|vendor|e2e|types?|typings?|benchmarks?|bench|scripts?|tools?|misc|integration|acceptance|smoke|templates?|bin|deno\w*|runtime-tests?|browser|_example|cmd|__mocks__|support|helpers?)\//i;
+const NO_SOURCE =
+  /\.d\.[cm]?ts$|\.config\.|(?:^|\/)(?:setup\.py|conftest\.py|noxfile\.py|build\.rs|build|dist|tests?|testing|spec|__tests__)(?:\/|$)|^\.|\/\./;
+const LANGUAGE: readonly RegExp[] = [/\.[cm]?[jt]sx?$/, /\.py$/, /\.go$/, /\.rs$/, /\.rb$/, /\.php$/, /\.java$/];
+
+/** Where a person would put a new function and its tests: beside a test of a plain module, and beside that module. */
+export async function placeIn(
+  root: string,
+  paths: readonly string[],
+  isIgnored: (path: string) => boolean,
+): Promise<Place | null> {
+  const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+  const all = new Set(paths);
+  const tests = paths.filter((path) => isTest(path) && !ASIDE.test(path) && !/\.(?:test-d|d)\.[cm]?ts$/.test(path));
+  const pairs = tests
+    .flatMap((test) => pairsOf(test, all, read))
+    .toSorted((a, b) => rank(a) - rank(b) || a.test.length - b.test.length);
+  for (const pair of pairs) {
+    const found = await findTests(folderFiles(root), SETTINGS, root, [pair.test]).catch(() => null);
+    if (found === null || !pair.source.startsWith(found.folder)) continue;
+    const examples: Examples = { ...pair, testText: read(pair.test), sourceText: read(pair.source), paths, read };
+    const way = wayOf(found, pair.test, all);
+    if (way === null) continue;
+    const isListed = way === 'listed';
+    const item = itemInJavaScript(found.name, examples, isListed) ?? itemInOtherLanguage(found.name, examples);
+    if (item !== null && ![...Object.keys(item.tests), ...Object.keys(item.code)].some(isIgnored))
+      return { found, item };
+  }
+  return null;
+}
+
+type Pair = Pick<Examples, 'test' | 'source' | 'specifier'>;
+
+/** Tests inside of the library have no file of their own in Rust: any source will do. */
+function isTest(path: string): boolean {
+  return isRunnableTest(path) || /(?:^|\/)src\/lib\.rs$/.test(path);
+}
+
+function pairsOf(test: string, all: ReadonlySet<string>, read: (path: string) => string): Pair[] {
+  const language = LANGUAGE.find((pattern) => pattern.test(test));
+  if (language === undefined) return [];
+  const isSource = (path: string): boolean =>
+    language.test(path) && !isRunnableTest(path) && !ASIDE.test(path) && !NO_SOURCE.test(path);
+  if (test.endsWith('.go')) return [{ test, source: test, specifier: null }];
+  if (test.endsWith('.rs')) return [{ test, source: 'src/lib.rs', specifier: null }];
+  if (LANGUAGE[0]?.test(test) !== true) {
+    const source = nearest(test, [...all].filter(isSource));
+    return source === null ? [] : [{ test, source, specifier: null }];
+  }
+  const text = read(test);
+  if (!/\b(?:tests?|it|describe|suite)\b(?:\.\w+)*\(/i.test(text)) return [];
+  const imports = text.matchAll(/(?:\bfrom|\bimport|\brequire\(|\bimport\()\s*['"](\.[^'"]*)['"]/g);
+  const pairs = [...imports].flatMap(([, specifier = '']) => {
+    const source = resolved(posix.join(posix.dirname(test), specifier), all);
+    return source !== null && isSource(source) ? [{ test, source, specifier }] : [];
+  });
+  if (pairs.length > 0) return pairs;
+  // Of a package that its tests import by its name.
+  const source = nearest(test, [...all].filter(isSource));
+  return source === null ? [] : [{ test, source, specifier: /\.[cm]?tsx?$/.test(source) ? '' : null }];
+}
+
+/** Of the same name, else of the same folder below another top, else the first of the sources. */
+function nearest(test: string, sources: readonly string[]): string | null {
+  const stem = posix
+    .basename(test)
+    .replace(/\.\w+$/, '')
+    .replace(/^test_|_(?:test|spec)$|Test$/g, '');
+  const folders = new Set(posix.dirname(test).split('/'));
+  const score = (path: string): number =>
+    (posix.basename(path).replace(/\.\w+$/, '') === stem ? 10 : 0) +
+    path.split('/').filter((part) => folders.has(part)).length +
+    (/__\w+__\.py$/.test(path) ? -1 : 0) +
+    (path.includes('/') ? 1 : 0);
+  return sources.toSorted((a, b) => score(b) - score(a) || a.length - b.length)[0] ?? null;
+}
+
+const ENDINGS = [
+  '',
+  '.js',
+  '.ts',
+  '.mjs',
+  '.cjs',
+  '.tsx',
+  '.jsx',
+  '/index.js',
+  '/index.ts',
+  '/index.mjs',
+  '/index.cjs',
+];
+
+function resolved(path: string, all: ReadonlySet<string>): string | null {
+  const bare = path.replace(/\/$/, '');
+  // What is imported from the compiler's folder is written elsewhere, and in TypeScript.
+  const written = [bare, bare.replace(/^(?:build|dist|out)\//, ''), bare.replace(/^(?:build|dist|out)\//, 'src/')];
+  const places = [
+    ...ENDINGS.map((ending) => `${bare}${ending}`),
+    ...written.map((one) => one.replace(/\.([cm]?)js(x?)$/, '.$1ts$2')),
+  ];
+  return places.map((place) => place.replace(/^\//, '')).find((place) => all.has(place)) ?? null;
+}
+
+/** Shallow, in a folder of sources, with the test's name. */
+function rank({ test, source }: Pair): number {
+  const stem = posix.basename(source).replace(/\..*$/, '');
+  const isNamed = stem !== 'index' && isTestOfName(posix.basename(test), stem);
+  return test.split('/').length + (isNamed ? 0 : 2) + (source.includes('/') ? 0 : 2) + (source.endsWith('x') ? 3 : 0);
+}
+
+/**
+ * Whether the script runs the files in the folder of a test, or only those that it lists by name: then the new tests go into
+ * one of these. Null: it does not run this test.
+ */
+function wayOf(
+  { name, written, folder }: FoundTests,
+  test: string,
+  all: ReadonlySet<string>,
+): 'added' | 'listed' | null {
+  const calls = testScript(written?.script ?? '').calls.filter(({ runner }) => runner === name);
+  const words = calls.flatMap((call) => call.words.slice(call.head + 1).map(({ text }) => posix.join(folder, text)));
+  const isFolder = (word: string): boolean => [...all].some((path) => path.startsWith(`${word.replace(/\/$/, '')}/`));
+  const patterns = words.filter((word) => word.includes('*') || (isFolder(word) && !isRunnableTest(word)));
+  const listed = words.filter((word) => all.has(word) && isRunnableTest(word));
+  if (patterns.length + listed.length === 0) return 'added';
+  if (listed.includes(test)) return 'listed';
+  const isMeant = patterns.some((one) => matchesGlob(test, one) || test.startsWith(`${one.replace(/\/$/, '')}/`));
+  // Tests that are compiled first are run from another folder.
+  return isMeant || (/\.[cm]?tsx?$/.test(test) && listed.length === 0) ? 'added' : null;
+}

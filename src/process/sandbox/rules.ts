@@ -1,0 +1,128 @@
+import { realpathSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { isInside } from '../../core/paths.ts';
+
+/**
+ * hidden – an empty folder or an unreadable file stands in its place; private – an empty folder of the program's own, which is
+ * gone when it ends; read, write – what is there.
+ */
+export type Access = 'hidden' | 'private' | 'read' | 'write';
+
+export interface Rule {
+  /** Where programs see it. No part of it is a link, unless it is below a hidden place. */
+  path: string;
+  access: Access;
+  /** What they see there; the same path for most. */
+  source: string;
+  isFolder: boolean;
+}
+
+/**
+ * What of the file system a program may see. All of it can be read where nothing else is said; of two rules the one for the
+ * deeper path wins, and of two for one path the later one. What does not exist is left out.
+ */
+export interface Rules {
+  hide(...paths: readonly string[]): void;
+  /** Empty, writable, and gone with the program. */
+  empty(...paths: readonly string[]): void;
+  show(access: 'read' | 'write', ...paths: readonly string[]): void;
+  /** Another file in the place of this one. */
+  replace(path: string, source: string): void;
+  /** Whether a path can't be seen, by the rules so far. */
+  isHidden(path: string): boolean;
+  /** Whether a hidden place begins at exactly this path. */
+  isPlace(path: string): boolean;
+  /** Whether one begins there, or somewhere in it. */
+  isProtected(path: string): boolean;
+  copy(): Rules;
+  /** In the order in which they are to be applied: folders before what is in them. */
+  settled(): Rule[];
+}
+
+export function createRules(from: Iterable<Rule> = []): Rules {
+  const rules = new Map<string, Rule>([...from].map((rule) => [rule.path, rule]));
+
+  const add = (path: string, access: Access, source = path): void => {
+    const found = statSync(source, { throwIfNoEntry: false });
+    if (found === undefined || path === '/') return;
+    // A later rule for the same path takes its place in the order, too.
+    rules.delete(path);
+    rules.set(path, { path, access, source, isFolder: found.isDirectory() });
+  };
+  const ruleOver = (path: string): Rule | undefined => {
+    for (let at = path; ; at = dirname(at)) {
+      const rule = rules.get(at);
+      if (rule !== undefined || at === '/') return rule;
+    }
+  };
+  const isHidden = (path: string): boolean => isAway(ruleOver(realOf(path) ?? path));
+  /** Where a path leads inside of a hidden place, which has no links any more; null: it enters none. */
+  const aliasOf = (path: string): string | null => {
+    const above: string[] = [];
+    for (let at = dirname(path); at !== dirname(at); at = dirname(at)) above.unshift(at);
+    for (const at of above) {
+      const real = realOf(at);
+      if (real !== null && isHidden(real)) return real + path.slice(at.length);
+    }
+    return null;
+  };
+  const place = (access: Access, paths: readonly string[]): void => {
+    for (const path of paths) {
+      const real = path.startsWith('/') ? realOf(path) : null;
+      if (real !== null) add(real, access);
+    }
+  };
+
+  return {
+    hide: (...paths) => place('hidden', paths),
+    empty: (...paths) => place('private', paths),
+    show(access, ...paths) {
+      for (const path of paths) {
+        const real = path.startsWith('/') ? realOf(path) : null;
+        if (real === null) continue;
+        const alias = aliasOf(path);
+        add(real, access);
+        if (alias !== null && alias !== real) add(alias, access, real);
+      }
+    },
+    replace: (path, source) => add(path, 'read', source),
+    isHidden,
+    isPlace: (path) => isAway(rules.get(realOf(path) ?? path)),
+    isProtected: (path) =>
+      [...rules.values()].some((rule) => isAway(rule) && isInside(realOf(path) ?? path, rule.path)),
+    copy: () => createRules(rules.values()),
+    settled() {
+      const all = [...rules.values()];
+      const depth = ({ path }: Rule): number => path.split('/').length;
+      return [...all, ...all.flatMap((rule) => inOtherPlaces(rule, all))]
+        .sort((one, other) => depth(one) - depth(other))
+        .filter((rule) => isOther(rule, ruleOver(dirname(rule.path))));
+    },
+  };
+}
+
+/** A rule that says the same as the one over it changes nothing; but for an empty folder, which has to be made. */
+function isOther({ path, access, source }: Rule, over: Rule | undefined): boolean {
+  return access !== (over?.access ?? 'read') || access === 'private' || source !== path;
+}
+
+function isAway(rule: Rule | undefined): boolean {
+  return rule?.access === 'hidden' || rule?.access === 'private';
+}
+
+/** What is hidden in a folder is hidden wherever else that folder is shown. */
+function inOtherPlaces(rule: Rule, all: readonly Rule[]): Rule[] {
+  if (rule.access !== 'hidden') return [];
+  return all
+    .filter(({ path, source }) => path !== source && source !== rule.path && isInside(source, rule.path))
+    .map(({ path, source }) => ({ ...rule, path: path + rule.path.slice(source.length) }));
+}
+
+/** Null where there is nothing. */
+function realOf(path: string): string | null {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,191 @@
+import { formatDuration } from '../../core/duration.ts';
+import type { TestsRan } from '../../core/events.ts';
+import type { GateName } from '../../core/gate.ts';
+import type { Call } from '../../core/timeline.ts';
+import { patchBetween } from '../../git/changes.ts';
+import type { Git } from '../../git/git.ts';
+import { readAt } from '../../git/repository.ts';
+import type { Block, Chapter, Tone } from '../api.ts';
+import { patchFiles } from '../tree/diff.ts';
+import { markdownTree } from '../tree/markdown.ts';
+import { callFacts } from './call-facts.ts';
+import { ledgerChapter, verdictTone } from './design-chapters.ts';
+import type { ItemAgentosEvent } from './item-events.ts';
+
+export interface CodeFacts {
+  /** Of the implementation, over all its runs. */
+  events: readonly ItemAgentosEvent[];
+  calls: readonly Call[];
+  /** By round; what the reviewer wrote is kept while the implementation is unfinished. */
+  reviews: readonly { round: number; text: string }[];
+  git: Git;
+  /** The path of the report on its branch. */
+  report: string;
+}
+
+/** What gates look at: the tests before the code, the code, and the tests without it. */
+type Group = 'red' | 'green' | 'reverse';
+const GROUPS: Record<GateName, Group> = {
+  tests: 'red',
+  red: 'red',
+  frozen: 'green',
+  green: 'green',
+  coverage: 'green',
+  reverse: 'reverse',
+};
+const TITLES: Record<Group, string> = {
+  red: 'Red: the tests before the code',
+  green: 'Green: the tests with the code',
+  reverse: 'Reverse: the tests with the code taken out',
+};
+
+/**
+ * How a design became a branch. A resumed item tells again what it takes from its checkpoint, so that each chapter has one key
+ * and a later one takes the place of an earlier.
+ */
+export async function codeChapters(facts: CodeFacts): Promise<Chapter[]> {
+  const { events, calls, reviews } = facts;
+  const chapters = new Map<string, Chapter>();
+  const put = (chapter: Chapter): void => void chapters.set(chapter.key, { ...chapters.get(chapter.key), ...chapter });
+  /** What was written last: gates that follow are about it. */
+  let written = '';
+  for (const event of events) {
+    const { at } = event;
+    const plain = { tone: 'plain', at, facts: [], gist: '', blocks: [], isOpen: false } as const;
+    switch (event.type) {
+      case 'model-answered': {
+        const step = event.step.replace(/\.\d+$/, '');
+        if (event.role !== 'implementer') break;
+        written = step;
+        put({ ...plain, key: step, title: titleOfWriting(step), facts: callFacts(calls, stepOf(step)) });
+        break;
+      }
+      case 'tests-ran':
+        if (event.step === 'baseline') put({ ...plain, key: 'baseline', title: 'Baseline', ...testsGist(event) });
+        else if (isGroup(event.step)) {
+          const group = event.step.split('-')[0] as Group;
+          put({ ...plain, ...chapterOf(chapters, group, written), ...testsGist(event) });
+        }
+        break;
+      case 'gate-checked': {
+        const chapter = { ...plain, ...chapterOf(chapters, GROUPS[event.gate], written) };
+        put(withGate(chapter, event));
+        break;
+      }
+      case 'review-read': {
+        const tiers = event.tiers.flatMap((many, at) => (many === 0 ? [] : [`${many} in Tier ${at + 1}`]));
+        const text = reviews.find(({ round }) => round === event.round)?.text;
+        put({
+          ...plain,
+          key: `review-${event.round}`,
+          title: `Code review ${event.round}`,
+          tone: verdictTone(event.verdict),
+          facts: callFacts(calls, stepOf(`review-${event.round}`)),
+          gist: `${event.verdict ?? 'no verdict'}: ${tiers.join(', ') || 'no findings'}`,
+          blocks: [
+            ...(event.problems.length === 0 ? [] : [points('Why it was asked for again', event.problems)]),
+            ...(text === undefined ? [] : [document(text)]),
+          ],
+        });
+        break;
+      }
+      case 'changes-undone':
+        put({
+          ...plain,
+          key: `undone-${event.step}`,
+          title: 'Changes undone',
+          tone: 'bad',
+          gist: `${event.why}; kept as ${event.patch}`,
+          blocks: [points('Files', event.paths)],
+        });
+        break;
+      case 'committed':
+        put({ ...plain, ...(await committed(event, facts)) });
+        break;
+      default:
+    }
+  }
+  return [...chapters.values(), ...ledgerChapter(events, 'Findings of the code reviews')];
+}
+
+type Of<Type extends ItemAgentosEvent['type']> = Extract<ItemAgentosEvent, { type: Type }>;
+
+/** A commit with what it changes; the report as it is read. */
+async function committed(
+  { what, branch, commit }: Of<'committed'>,
+  { git, report }: CodeFacts,
+): Promise<Pick<Chapter, 'key' | 'title' | 'tone' | 'facts' | 'blocks'>> {
+  const chapter = { key: `committed-${what}`, tone: 'good', facts: [branch, commit.slice(0, 12)] } as const;
+  if (what === 'report') {
+    const [text] = await readAt(git, [{ ref: commit, path: report }]).catch(() => [null]);
+    return { ...chapter, title: 'Report', blocks: text ? [document(text)] : [] };
+  }
+  const files = patchFiles(await patchBetween(git, `${commit}^`, commit));
+  const blocks: Block[] = files.length === 0 ? [] : [{ type: 'diff', title: '', files }];
+  return { ...chapter, title: `The ${what}, as committed`, blocks };
+}
+
+/** The chapter on these tests after what was written last, as it is so far. */
+function chapterOf(
+  chapters: ReadonlyMap<string, Chapter>,
+  group: Group,
+  written: string,
+): Pick<Chapter, 'key' | 'title'> & Partial<Chapter> {
+  const key = written === '' ? group : `${group}-after-${written}`;
+  return chapters.get(key) ?? { key, title: TITLES[group] };
+}
+
+function withGate(
+  chapter: Chapter,
+  {
+    gate: name,
+    passed,
+    skipped: notChecked,
+    command,
+    counts,
+    hash,
+    summary: held,
+    details,
+    problems,
+  }: Of<'gate-checked'>,
+): Chapter {
+  const gate = { gate: name, passed, skipped: notChecked, command, counts, hash, summary: held, details, problems };
+  const others = chapter.blocks.filter((block) => block.type !== 'gate' || block.gate.gate !== gate.gate);
+  const gates = [...others.flatMap((block) => (block.type === 'gate' ? [block.gate] : [])), gate];
+  const failed = gates.find(({ passed, skipped }) => !passed && skipped === null);
+  const gist = failed?.problems[0] ?? gates.flatMap(({ summary }) => summary || []).join('; ');
+  const tone: Tone = failed === undefined ? 'good' : 'bad';
+  return { ...chapter, tone, gist, blocks: [...others, { type: 'gate', gate }] };
+}
+
+function testsGist({ command, outcome, counts, durationMs }: TestsRan): Pick<Chapter, 'gist' | 'facts'> {
+  const { passed, failed, skipped, notLoaded } = counts;
+  const some = [`${passed} passed`, `${failed} failed`];
+  if (skipped > 0) some.push(`${skipped} skipped`);
+  if (notLoaded > 0) some.push(`${notLoaded} could not load`);
+  return { gist: `${outcome}: ${some.join(', ')}`, facts: [command, formatDuration(durationMs)] };
+}
+
+function titleOfWriting(step: string): string {
+  const [, what = step, number = ''] = /^(tests|code)-(\d+)$/.exec(step) ?? [];
+  if (number !== '')
+    return `${what === 'tests' ? 'Tests' : 'Code'} written${number === '1' ? '' : `, attempt ${number}`}`;
+  const round = /^revise-(\d+)/.exec(step)?.[1];
+  return round === undefined ? step : `Code revised after review ${round}`;
+}
+
+function isGroup(step: string): boolean {
+  return /^(?:red|green|reverse)(?:-|$)/.test(step);
+}
+
+function stepOf(step: string): RegExp {
+  return new RegExp(`^${step}(?:-again)?(?:\\.\\d+)?$`);
+}
+
+function document(text: string): Block {
+  return { type: 'markdown', tree: markdownTree(text) };
+}
+
+function points(title: string, given: readonly string[]): Block {
+  return { type: 'points', title, points: given };
+}

@@ -1,0 +1,111 @@
+import { join } from 'node:path';
+import { type ItemId, isItemId } from '../../core/ids.ts';
+import { STAGES, type StageName } from '../../core/paths.ts';
+import { lastTree, patchBetween } from '../../git/changes.ts';
+import { createGit } from '../../git/git.ts';
+import { pinsOf } from '../../git/worktree/trees.ts';
+import { itemHistories } from '../../run/item-standing.ts';
+import { codeReviews, versionsIn } from '../../run/item-versions.ts';
+import type { Project } from '../../run/project.ts';
+import { type SeenJournals, type WaitingItem, waitingItem, waitingItems } from '../../run/waiting-item.ts';
+import type { Block, InboxItem, QuestionDetail } from '../api.ts';
+import { patchFiles } from '../tree/diff.ts';
+import { markdownTree } from '../tree/markdown.ts';
+
+/** What waits for a person. */
+export interface Inbox {
+  /** Over all runs: those that wait longest first, what was decided on last. */
+  items: () => Promise<InboxItem[]>;
+  /** How many wait for a decision. It is asked for every second, and reads only the journals that changed. */
+  count: () => number;
+}
+
+/** What items cost is in the summaries of all runs, and changes when a run ends. */
+const HISTORIES_MS = 5_000;
+
+export function createInbox({ paths }: Project): Inbox {
+  const seen: SeenJournals = new Map();
+  let known: { atMs: number; histories: ReturnType<typeof itemHistories> } | null = null;
+  const historiesNow = (): ReturnType<typeof itemHistories> => {
+    const nowMs = performance.now();
+    if (known === null || nowMs - known.atMs > HISTORIES_MS) known = { atMs: nowMs, histories: itemHistories(paths) };
+    return known.histories;
+  };
+  return {
+    count: () =>
+      waitingItems(paths, seen).filter(({ workflow, decided }) => isStage(workflow) && decided.length === 0).length,
+    async items() {
+      const waiting = waitingItems(paths, seen).filter(({ isDropped }) => !isDropped);
+      const histories = waiting.length === 0 ? null : await historiesNow();
+      return waiting
+        .flatMap((item) => {
+          const { costUsd = 0, runs = 0 } = histories?.get(item.id) ?? {};
+          return isStage(item.workflow) ? [inboxItem(item, item.workflow, { costUsd, runs })] : [];
+        })
+        .toSorted((a, b) => Number(a.decided !== null) - Number(b.decided !== null) || a.sinceMs - b.sinceMs);
+    },
+  };
+}
+
+function isStage(workflow: string): workflow is StageName {
+  return STAGES.some((stage) => stage === workflow);
+}
+
+function inboxItem(
+  { id, question, decided, sinceMs }: WaitingItem & { sinceMs: number },
+  workflow: StageName,
+  paid: Pick<InboxItem, 'costUsd' | 'runs'>,
+): InboxItem {
+  const { title, reason, openQuestions, obstacle, canRevise = true } = question;
+  return {
+    id,
+    workflow,
+    title,
+    asked: reason,
+    questions: openQuestions,
+    obstacle,
+    canRevise,
+    sinceMs,
+    ...paid,
+    decided: decided.at(-1) ?? null,
+  };
+}
+
+/** What led to the question: the draft, or the change, and the review of it. Null: it does not wait. */
+export async function questionDetail(project: Project, workflow: string, id: string): Promise<QuestionDetail | null> {
+  if (!isStage(workflow) || !isItemId(id)) return null;
+  const waiting = waitingItem(project.paths, id, [workflow]);
+  if (waiting === null) return null;
+  return workflow === 'implement' ? changeDetail(project, id) : draftDetail(project, waiting);
+}
+
+async function draftDetail({ paths }: Project, { question }: WaitingItem): Promise<QuestionDetail> {
+  const versions = await versionsIn(paths, join(paths.repository, question.folder));
+  const before = versions.filter(({ number }) => number < question.number);
+  const draft = before.findLast(({ kind }) => kind === 'draft');
+  const review = before.findLast(({ kind, number }) => kind === 'verdict' && number > (draft?.number ?? 0));
+  return {
+    draft: document(draft?.text),
+    draftName: draft?.path ?? 'No draft',
+    review: document(review?.text),
+    reviewName: review?.path ?? 'Not reviewed',
+  };
+}
+
+async function changeDetail({ paths, childEnv }: Project, id: ItemId): Promise<QuestionDetail> {
+  const git = createGit(paths.repository, childEnv);
+  const tree = await lastTree(git, pinsOf(`implement-${id}`));
+  const [branch] = (await git.text(['for-each-ref', '--format=%(refname)', `refs/heads/agentos/${id}-*`])).split('\n');
+  const patch = tree === null || !branch ? '' : await patchBetween(git, branch, tree);
+  const review = (await codeReviews(paths, id)).at(-1);
+  return {
+    draft: patch === '' ? [] : [{ type: 'diff', title: '', files: patchFiles(patch) }],
+    draftName: 'The change, on top of its tests',
+    review: document(review?.text),
+    reviewName: review === undefined ? 'Not reviewed' : `Review ${review.round}`,
+  };
+}
+
+function document(text: string | undefined): Block[] {
+  return text === undefined ? [] : [{ type: 'markdown', tree: markdownTree(text) }];
+}

@@ -1,0 +1,154 @@
+import { basename } from 'node:path';
+import { transcriptLines } from '../../agent/programs/transcript-lines.ts';
+import { readTranscript, transcriptFiles } from '../../agent/transcript.ts';
+import { type ItemId, isItemId } from '../../core/ids.ts';
+import { WORKFLOWS } from '../../core/paths.ts';
+import { snapshotOf } from '../../core/run-snapshot.ts';
+import type { Standing } from '../../core/summary.ts';
+import { readFrontMatter } from '../../documents/header.ts';
+import { createGit } from '../../git/git.ts';
+import { personOf } from '../../git/repository.ts';
+import { contextOf } from '../../run/item-context.ts';
+import { detailOf, standings } from '../../run/item-standing.ts';
+import { readBelow } from '../../run/item-versions.ts';
+import { knownKeys, readKeysFile } from '../../run/keys-file.ts';
+import { openedFor } from '../../run/posts.ts';
+import type { Project } from '../../run/project.ts';
+import type { Answers, Overview, RunDetail, ShownContext } from '../api.ts';
+import { boardItems } from './board.ts';
+import { createInbox, questionDetail } from './inbox.ts';
+import { createMoney } from './money.ts';
+import { createRuns, type Runs } from './runs.ts';
+import { storyOf } from './story.ts';
+
+/** What the pages show, by the path that they ask for. */
+export interface Pages {
+  /** Null: there is no such thing. */
+  get(path: string): Promise<Answers[keyof Answers] | null>;
+  overview(): Promise<Overview>;
+  runs: Runs;
+}
+
+interface PagesOptions {
+  project: Project;
+  version: string;
+  readOnly: boolean;
+  writtenAt: string | null;
+}
+
+export function createPages({ project, version, readOnly, writtenAt }: PagesOptions): Pages {
+  const { paths, childEnv } = project;
+  const runs = createRuns(project);
+  const { items: waitingNow, count } = createInbox(project);
+  // A report is of one moment: what is put together from all runs is read once for all its items.
+  const isReport = writtenAt !== null;
+  const inbox = isReport ? once(waitingNow) : waitingNow;
+  const standingsNow = (): Promise<Standing[]> => standings(project);
+  const all = isReport ? once(standingsNow) : standingsNow;
+  const standingOf = async (id: ItemId): Promise<Standing | null> =>
+    isReport ? ((await all()).find((standing) => standing.id === id) ?? null) : detailOf(project, id, []);
+  const money = createMoney(project, runs);
+  let person: Promise<string> | null = null;
+
+  const overview = async (): Promise<Overview> => {
+    person ??= personOf(createGit(paths.repository, childEnv));
+    return {
+      repository: basename(paths.repository),
+      version,
+      readOnly,
+      person: await person,
+      writtenAt,
+      runs: await runs.briefs(),
+      waiting: count(),
+    };
+  };
+
+  return {
+    runs,
+    overview,
+    async get(path) {
+      const [name = '', ...words] = path.split('/');
+      const [first = '', second = ''] = words;
+      switch (name) {
+        case 'overview':
+          return overview();
+        case 'inbox':
+          return inbox();
+        case 'question':
+          return questionDetail(project, first, second);
+        case 'run':
+          return runDetail(project, runs, first);
+        case 'item':
+          return storyOf({ project, runs, inbox, standingOf }, first);
+        case 'context':
+          return shownContext(project, first);
+        case 'transcript':
+          return transcriptOf(project, words);
+        case 'board':
+          return boardItems(await all(), (id) => isItemId(id) && openedFor(project, id) !== null);
+        case 'money':
+          return money.read(Date.now());
+        default:
+          return null;
+      }
+    },
+  };
+}
+
+function once<T>(read: () => Promise<T>): () => Promise<T> {
+  let answer: Promise<T> | null = null;
+  return () => {
+    answer ??= read();
+    return answer;
+  };
+}
+
+/** As `runIdOf` makes them: no other name of a folder is looked at. */
+const RUN_ID = /^\d{8}T\d{9}Z-[0-9a-f]{8}$/;
+
+export function isRunId(text: string): boolean {
+  return RUN_ID.test(text);
+}
+
+async function runDetail({ paths, config }: Project, runs: Runs, runId: string): Promise<RunDetail | null> {
+  if (!isRunId(runId)) return null;
+  const [brief, folded] = [await runs.brief(runId), await runs.folded(runId)];
+  if (brief === null || folded === null) return null;
+  const { state, offset, record } = folded;
+  const keys = knownKeys(config.keys, await readKeysFile(paths.keys), Date.now());
+  return { brief, snapshot: snapshotOf(state), offset, keys, models: record.models };
+}
+
+async function shownContext(project: Project, id: string): Promise<ShownContext | null> {
+  if (!isItemId(id)) return null;
+  const designed = await designedAt(project, id);
+  const { base, tokens, budgetTokens, files, leftOut } = await contextOf(project, id, designed).catch(() =>
+    contextOf(project, id),
+  );
+  return {
+    base,
+    tokens,
+    budgetTokens,
+    files: files.map(({ lines, ...file }) => ({ ...file, lines: lines.map((range) => range.join('–')).join(', ') })),
+    leftOut: leftOut.length,
+  };
+}
+
+/** The commit that an approved LLD was made for; null: the checkout's is as good as any. */
+async function designedAt({ paths }: Project, id: ItemId): Promise<string | null> {
+  const lld = await readBelow(paths.llds, paths.lld(id));
+  const commit = lld === null ? null : readFrontMatter(lld.text).fields['baseCommit'];
+  return typeof commit === 'string' && /^[0-9a-f]{40,64}$/.test(commit) ? commit : null;
+}
+
+const MOST_TRANSCRIPT_LINES = 20_000;
+
+async function transcriptOf(
+  { paths }: Project,
+  [runId = '', stage, id = '', index]: readonly string[],
+): Promise<string[] | null> {
+  const workflow = WORKFLOWS.find((one) => one === stage);
+  if (!isRunId(runId) || workflow === undefined || !isItemId(id)) return null;
+  const file = transcriptFiles(paths.run(runId).transcripts(workflow, id))[Number(index)];
+  return file === undefined ? null : transcriptLines(await readTranscript(file)).slice(0, MOST_TRANSCRIPT_LINES);
+}

@@ -1,0 +1,184 @@
+import { existsSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { transcriptFiles } from '../../agent/transcript.ts';
+import { type ItemId, isItemId } from '../../core/ids.ts';
+import { WORKFLOWS } from '../../core/paths.ts';
+import type { Standing } from '../../core/summary.ts';
+import { wordingOf } from '../../core/wording.ts';
+import { createGit } from '../../git/git.ts';
+import { codeReviews, readBelow, versionsIn } from '../../run/item-versions.ts';
+import { openedFor } from '../../run/posts.ts';
+import type { Project } from '../../run/project.ts';
+import type { Chapter, InboxItem, ItemStory } from '../api.ts';
+import { markdownTree } from '../tree/markdown.ts';
+import { codeChapters } from './code-chapters.ts';
+import { designChapters } from './design-chapters.ts';
+import { auditedEvents, type ItemAgentosEvent } from './item-events.ts';
+import type { RunOfItem, Runs } from './runs.ts';
+
+export interface StoryOptions {
+  project: Project;
+  runs: Runs;
+  inbox: () => Promise<InboxItem[]>;
+  standingOf: (id: ItemId) => Promise<Standing | null>;
+}
+
+/** All that is known of an item, in the order in which it happened; null: there is no such item. */
+export async function storyOf(
+  { project, runs, inbox, standingOf }: StoryOptions,
+  id: string,
+): Promise<ItemStory | null> {
+  if (!isItemId(id)) return null;
+  const [detail, own] = await Promise.all([standingOf(id), runs.withItem(id)]);
+  if (detail === null && own.length === 0) return null;
+  const { events, ...heard } = await gathered(project, runs, own.toReversed(), id);
+  const mayWait = detail === null || detail.waitsFor === 'person' || detail.waitsFor === 'run';
+  const chapters = [
+    ...(await beginnings(project, id)),
+    ...(await designs(project, id, events, heard.calls)),
+    ...(await code(project, id, events, heard.calls)),
+  ];
+  return {
+    id,
+    title: detail?.title ?? own[0]?.title ?? id,
+    state: detail?.state ?? null,
+    waitsFor: detail?.waitsFor ?? null,
+    reason: detail?.reason ?? null,
+    branch: detail?.branch ?? null,
+    pullRequest: webAddress(openedFor(project, id)?.url),
+    costUsd: detail?.costUsd ?? heard.calls.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0),
+    question: (mayWait ? await inbox() : []).find((item) => item.id === id) ?? null,
+    chapters: inTime(chapters, ends(events)),
+    ...heard,
+    runs: heard.runs.reverse(),
+  };
+}
+
+type Gathered = Pick<ItemStory, 'runs' | 'calls' | 'logs' | 'transcripts'> & { events: ItemAgentosEvent[] };
+
+/** What a service answered is no address before it is seen to be one. */
+function webAddress(url: string | undefined): string | null {
+  return url !== undefined && /^https?:\/\//.test(url) ? url : null;
+}
+
+/** What the runs have to say, the oldest first. */
+async function gathered({ paths }: Project, runs: Runs, own: readonly RunOfItem[], id: ItemId): Promise<Gathered> {
+  const all: Gathered = { runs: [], calls: [], logs: [], transcripts: [], events: [] };
+  for (const { runId, workflow, startedAt } of own) {
+    const [brief, folded] = [await runs.brief(runId), await runs.folded(runId)];
+    const item = folded?.state.items.get(id);
+    const isLive = brief?.state === 'running' && item?.status === null;
+    const unfinished = isLive ? (item.startedAtMs === null ? 'waiting' : 'running') : 'interrupted';
+    all.runs.push({ runId, workflow, startedAt, status: item?.status ?? unfinished });
+    const calls = folded?.state.timeline?.items.get(id)?.calls ?? [];
+    all.calls.push(...calls.map((call) => ({ ...call, runId })));
+    const run = paths.run(runId);
+    for (const stage of WORKFLOWS) {
+      all.events.push(...(await auditedEvents(run, stage, id)));
+      if (existsSync(run.log(stage, id))) all.logs.push({ runId, workflow: stage, isLive });
+      for (const [index, file] of transcriptFiles(run.transcripts(stage, id)).entries()) {
+        const step = basename(file).replace(/^\d+-|\.jsonl\.gz$/g, '');
+        all.transcripts.push({ path: `transcript/${runId}/${stage}/${id}/${index}`, step, runId });
+      }
+    }
+  }
+  return all;
+}
+
+/** The issue, or the brief, and what the models were shown with it. */
+async function beginnings({ paths, source }: Project, id: ItemId): Promise<Chapter[]> {
+  const plain = { tone: 'plain', at: null, facts: [], gist: '', isOpen: false } as const;
+  const brief = await readBelow(paths.briefs, join(paths.briefs, `${id}.md`));
+  const issue = await source.read(id).catch(() => null);
+  const chapters: Chapter[] = [];
+  for (const [title, text] of [
+    ['Brief', brief?.text],
+    ['Issue', issue?.raw],
+  ] as const) {
+    if (text === undefined) continue;
+    const blocks: Chapter['blocks'] = [{ type: 'markdown', tree: markdownTree(text) }];
+    chapters.push({ ...plain, key: title.toLowerCase(), title, blocks, isOpen: true });
+  }
+  if (chapters.length === 0) return [];
+  const gist = 'of the repository, with the reason for each file';
+  return [
+    ...chapters,
+    {
+      ...plain,
+      key: 'context',
+      title: 'What the models were shown',
+      gist,
+      blocks: [{ type: 'context', path: `context/${id}` }],
+    },
+  ];
+}
+
+async function designs(
+  { paths }: Project,
+  id: ItemId,
+  events: readonly ItemAgentosEvent[],
+  calls: ItemStory['calls'],
+): Promise<Chapter[]> {
+  const chapters: Chapter[] = [];
+  const hasBriefFolder = existsSync(paths.briefLineage(id));
+  for (const workflow of ['issue', 'lld'] as const) {
+    const own = events.filter((event) => event.workflow === workflow);
+    // A brief and an issue of the same name have a folder each; otherwise there is one of the two.
+    const isOfBrief = workflow === 'issue';
+    if (isOfBrief ? own.length === 0 && !hasBriefFolder : own.length === 0 && chapters.length > 0) continue;
+    const folder = isOfBrief && hasBriefFolder ? paths.briefLineage(id) : paths.lineage(id);
+    const versions = await versionsIn(paths, folder);
+    const made = designChapters({ versions, events: own, calls: calls.filter((call) => call.workflow === workflow) });
+    chapters.push(...made.map((chapter) => ({ ...chapter, key: `${workflow}-${chapter.key}` })));
+  }
+  return chapters;
+}
+
+async function code(
+  { paths, childEnv }: Project,
+  id: ItemId,
+  all: readonly ItemAgentosEvent[],
+  calls: ItemStory['calls'],
+): Promise<Chapter[]> {
+  const events = all.filter(({ workflow }) => workflow === 'implement');
+  if (events.length === 0) return [];
+  const made = await codeChapters({
+    events,
+    calls: calls.filter(({ workflow }) => workflow === 'implement'),
+    reviews: await codeReviews(paths, id),
+    git: createGit(paths.repository, childEnv),
+    report: paths.report(id),
+  });
+  return made.map((chapter) => ({ ...chapter, key: `implement-${chapter.key}` }));
+}
+
+/** Attempts that failed, and ends that are no success: what went well shows in what came of it. */
+function ends(events: readonly ItemAgentosEvent[]): Chapter[] {
+  return events.flatMap((event, index): Chapter[] => {
+    const plain = { key: `end-${index}`, at: event.at, facts: [], blocks: [], isOpen: false };
+    if (event.type === 'item-retrying') {
+      const gist = wordingOf(event.error.problem).message;
+      return [{ ...plain, title: `Attempt ${event.attempt - 1} failed`, tone: 'bad', gist }];
+    }
+    if (event.type !== 'item-finished' || event.status === 'succeeded') return [];
+    const { status, reason, error } = event;
+    const words = error && wordingOf(error.problem);
+    const gist = words?.message ?? reason ?? '';
+    const tone = status === 'discuss' || status === 'paused' ? 'wait' : status === 'skipped' ? 'plain' : 'bad';
+    const title = status === 'discuss' ? 'Waits for a person' : `Ended: ${status}`;
+    const blocks: Chapter['blocks'] = words?.hint
+      ? [{ type: 'points', title: 'What to do', points: [words.hint] }]
+      : [];
+    return [{ ...plain, title, tone, gist, blocks }];
+  });
+}
+
+/** Each of `more` before the first chapter that came after it. */
+function inTime(chapters: readonly Chapter[], more: readonly Chapter[]): Chapter[] {
+  const all = [...chapters];
+  for (const chapter of more) {
+    const next = all.findIndex(({ at }) => at !== null && chapter.at !== null && at > chapter.at);
+    all.splice(next === -1 ? all.length : next, 0, chapter);
+  }
+  return all;
+}

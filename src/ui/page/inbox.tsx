@@ -1,0 +1,264 @@
+import { signal } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
+import type { Block, DecideRequest, InboxItem } from '../api.ts';
+import { Empty, Kbd, Loaded, Words } from './bits.tsx';
+import { Blocks } from './blocks.tsx';
+import { nowMs } from './clock.ts';
+import { askDecision, obstacleTo } from './decide.tsx';
+import { ago, clock, money, plural } from './format.ts';
+import { useKeys } from './keys.ts';
+import { List } from './list.tsx';
+import { link, replace, route } from './router.ts';
+import { canAct, follow, held, resource } from './store.ts';
+
+const selected = signal<ReadonlySet<string>>(new Set());
+const keyOf = ({ workflow, id }: InboxItem): string => `${workflow}/${id}`;
+const LABELS = { issue: 'ISSUE', lld: 'LLD', implement: 'IMPL' } as const;
+
+/** What waits for a person: the list, and beside it what has to be read before deciding. */
+export function Inbox() {
+  useEffect(() => follow({}), []);
+  const items = resource<'inbox'>('inbox').value;
+  return (
+    <div class="inbox">
+      <Loaded of={items}>{(all) => (all.length === 0 ? <NothingWaits /> : <Waiting all={all} />)}</Loaded>
+    </div>
+  );
+}
+
+function NothingWaits() {
+  return (
+    <Empty page="Inbox" title="Nothing waits for you.">
+      <p>
+        Items come here when a reviewer asks a question, when rounds are used up, or when a change touches protected
+        files. The <a href={link('board')}>board</a> shows where everything stands.
+      </p>
+    </Empty>
+  );
+}
+
+function Waiting({ all }: { all: readonly InboxItem[] }) {
+  const [stage, id] = route.value.words;
+  const found = all.findIndex((item) => item.workflow === stage && item.id === id);
+  const at = Math.max(0, found);
+  const current = all[at];
+  const move = (by: number): void => {
+    const next = all[Math.min(all.length - 1, Math.max(0, at + by))];
+    if (next !== undefined) replace('inbox', next.workflow, next.id);
+  };
+  const toggle = (item: InboxItem): void => {
+    const next = new Set(selected.value);
+    if (!next.delete(keyOf(item))) next.add(keyOf(item));
+    selected.value = next;
+  };
+  const chosen = all.filter((item) => selected.value.has(keyOf(item)));
+  const targets = chosen.length > 0 ? chosen : current === undefined ? [] : [current];
+  const decide = (kind: DecideRequest['kind']): void => {
+    if (!canAct()) return;
+    askDecision(kind, targets, () => (selected.value = new Set()));
+  };
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    ArrowDown: () => move(1),
+    ArrowUp: () => move(-1),
+    x: () => current !== undefined && toggle(current),
+    a: () => decide('approve'),
+    r: () => decide('revise'),
+    d: () => decide('drop'),
+    Escape: () => (selected.value = new Set()),
+    Enter: () => current !== undefined && (location.hash = link('item', current.id)),
+  });
+  const open = all.filter(({ decided }) => decided === null).length;
+  return (
+    <>
+      <section class={found >= 0 ? 'inbox-list has-open' : 'inbox-list'} aria-label="Waiting">
+        <header class="page-head">
+          <h1>Inbox</h1>
+          <p class="muted">
+            {open === 0 ? 'Nothing waits for you' : open === 1 ? '1 item waits for you' : `${open} items wait for you`}
+            {chosen.length > 0 && `; ${chosen.length} selected`}
+          </p>
+        </header>
+        <List
+          count={all.length}
+          rowHeight={92}
+          label="Items that wait for a person"
+          at={at}
+          keyOf={(index) => keyOf(all[index] as InboxItem)}
+          row={(index) => <Row item={all[index] as InboxItem} isCurrent={index === at} onSelect={toggle} />}
+        />
+      </section>
+      {current !== undefined && (
+        <Question key={keyOf(current)} item={current} targets={targets} onDecide={decide} isChosen={found >= 0} />
+      )}
+    </>
+  );
+}
+
+interface RowProps {
+  item: InboxItem;
+  isCurrent: boolean;
+  onSelect: (item: InboxItem) => void;
+}
+
+function Row({ item, isCurrent, onSelect }: RowProps) {
+  const { id, workflow, title, asked, sinceMs, costUsd, decided } = item;
+  const isSelected = selected.value.has(keyOf(item));
+  const isHeld = held.value.some((decision) => decision.id === id);
+  return (
+    <div class={`inbox-row${isCurrent ? ' current' : ''}`}>
+      {canAct() && (
+        <input type="checkbox" checked={isSelected} onChange={() => onSelect(item)} aria-label={`Select ${id}`} />
+      )}
+      <a href={link('inbox', workflow, id)} aria-current={isCurrent ? 'true' : undefined}>
+        <span class="row-title">
+          <b>
+            {LABELS[workflow]}-{id}
+          </b>{' '}
+          {title}
+        </span>
+        <span class="row-text">{asked.replace(/^the reviewer asks: /, '')}</span>
+        <span class="row-facts">
+          {isHeld
+            ? 'decided, can be undone'
+            : decided === null
+              ? `waits since ${clock(sinceMs)}`
+              : 'decided, waits for a run'}
+          <span>{money(costUsd)}</span>
+        </span>
+      </a>
+    </div>
+  );
+}
+
+interface QuestionProps {
+  item: InboxItem;
+  targets: readonly InboxItem[];
+  onDecide: (kind: DecideRequest['kind']) => void;
+  /** By the address, so that it is shown instead of the list where there is room for one of them. */
+  isChosen: boolean;
+}
+
+function Question({ item, targets, onDecide, isChosen }: QuestionProps) {
+  const { id, workflow, title, asked, questions, obstacle, sinceMs, costUsd, runs, decided } = item;
+  const detail = resource<'question'>(`question/${workflow}/${id}`).value;
+  return (
+    <section class={isChosen ? 'question chosen' : 'question'} aria-label={`${LABELS[workflow]}-${id}`}>
+      <header class="page-head">
+        <a class="back" href={link('inbox')}>
+          Inbox
+        </a>
+        <h2>
+          <a href={link('item', id)}>
+            <b>
+              {LABELS[workflow]}-{id}
+            </b>{' '}
+            {title}
+          </a>
+        </h2>
+        <p class="muted">
+          waits {ago(sinceMs, nowMs.value) === 'just now' ? 'since just now' : `since ${clock(sinceMs)}`} ·{' '}
+          {money(costUsd)} in {plural(runs, 'run')} · <a href={link('item', id)}>the whole story</a>
+        </p>
+      </header>
+      <div class="asked">
+        <h3>What is asked</h3>
+        {questions.length > 0 ? (
+          <ul>
+            {questions.map((question) => (
+              <li key={question}>
+                <Words text={question} />
+              </li>
+            ))}
+          </ul>
+        ) : (
+          <p>
+            <Words text={asked} />
+          </p>
+        )}
+        {obstacle !== null && <p class="tone-bad">It can’t be approved as it stands: {obstacle}</p>}
+        {decided !== null && (
+          <p class="tone-good">There is a decision already, which the next run uses; a new one replaces it.</p>
+        )}
+      </div>
+      {canAct() && <Buttons targets={targets} onDecide={onDecide} />}
+      <Loaded of={detail}>
+        {({ draft, draftName, review, reviewName }) => (
+          <Sides
+            key={id}
+            left={{ name: draftName, blocks: draft, title: workflow === 'implement' ? 'Change' : 'Draft' }}
+            right={{ name: reviewName, blocks: review, title: 'Review' }}
+          />
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+function Buttons({ targets, onDecide }: Pick<QuestionProps, 'targets' | 'onDecide'>) {
+  const many = targets.length > 1 ? ` ${targets.length}` : '';
+  const [first] = targets;
+  const why = (kind: DecideRequest['kind']): string | null =>
+    first !== undefined && targets.length === 1 ? obstacleTo(kind, first) : null;
+  return (
+    <div class="buttons" role="group" aria-label="Decide">
+      <button
+        type="button"
+        class="button primary tone-good"
+        disabled={why('approve') !== null}
+        title={why('approve') ?? undefined}
+        onClick={() => onDecide('approve')}
+      >
+        Approve{many} <Kbd>a</Kbd>
+      </button>
+      <button
+        type="button"
+        class="button"
+        disabled={why('revise') !== null}
+        title={why('revise') ?? undefined}
+        onClick={() => onDecide('revise')}
+      >
+        Revise{many} <Kbd>r</Kbd>
+      </button>
+      <button type="button" class="button tone-bad" onClick={() => onDecide('drop')}>
+        Drop{many} <Kbd>d</Kbd>
+      </button>
+    </div>
+  );
+}
+
+interface Side {
+  title: string;
+  name: string;
+  blocks: readonly Block[];
+}
+
+/** Beside each other where there is room; else one of them. */
+function Sides({ left, right }: { left: Side; right: Side }) {
+  const [shown, show] = useState<'left' | 'right'>('right');
+  const side = (name: 'left' | 'right', { title, name: path, blocks }: Side) => (
+    <article class={`side ${shown === name ? 'shown' : ''}`} aria-label={title}>
+      <header>
+        <h3>{title}</h3>
+        <code>{path}</code>
+      </header>
+      {blocks.length === 0 ? <p class="muted">There is none.</p> : <Blocks blocks={blocks} />}
+    </article>
+  );
+  return (
+    <>
+      <div class="tabs" role="group" aria-label="What to read">
+        {(['left', 'right'] as const).map((name) => (
+          <button key={name} type="button" aria-pressed={shown === name} onClick={() => show(name)}>
+            {name === 'left' ? left.title : right.title}
+          </button>
+        ))}
+      </div>
+      <div class="sides">
+        {side('left', left)}
+        {side('right', right)}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,39 @@
+import { useEffect, useRef } from 'preact/hooks';
+
+type Keys = Record<string, (event: KeyboardEvent) => void>;
+
+/** The innermost page comes last and is asked first. */
+const layers: { current: Keys }[] = [];
+let prefix = '';
+
+/** Keys while a component is shown: `j`, `?`, `Enter`, or `g i` for one after another. Not while a person types. */
+export function useKeys(keys: Keys): void {
+  const layer = useRef(keys);
+  layer.current = keys;
+  useEffect(() => {
+    layers.push(layer);
+    return () => void layers.splice(layers.indexOf(layer), 1);
+  }, []);
+}
+
+document.addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+  if (document.querySelector('dialog[open]') !== null) return;
+  const pressed = prefix === '' ? event.key : `${prefix} ${event.key}`;
+  prefix = '';
+  for (const { current } of layers.toReversed()) {
+    const handler = current[pressed];
+    if (handler === undefined) continue;
+    event.preventDefault();
+    handler(event);
+    return;
+  }
+  const isPrefix = layers.some(({ current }) => Object.keys(current).some((key) => key.startsWith(`${event.key} `)));
+  if (isPrefix) prefix = event.key;
+});
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
+}

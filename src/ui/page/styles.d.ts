@@ -1,0 +1,2 @@
+// Style sheets are built into one file beside the script.
+declare module '*.css';

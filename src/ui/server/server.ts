@@ -1,0 +1,214 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { AgentosError, systemCode, toErrorRecord } from '../../core/errors.ts';
+import { parseJson } from '../../core/json.ts';
+import { wordingOf } from '../../core/wording.ts';
+import type { Project } from '../../run/project.ts';
+import { maskAll } from '../data/mask-all.ts';
+import { createPages } from '../data/pages.ts';
+import { createActions } from './actions.ts';
+import { type Asset, loadAssets } from './assets.ts';
+import { createHeldDecisions } from './held-decisions.ts';
+import { createLive } from './live.ts';
+import { createSession, newToken } from './session.ts';
+
+export interface UiOptions {
+  project: Project;
+  version: string;
+  readOnly: boolean;
+  host: string;
+  /** Null: any that is free. */
+  port: number | null;
+  /** Null: a new one. */
+  token: string | null;
+  /** Flags that say where, for the programs that are started. */
+  place: readonly string[];
+}
+
+export interface UiServer {
+  /** With the token in its fragment. */
+  url: string;
+  /** The same with a key that works once: for a command line, which other users of the machine can read. */
+  oneTimeUrl(): string;
+  /** Records what is held, and ends. */
+  close(): Promise<void>;
+}
+
+/** The one that is tried first, so that a bookmark works the next time too. */
+const USUAL_PORT = 7117;
+const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]'];
+const LARGEST_BODY_BYTES = 64 << 10;
+
+const HEADERS = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+};
+
+export async function startUi({ project, version, readOnly, host, port, token, place }: UiOptions): Promise<UiServer> {
+  const { paths } = project;
+  const mask = maskAll(project);
+  const assets = await loadAssets();
+  const pages = createPages({ project, version, readOnly, writtenAt: null });
+  const live = createLive(pages, paths, mask);
+  const held = createHeldDecisions(project, {
+    onHeld: (list) => live.tell('held', list),
+    onSettled: (settled) => live.tell('settled', settled),
+  });
+  const act = createActions({ project, pages, held, place });
+  const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000, maxHeaderSize: 16 << 10 });
+  const address = await listen(server, host, port);
+  const secret = token ?? newToken();
+  const session = createSession({ token: secret, port: address.port, hosts: namesOf(host) });
+
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const url = new URL(request.url ?? '/', 'http://localhost');
+    const refusal = session.refusal(request);
+    if (refusal !== null) return say(response, 403, refusal);
+    const asset = assets.get(url.pathname);
+    if (asset !== undefined && request.method === 'GET') return sendAsset(request, response, asset);
+    const [, api, name = '', ...rest] = url.pathname.split('/');
+    if (api !== 'api') return say(response, 404, 'There is no such page.');
+    if (request.method === 'POST' && name === 'session') {
+      const given = await readBody(request);
+      const key = typeof given === 'object' && given !== null && 'token' in given ? String(given.token) : '';
+      const cookie = session.cookieFor(key);
+      if (cookie === null) return say(response, 401, 'The token is not the one that agentos ui printed.');
+      response.setHeader('set-cookie', cookie);
+      return sendJson(request, response, {}, mask);
+    }
+    if (!session.isSignedIn(request)) return say(response, 401, 'Open the address that agentos ui printed.');
+    if (request.method === 'GET' && name === 'live') {
+      live.attach(request, response, url.searchParams);
+      return live.tell('held', held.list());
+    }
+    if (request.method === 'POST') {
+      if (readOnly) return say(response, 403, 'This dashboard is read-only.');
+      const answer = await act(name, await readBody(request));
+      return answer === null
+        ? say(response, 404, 'There is no such action.')
+        : sendJson(request, response, answer, mask);
+    }
+    if (request.method !== 'GET') return say(response, 405, 'Only GET and POST.');
+    const answer = await pages.get([name, ...rest].join('/'));
+    return answer === null ? say(response, 404, 'There is no such thing.') : sendJson(request, response, answer, mask);
+  };
+  server.on('request', (request, response) => {
+    for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
+    serve(request, response).catch((error: unknown) => {
+      const { problem } = toErrorRecord(error);
+      const { message, hint } = wordingOf(problem);
+      say(response, problem.code === 'internal' ? 500 : 409, mask([message, hint].filter(Boolean).join(' ')));
+    });
+  });
+  // What the newest page will ask for first.
+  void pages.overview().catch(() => undefined);
+
+  const named = host.includes(':') ? `[${host}]` : host;
+  const at = `http://${isEverywhere(host) ? hostname() : named}:${address.port}/#token=`;
+  return {
+    url: `${at}${secret}`,
+    oneTimeUrl: () => `${at}${session.oneTimeKey()}`,
+    async close() {
+      await held.flush();
+      live.close();
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+function isEverywhere(host: string): boolean {
+  return host === '0.0.0.0' || host === '::';
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+function namesOf(host: string): string[] | null {
+  if (isEverywhere(host)) return null;
+  const named = host.includes(':') ? `[${host}]` : host.toLowerCase();
+  return isLoopback(host) ? [...LOOPBACK, named] : [named];
+}
+
+/** Without a port of the person's own: the usual one, or any when that is taken. */
+async function listen(
+  server: ReturnType<typeof createServer>,
+  host: string,
+  port: number | null,
+): Promise<AddressInfo> {
+  const tryPort = (wanted: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(wanted, host, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  const refuse = (error: unknown): never => {
+    const reason = systemCode(error) ?? String(error);
+    throw new AgentosError({ code: 'ui-unreachable', host, port: port ?? USUAL_PORT, reason }, { cause: error });
+  };
+  await tryPort(port ?? USUAL_PORT).catch((error: unknown) =>
+    port === null && systemCode(error) === 'EADDRINUSE' ? tryPort(0).catch(refuse) : refuse(error),
+  );
+  return server.address() as AddressInfo;
+}
+
+async function readBody(request: IncomingMessage): Promise<unknown> {
+  if (!/^application\/json\b/.test(request.headers['content-type'] ?? '')) throw unreadable('is not JSON');
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.byteLength;
+    if (bytes > LARGEST_BODY_BYTES) throw unreadable('is too large');
+    chunks.push(chunk);
+  }
+  return parseJson(Buffer.concat(chunks).toString('utf8'));
+}
+
+function unreadable(why: string): AgentosError {
+  return new AgentosError({ code: 'usage', reason: `The request ${why}.` });
+}
+
+function say(response: ServerResponse, status: number, text: string): void {
+  if (response.headersSent) return void response.destroy();
+  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+  response.end(JSON.stringify({ error: text }));
+}
+
+function sendAsset(request: IncomingMessage, response: ServerResponse, { type, bytes, compressed, tag }: Asset): void {
+  response.setHeader('etag', tag);
+  response.setHeader('cache-control', 'no-cache');
+  if (request.headers['if-none-match'] === tag) return void response.writeHead(304).end();
+  const isCompressed = takesGzip(request);
+  if (isCompressed) response.setHeader('content-encoding', 'gzip');
+  response.writeHead(200, { 'content-type': type }).end(isCompressed ? compressed : bytes);
+}
+
+/** On the same machine, packing takes longer than sending. */
+function takesGzip({ headers, socket }: IncomingMessage): boolean {
+  const from = (socket.remoteAddress ?? '').replace('::ffff:', '');
+  return !isLoopback(from) && /\bgzip\b/.test(headers['accept-encoding'] ?? '');
+}
+
+async function sendJson(
+  request: IncomingMessage,
+  response: ServerResponse,
+  value: unknown,
+  mask: (text: string) => string,
+): Promise<void> {
+  const json = Buffer.from(mask(JSON.stringify(value)));
+  const isCompressed = takesGzip(request);
+  if (isCompressed) response.setHeader('content-encoding', 'gzip');
+  response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+  response.end(isCompressed ? await promisify(gzip)(json) : json);
+}
