@@ -112,7 +112,15 @@ async function placeItems(hub: TestHub, run: string, count: number): Promise<voi
     base: REPOSITORY,
     identity: null,
   } as const;
-  const submitted = { id: run, repository: REPOSITORY, checkout: run, token: run, version: VERSION, settings };
+  const submitted = {
+    id: run,
+    repository: REPOSITORY,
+    checkout: run,
+    token: run,
+    version: VERSION,
+    settings,
+    record: {},
+  };
   await registerRun(hub.database, submitted);
   const items = Array.from({ length: count }, (_, n) => ({
     key: `lld-${run}-${n}`,

@@ -111,6 +111,7 @@ async function dispatch(postgres: TestPostgres, vendor: Vendor, folder: string):
         token: `bench-${n}`,
         version: '0.1.0',
         settings: Object.assign({}, first.settings, { bounds, prices }),
+        record: {},
       };
       await registerRun(hub.database, run);
       // No such issue: the item ends at once, and the next one finds the machine idle again.

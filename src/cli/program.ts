@@ -280,6 +280,10 @@ export function createProgram(): Command {
     .option('--address <url...>', 'how machines reach it (default: by the addresses of this machine)')
     .option('--tls-cert <file>', 'its certificate (default: made at the first start)')
     .option('--tls-key <file>', 'the key of that certificate')
+    .option(
+      '--repo <dir>',
+      'show the runs of this repository on the pages of agentos ui, from wherever they were submitted',
+    )
     .option('--lease <duration>', 'how long a machine that is cut off keeps its items', duration, 45_000)
     .option('--base-dir <dir>', 'state folder (default: .agentos in the current directory, or AGENTOS_HOME)')
     .option('--config <file>', 'keys, limits and endpoints (default: from the environment alone)')

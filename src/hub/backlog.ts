@@ -41,15 +41,17 @@ export interface SubmittedRun {
   token: string;
   version: string;
   settings: RunSettings;
+  /** What its run.json says. */
+  record: object;
 }
 
 /** Without items: with its token the submitter can push what they need. */
 export async function registerRun(sql: Sql, run: SubmittedRun): Promise<void> {
-  const { id, repository, checkout, token, version, settings } = run;
+  const { id, repository, checkout, token, version, settings, record } = run;
   await sql.rows(
-    `INSERT INTO agentos.runs (id, repository, checkout, token_hash, version, settings, submitted_at)
-      VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp()) ON CONFLICT (id) DO NOTHING`,
-    [id, repository, checkout, hashOfToken(token), version, JSON.stringify(settings)],
+    `INSERT INTO agentos.runs (id, repository, checkout, token_hash, version, settings, record, submitted_at)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp()) ON CONFLICT (id) DO NOTHING`,
+    [id, repository, checkout, hashOfToken(token), version, JSON.stringify(settings), JSON.stringify(record)],
   );
 }
 

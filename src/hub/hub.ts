@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -36,9 +37,19 @@ export interface HubOptions {
   /** What programs that it starts may see of the environment. */
   childEnv: Record<string, string>;
   version: string;
+  /** Opens the dashboard, which the hub's own server shows. Null: it shows none. */
+  openPages: ((at: { databaseUrl: string; port: number }) => Promise<HubPages>) | null;
   /** Ends it. */
   stop: AbortSignal;
   onLine: (line: string) => void;
+}
+
+/** A dashboard that needs no server of its own. */
+export interface HubPages {
+  handle(request: IncomingMessage, response: ServerResponse): void;
+  /** The file with the token that lets people in. */
+  tokenFile: string;
+  close(): Promise<void>;
 }
 
 /** "agentos hub": held by the one hub of a database. */
@@ -100,7 +111,13 @@ export async function runHub(options: HubOptions): Promise<void> {
     vendors: gateways.vendors,
     fingerprints: fingerprintsOf(config.keys.map((key) => key.secret.reveal())),
   };
-  const server = await startHubServer({ host, port: options.port, tls, sql: database, gateways, git, facts });
+  let pages: HubPages | null = null;
+  const showPages = (request: IncomingMessage, response: ServerResponse): boolean => {
+    pages?.handle(request, response);
+    return pages !== null;
+  };
+  const served = { tls, sql: database, gateways, git, facts, pages: showPages };
+  const server = await startHubServer({ host, port: options.port, ...served });
   resources.defer(() => server.close());
 
   let said = { keys: '', at: -KEYS_EVERY_MS };
@@ -137,6 +154,12 @@ export async function runHub(options: HubOptions): Promise<void> {
   onLine(
     `listens on port ${server.port}, for machines on ${addresses.join(', ')}; database ${database.name}; keys for ${gateways.vendors.join(', ') || 'no vendor'}`,
   );
+  const opened = (await options.openPages?.({ databaseUrl: url, port: server.port })) ?? null;
+  pages = opened;
+  if (opened !== null) {
+    resources.defer(() => opened.close());
+    onLine(`dashboard: ${addresses[0]}/#token=…, with the token in ${opened.tokenFile}`);
+  }
   onLine(`A machine joins with: ${await joinLine(options, postgres, folder, url)}`);
 
   while (!signal.aborted) {

@@ -48,6 +48,8 @@ CREATE TABLE agentos.runs (
   token_hash text NOT NULL,
   version text NOT NULL,
   settings json NOT NULL,
+  -- What its run.json says, for those who look at it from elsewhere.
+  record json NOT NULL,
   -- The commit with the documents as they were submitted; null: they are not pushed yet.
   documents text,
   submitted_at timestamptz NOT NULL,

@@ -32,8 +32,8 @@ interface HubServerOptions {
   gateways: RunGateways;
   git: GitBackend;
   facts: HubFacts;
-  /** For what no machine asks for: the pages of the dashboard. */
-  pages?: (request: IncomingMessage, response: ServerResponse) => void;
+  /** For what no machine asks for: the pages of the dashboard. False: there are none. */
+  pages: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
 export interface HubServer {
@@ -60,9 +60,8 @@ export async function startHubServer(options: HubServerOptions): Promise<HubServ
     if (url === null) return refuse(response, 400, 'not a URL');
     const machine = request.headers[MACHINE_HEADER];
     if (typeof machine !== 'string') {
-      return pages === undefined
-        ? refuse(response, 401, 'this is a hub of agentos, for machines')
-        : pages(request, response);
+      if (!pages(request, response)) refuse(response, 401, 'this is a hub of agentos, for machines');
+      return;
     }
     const { isKnown, grant } = await askerOf(sql, machine, tokensOf(request.headers, url));
     if (!isKnown) return refuse(response, 403, 'this machine is not known, or was revoked');

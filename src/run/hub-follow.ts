@@ -39,6 +39,8 @@ export interface FollowedRun {
   retryFlags: string[];
   interrupt: Interruption;
   subscribers: Subscriber[];
+  /** It was submitted elsewhere: what its items left is not for this place. */
+  isShownOnly?: boolean;
   /** Who is told of it; absent: no one. */
   notify?: NotifySettings;
   /** Null: nothing is written to services. */
@@ -155,6 +157,7 @@ async function follow(run: FollowedRun, connection: HubConnection, how: 'follow'
   if (unstored !== null) emitter.run({ type: 'warning', text: wordingOf(unstored).message });
   emitter.run({ type: 'run-finished', runId, exitCode: summary.exitCode, durationMs: systemClock.now() - startedMs });
   files.close();
+  if (run.isShownOnly) return summary;
   await forgetSubmitted(createGit(paths.repository, project.childEnv), runId);
   // The hub need not keep what its items left.
   await connection.database

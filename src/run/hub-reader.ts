@@ -41,7 +41,7 @@ export async function openHubReader(
   /** Once for each item: what is changed here afterwards stays. */
   const bringHome = async (batch: readonly ReadEvents[]): Promise<Map<number, Delivered>> => {
     const ended = batch.filter(({ events }) => events.some(({ type }) => type === 'item-finished'));
-    if (ended.length === 0) return new Map();
+    if (ended.length === 0 || run.isShownOnly) return new Map();
     const rows = await sql.rows<{ id: number; result: ItemResult | null; delivered: Record<string, string> | null }>(
       `SELECT i.id, o.delivered, CASE WHEN o.delivered IS NULL THEN i.result END AS result
         FROM agentos.run_items o JOIN agentos.items i ON i.id = o.item WHERE o.run = $1 AND i.id = ANY($2)`,

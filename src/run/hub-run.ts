@@ -43,6 +43,8 @@ export interface HubRecord {
   isSubmitted: boolean;
   retryFlags: string[];
   plan: Plan;
+  /** It was submitted elsewhere, and is only shown here. */
+  isShownOnly?: boolean;
 }
 
 /** What a run on a hub needs beyond a local one. */
@@ -87,19 +89,17 @@ export async function runOnHub(given: RunOptions, hub: HubRunOptions): Promise<S
   const mayRunPrograms = startsPrograms(given.pipeline, open, castsOf(project, given.pipeline, open));
   const plan = await planFor(given.plan, hub, items, mayRunPrograms && project.config.sandbox.mode === 'auto');
   const options = { ...given, plan };
-  const write = (isSubmitted: boolean): Promise<void> => {
-    const at: HubRecord = {
-      database: hub.connection.database.name,
-      repository,
-      isSubmitted,
-      retryFlags: options.retryFlags,
-      plan,
-    };
-    const record = { ...(runRecord(options, runId, startedAt, null) as object), hub: at };
-    return writeFileAtomic(paths.run(runId).record, `${mask(JSON.stringify(record, null, 2))}\n`);
+  const recordOf = (isSubmitted: boolean): string => {
+    const { retryFlags } = options;
+    const at: HubRecord = { database: hub.connection.database.name, repository, isSubmitted, retryFlags, plan };
+    return mask(JSON.stringify({ ...(runRecord(options, runId, startedAt, null) as object), hub: at }, null, 2));
   };
+  const write = (isSubmitted: boolean): Promise<void> =>
+    writeFileAtomic(paths.run(runId).record, `${recordOf(isSubmitted)}\n`);
   await write(false);
-  const run = { id: runId, repository, checkout: hub.connection.checkout, token, version: options.version, settings };
+  const { checkout } = hub.connection;
+  const record = JSON.parse(recordOf(true)) as object;
+  const run = { id: runId, repository, checkout, token, version: options.version, settings, record };
   const journals = items.map(({ key }) => {
     const item = itemOf(key);
     return { key, steps: inspectJournal(paths.checkpoint(item.workflow, item.id))?.all ?? [] };

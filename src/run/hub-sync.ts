@@ -9,6 +9,7 @@ import { type HubConnection, openHubConnection, repositoryName } from '../hub/su
 import { writeCheckpoint } from '../journal/checkpoint-copy.ts';
 import { inspectJournal } from '../journal/inspect.ts';
 import { addJournals, noteCopy, readJournal } from '../journal/postgres.ts';
+import { writeFileAtomic } from '../process/files.ts';
 import { pipelineNamed } from './batches.ts';
 import { followHubRun } from './hub-follow.ts';
 import { openPosting } from './posting.ts';
@@ -74,7 +75,7 @@ async function followedRun(
 ) {
   const [known] = await database.rows('SELECT 1 FROM agentos.runs WHERE id = $1 AND documents IS NOT NULL', [runId]);
   if (known === undefined || hub === undefined) return null;
-  const { plan, repository, retryFlags } = hub;
+  const { plan, repository, retryFlags, isShownOnly = false } = hub;
   return {
     project,
     pipeline: pipelineNamed(workflow, request),
@@ -83,11 +84,19 @@ async function followedRun(
     startedAt: new Date(startedAt),
     repository,
     retryFlags,
+    isShownOnly,
   };
 }
 
-/** Keeps the files of runs that a hub has up to date until `stop`; a hub that is away is looked for again. */
-export async function followHubRuns({ project, databaseUrl, version }: HubPlace, stop: AbortSignal): Promise<void> {
+/**
+ * Keeps the files of runs that a hub has up to date until `stop`; a hub that is away is looked for again. `ofAll`: also of those
+ * that were submitted elsewhere, which are only shown.
+ */
+export async function followHubRuns(
+  { project, databaseUrl, version }: HubPlace,
+  stop: AbortSignal,
+  { ofAll = false } = {},
+): Promise<void> {
   const followed = new Map<string, Promise<unknown>>();
   const interrupt = leavingAt(stop);
   let opened: HubConnection | null = null;
@@ -100,14 +109,34 @@ export async function followHubRuns({ project, databaseUrl, version }: HubPlace,
     followed.set(runId, following);
   };
   while (!stop.aborted) {
-    const fresh = (await openHubRuns(project)).filter(({ runId }) => !followed.has(runId));
-    if (fresh.length > 0)
+    if (ofAll || (await openHubRuns(project)).length > followed.size)
       opened ??= await openHubConnection({ databaseUrl, base: project.paths.base, version }).catch(() => null);
+    if (ofAll && opened !== null) await noteRuns(project, opened.database).catch(() => undefined);
+    const fresh = (await openHubRuns(project)).filter(({ runId }) => !followed.has(runId));
     if (opened !== null) for (const run of fresh) await begin(opened, run);
     await sleep(LOOK_EVERY_MS, undefined, { signal: stop }).catch(() => undefined);
   }
   await Promise.all(followed.values());
   await opened?.close();
+}
+
+/** So many of the newest. */
+const MOST_SHOWN = 200;
+
+/** Gives each run of the repository that the hub knows a folder here. */
+async function noteRuns({ paths, childEnv }: Project, database: HubConnection['database']): Promise<void> {
+  const repository = await repositoryName(createGit(paths.repository, childEnv));
+  const known = new Set(await runIds(paths));
+  const ids = await database.rows<{ id: string }>(
+    'SELECT id FROM agentos.runs WHERE repository = $1 AND documents IS NOT NULL ORDER BY id DESC LIMIT $2',
+    [repository, MOST_SHOWN],
+  );
+  for (const { id } of ids.filter((run) => !known.has(run.id))) {
+    const [row] = await database.rows<{ record: RunRecord }>('SELECT record FROM agentos.runs WHERE id = $1', [id]);
+    if (row === undefined) continue;
+    const record = { ...row.record, hub: { ...row.record.hub, isShownOnly: true } };
+    await writeFileAtomic(paths.run(id).record, `${JSON.stringify(record, null, 2)}\n`);
+  }
 }
 
 interface Attached extends HubPlace {

@@ -233,6 +233,7 @@ const recordSchema = z.object({
       database: z.string(),
       repository: z.string(),
       isSubmitted: z.boolean(),
+      isShownOnly: z.boolean().optional(),
       retryFlags: z.array(z.string()),
       plan: z.custom<Plan>((value) => typeof value === 'object' && value !== null),
     })

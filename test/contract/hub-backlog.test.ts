@@ -78,6 +78,7 @@ async function submit(
     checkout,
     token: `token of ${runs}`,
     version: '1',
+    record: {},
     settings: {
       pipeline: 'lld',
       stages: [{ workflow: 'lld', models: [], needs: [], input: {} }],

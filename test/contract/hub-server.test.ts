@@ -57,6 +57,7 @@ beforeAll(async () => {
     port: 0,
     tls,
     sql: database,
+    pages: () => false,
     gateways,
     git: createGitBackend(join(folder, 'repositories'), env),
     facts: { version: '1', vendors: gateways.vendors, fingerprints: [] },
@@ -87,6 +88,7 @@ beforeAll(async () => {
     token: 'run-token',
     version: '1',
     settings,
+    record: {},
   };
   await registerRun(database, submitted);
   const item = { key: 'lld-42', hash: '', stage: 0, needs: [], after: [], exclusive: [], input: {}, paidUsd: 0 };

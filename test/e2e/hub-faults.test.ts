@@ -7,7 +7,7 @@ import { callsOf, designedRepository, implementer, reviewerSaying } from '../sup
 import { ISSUE, issueOf, script, taskOf, vendorEnv } from '../support/models.ts';
 import { freshDatabase, hasPostgres, type TestPostgres, testPostgres } from '../support/postgres.ts';
 import { eventually, processesWith, workersOf } from '../support/processes.ts';
-import { agentos, type Started, startAgentos } from '../support/program.ts';
+import { agentos, type Started, startAgentos, WITHOUT_SANDBOX } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { canMount, mountSmallDisk } from '../support/small-disk.ts';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
@@ -216,7 +216,8 @@ describe.skipIf(!isPossible)('when something breaks', () => {
     const reviewer = await reviewerSaying(repository, 'APPROVED');
     const holdFile = join(repository.home, '..', 'hold');
     await writeFile(holdFile, '');
-    const models = ['--implementer', implementer({ state, code: 'held', hold: holdFile }), '--reviewer', reviewer];
+    const implementing = implementer({ state, code: 'held', hold: holdFile });
+    const models = ['--implementer', implementing, '--reviewer', reviewer, ...WITHOUT_SANDBOX];
     const [far, near] = await twoMachines();
     const program = start(repository, 'implement', '61', ...models);
     await program.printed('[IMPL-61] code-1 …');

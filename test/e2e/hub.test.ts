@@ -1,13 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import type { IncomingHttpHeaders } from 'node:http';
+import https from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestHub, type TestHub, type TestMachine } from '../support/hub.ts';
-import { callsOf, commitProject, implementer } from '../support/implement.ts';
+import { commitProject, implementer } from '../support/implement.ts';
 import { ISSUE, issueOf, review, script, taskOf, vendorEnv } from '../support/models.ts';
 import { freshDatabase, hasPostgres, type TestPostgres, testPostgres } from '../support/postgres.ts';
 import { agentos, type Ended, type Started, startAgentos } from '../support/program.ts';
-import { type TestRepository, testRepository } from '../support/repository.ts';
+import { repositoryIn, type TestRepository, testRepository } from '../support/repository.ts';
 import { scriptedModels } from '../support/scripted-models.ts';
 import { startVendor, type Vendor } from '../support/vendor/index.ts';
 
@@ -19,6 +21,8 @@ let postgres: TestPostgres;
 let folder: string;
 let vendor: Vendor;
 let hub: TestHub;
+/** The repository whose runs the hub shows. */
+let shown: TestRepository;
 const machines: TestMachine[] = [];
 
 /** Drafts that wait until they are let go, by the id of their issue. */
@@ -39,7 +43,9 @@ beforeAll(async () => {
       return answer(call);
     },
   });
-  hub = await startTestHub({ url: await freshDatabase(postgres), folder, env: vendorEnv(vendor.url, KEY) });
+  shown = await repositoryIn(join(folder, 'shown'), { 601: ISSUE });
+  const flags = ['--repo', shown.root];
+  hub = await startTestHub({ url: await freshDatabase(postgres), folder, env: vendorEnv(vendor.url, KEY), flags });
   machines.push(await hub.machine('one'), await hub.machine('two', { flags: ['--tag', 'gpu'] }));
 });
 
@@ -107,16 +113,12 @@ describe.skipIf(!isPossible)('two machines, one backlog', () => {
     await commitProject(repository);
     await repository.write('issues/201.md', ISSUE);
     await repository.write('issues/202.md', ISSUE);
-    const state = join(repository.home, '..', 'calls.jsonl');
-    const models = [...MODELS, '--implementer', implementer({ state })];
+    // In the sandbox of its machine, where it could not write down how it was called.
+    const models = [...MODELS, '--implementer', implementer()];
     const { code, stdout, stderr } = await onHub(repository, 'run', '--all', ...models);
     expect(code, stdout + stderr).toBe(0);
-    expect((await callsOf(state)).map(({ id, phase }) => `${id} ${phase}`).toSorted()).toEqual([
-      '201 code',
-      '201 tests',
-      '202 code',
-      '202 tests',
-    ]);
+    for (const step of ['IMPL-201] tests-1', 'IMPL-201] code-1', 'IMPL-202] tests-1', 'IMPL-202] code-1'])
+      expect(stdout.split(`[${step} …`)).toHaveLength(2);
     for (const id of ['201', '202']) {
       const branch = `agentos/${id}-add-a-number`;
       expect(repository.git('log', '--format=%an %s', `main..${branch}`).split('\n')).toEqual([
@@ -242,6 +244,50 @@ describe.skipIf(!isPossible)('two machines, one backlog', () => {
     );
   });
 });
+
+test.skipIf(!isPossible)(
+  'the hub shows runs from wherever they were submitted, to those who know its token',
+  async () => {
+    const { code, stdout } = await onHub(shown, 'lld', '601', ...MODELS);
+    expect(code, stdout).toBe(0);
+    const [run = ''] = await shown.list('.agentos/runs');
+    const token = (await readFile(join(folder, 'hub-state/hub/pages-token'), 'utf8')).trim();
+    expect((await ask('/')).text).toContain('<div id="app">');
+    expect(await ask('/api/overview')).toMatchObject({ status: 401 });
+    const signedIn = await ask('/api/session', { token });
+    const cookie = String(signedIn.headers['set-cookie']).split(';')[0];
+    const found = await until(
+      () => ask('/api/overview', undefined, cookie),
+      ({ text }) => text.includes(run) && text.includes('succeeded'),
+    );
+    expect(found.status).toBe(200);
+    expect(await ask('/api/stop', { runId: run }, cookie)).toMatchObject({ status: 403 });
+    // It has a folder of its own for that: what the submitter has is as it was.
+    expect(await shown.list('.agentos/runs')).toEqual([run]);
+    expect(hub.program().stdout()).not.toContain(token);
+  },
+);
+
+interface Answer {
+  status: number | undefined;
+  headers: IncomingHttpHeaders;
+  text: string;
+}
+
+/** Of the hub's pages; with a body: POST. */
+function ask(path: string, body?: object, cookie = ''): Promise<Answer> {
+  const origin = `https://127.0.0.1:${hub.port()}`;
+  const headers = { origin, cookie, 'content-type': 'application/json' };
+  return new Promise((resolve, reject) => {
+    const method = body === undefined ? 'GET' : 'POST';
+    const request = https.request(`${origin}${path}`, { method, headers, rejectUnauthorized: false }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+      response.on('end', () => resolve({ status: response.statusCode, headers: response.headers, text }));
+    });
+    request.on('error', reject).end(body && JSON.stringify(body));
+  });
+}
 
 /** Looks until it is as wanted. */
 async function until<T>(look: () => Promise<T>, isWanted: (found: T) => boolean, withinMs = 30_000): Promise<T> {

@@ -25,6 +25,7 @@ interface HubFlags extends DatabaseFlags {
   lease: number;
   baseDir?: string;
   config?: string;
+  repo?: string;
 }
 
 /** Runs until a signal ends it. */
@@ -55,6 +56,10 @@ export async function hubCommand(flags: HubFlags): Promise<number> {
       env: process.env,
       childEnv: withoutSecrets(process.env, config.keys, []),
       version,
+      openPages:
+        flags.repo === undefined
+          ? null
+          : async (at) => (await import('../hub-pages.ts')).openHubPages({ ...at, base, repo: flags.repo ?? '.' }),
       stop: interrupt.polite,
       onLine: say,
     });
