@@ -4,6 +4,8 @@ import https from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fakeGitHub, TOKEN } from '../support/hosts/github.ts';
+import { hostedProject } from '../support/hosts/project.ts';
 import { startTestHub, type TestHub, type TestMachine } from '../support/hub.ts';
 import { commitProject, implementer } from '../support/implement.ts';
 import { ISSUE, issueOf, review, script, taskOf, vendorEnv } from '../support/models.ts';
@@ -243,6 +245,37 @@ describe.skipIf(!isPossible)('two machines, one backlog', () => {
       'anthropic available',
     );
   });
+});
+
+test.skipIf(!isPossible)('an issue of GitHub becomes a pull request, posted where it was submitted', async () => {
+  const { repository, bare, flags, remote } = await hostedProject();
+  const github = await fakeGitHub({ bare });
+  github.issue({ number: 42, title: 'Add a number', body: ISSUE });
+  const used = github.comment(42, 'Please keep it small.');
+  const command = ['run', '42', '--source', 'github:acme/widget', '--comment', '--pr', ...flags];
+  const env = { ...github.env, AGENTOS_DATABASE_URL: hub.url };
+  const run = () => agentos(command, { cwd: repository.root, env });
+  const { code, stdout, stderr } = await run();
+  expect(code, stdout + stderr).toBe(0);
+  expect(github.pulls).toHaveLength(1);
+  expect(github.pulls[0]?.head.sha).toBe(remote('rev-parse', 'agentos/42-add-a-number'));
+  expect(github.reactions).toEqual([{ comment: used.id, content: 'eyes' }]);
+  expect(github.comments.filter(({ body }) => body.includes('agentos:item 42'))).toHaveLength(1);
+  expect(await repository.read('docs/lineage/42/001-issue.md')).toContain('> Please keep it small.');
+  // Machines ask no service, and have no token to ask with.
+  const [dump] = await hub.database.rows<{ all: string }>(`SELECT database_to_xml(true, false, '')::text AS all`);
+  expect(dump?.all).not.toContain(TOKEN);
+  const written = github.writes().length;
+  expect((await run()).code).toBe(0);
+  expect(github.writes()).toHaveLength(written);
+});
+
+test.skipIf(!isPossible)('a watch runs what is pending on the machines', async () => {
+  const repository = await testRepository({ 701: ISSUE });
+  const watched = await onHub(repository, 'watch', '--once', '--until', 'lld', ...MODELS);
+  expect(watched.code, watched.stdout + watched.stderr).toBe(0);
+  expect(await repository.read('docs/lld/LLD-701.md')).toContain('status: approved');
+  expect(machines.some(({ program }) => program.stdout().includes('[LLD-701] succeeded'))).toBe(true);
 });
 
 test.skipIf(!isPossible)(

@@ -25,6 +25,7 @@ interface MachineOptions {
 }
 
 export interface TestMachine {
+  name: string;
   program: Started;
   base: string;
   stop(signal: NodeJS.Signals): Promise<Ended>;
@@ -76,6 +77,7 @@ export async function startTestHub({ url, folder, env, lease = '6s', flags = [] 
       });
       await worker.printed('joined as');
       return {
+        name,
         program: worker,
         base,
         stop(signal) {
