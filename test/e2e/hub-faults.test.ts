@@ -105,7 +105,7 @@ describe.skipIf(!isPossible)('when something breaks', () => {
     expect(drained.program.stdout() + other.program.stdout()).toContain('[LLD-81] succeeded');
   });
 
-  test('a machine of another schema says so and claims nothing', async () => {
+  test('a machine of another schema says so and claims nothing; a second hub is refused', async () => {
     await net.hub.database.rows(`INSERT INTO agentos.migrations (version, program) VALUES (99, 'a later one')`);
     try {
       const env = { AGENTOS_DATABASE_URL: net.hub.url };
@@ -118,6 +118,9 @@ describe.skipIf(!isPossible)('when something breaks', () => {
     } finally {
       await net.hub.database.rows('DELETE FROM agentos.migrations WHERE version = 99');
     }
+    const flags = ['--host', '127.0.0.1', '--port', '0', '--base-dir', join(net.folder, 'second')];
+    const second = await agentos(['hub', '--database', net.hub.url, ...flags], { cwd: net.folder });
+    expect(second).toMatchObject({ code: 2, stderr: expect.stringContaining('Another hub runs on the database') });
     const migrated = await agentos(['database', 'migrate', '--database', net.hub.url], { cwd: net.folder });
     expect(migrated.stdout).toContain('already');
     expect(migrated.stdout + migrated.stderr).not.toContain(new URL(net.hub.url).password);
