@@ -27,17 +27,16 @@ function running(done: number): RunState {
     add(index * 10, id, { type: 'item-started', title: '', attempt: 1, reusedSteps: 0 });
     if (index === done) break;
     add(index * 10 + 5, id, {
-      type: 'model-answered',
-      step: 'draft',
-      role: 'drafter',
-      asked: 'm',
-      answered: 'm',
-      promptHash: '',
-      replyHash: '',
-      usage,
-      metered: true,
-      costUsd: 1,
+      type: 'gateway-call',
+      vendor: 'v',
+      model: 'm',
+      keyId: null,
+      status: 200,
+      attempts: 1,
+      waitedMs: 0,
       durationMs: 1,
+      costUsd: 1,
+      usage,
     });
     add(index * 10 + 10, id, {
       type: 'item-finished',

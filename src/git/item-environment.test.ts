@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { gitIn, type WorktreeBench, worktreeBench } from '../../test/support/worktree.ts';
 import { Secret } from '../core/secret.ts';
@@ -128,4 +128,40 @@ test('git in there commits as the user and never finds the user’s repository',
       execFileSync('git', ['rev-parse', '--show-toplevel'], { cwd: folder, env, encoding: 'utf8', stdio: 'pipe' });
     expect(find, folder).toThrow('not a git repository');
   }
+});
+
+test('where packages come from is read from the user’s settings; passwords, tokens and programs are not', async () => {
+  const bench = await worktreeBench();
+  const home = join(bench.base, 'homes', 'implement-42');
+  const write = async (path: string, lines: string[]): Promise<void> => {
+    await mkdir(dirname(join(bench.home, path)), { recursive: true });
+    await writeFile(join(bench.home, path), `${lines.join('\n')}\n`);
+  };
+  await write('.npmrc', [
+    'registry=https://mirror.example/npm/',
+    '@own:registry = https://own.example/',
+    '//mirror.example/npm/:_authToken=npm_secret',
+    '_password=c2VjcmV0',
+    'script-shell=/home/me/shell',
+    'ignore-scripts=true',
+  ]);
+  await write('.config/pip/pip.conf', [
+    '[global]',
+    'index-url = https://me:secret@mirror.example/simple',
+    'extra-index-url =',
+    '    file:///opt/simple',
+    '    https://me:secret@other.example/simple',
+    'find-links = /opt/wheels',
+    'client-cert = /home/me/key.pem',
+  ]);
+  await write('.config/go/env', ['GOPROXY=https://go.example', 'GOAUTH=netrc']);
+  await environmentOf(bench, {});
+  const read = (path: string): Promise<string> => readFile(join(home, path), 'utf8');
+  expect(await read('.npmrc')).toBe(
+    'registry=https://mirror.example/npm/\n@own:registry = https://own.example/\nignore-scripts=true\n',
+  );
+  expect(await read('.config/pip/pip.conf')).toBe(
+    '[global]\nextra-index-url =\n    file:///opt/simple\nfind-links = /opt/wheels\n',
+  );
+  expect(await read('.config/go/env')).toBe('GOPROXY=https://go.example\n');
 });

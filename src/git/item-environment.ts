@@ -5,6 +5,7 @@ import { type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { maskedForms } from '../core/mask.ts';
 import { CACHE_FOLDERS } from '../core/paths.ts';
 import { makeFolder, makeOwnFolder, writeFileAtomic } from '../process/files.ts';
+import { packageSettings } from '../process/package-settings.ts';
 import type { Git } from './git.ts';
 
 export interface ItemEnvironmentOptions {
@@ -49,6 +50,10 @@ export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<
   await makeFolder(caches);
   // By renaming: what ran here before may have put a link to another file in its place.
   await writeFileAtomic(join(home, '.gitconfig'), await gitConfigWith(git, GIT_SETTINGS));
+  for (const [path, text] of await packageSettings(env['HOME'] ?? '')) {
+    await makeOwnFolder(home, dirname(path));
+    await writeFileAtomic(join(home, path), text);
+  }
   const secrets = maskedForms(keys.map((key) => key.secret.reveal()));
   return Object.fromEntries(Object.entries(all).filter(([, value]) => !secrets.some((one) => value.includes(one))));
 }

@@ -1,10 +1,11 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Config } from '../core/config.ts';
 import { isInside, type Paths } from '../core/paths.ts';
 import type { Git } from '../git/git.ts';
 import { readAt } from '../git/repository.ts';
 import { createShownGit, type ShownGit } from '../git/worktree/shown-git.ts';
+import { writeFileAtomic } from '../process/files.ts';
 import { type Caches, cachesFor } from '../process/sandbox/caches.ts';
 import { hideSystem } from '../process/sandbox/hidden.ts';
 import { machineSettings, type Reach, reachGateway, reachHosts } from '../process/sandbox/reach.ts';
@@ -48,9 +49,11 @@ export function createItemSandbox(options: ItemSandboxOptions): OpenSandbox {
     const looking = looks.get(wish.worktree) ?? createShownGit(git, wish.worktree);
     looks.set(wish.worktree, looking);
     const shown = await (await looking)();
+    const gitConfig = await ownGitConfig(shown, home);
     const caches = await cachesFor(wish, { shared: paths.caches, home });
     const asked = JSON.stringify([shown, caches.isShared, { ...wish, network: undefined }]);
-    const rules = known.get(asked) ?? rulesFor(await common, wish, shown, caches, options).settled();
+    const rules =
+      known.get(asked) ?? rulesFor(await common, wish, { ...shown, config: gitConfig }, caches, options).settled();
     known.set(asked, rules);
     const env = { ...caches.env, ...(process.getuid?.() === 0 ? ROOT : {}) };
     const made = { tool, rules, empty: shown.empty };
@@ -70,15 +73,23 @@ function rulesFor(
   const rules = common.copy();
   rules.hide(...otherCheckouts, commonDir);
   rules.show('read', ...parts, process.execPath, ENTRY);
-  rules.replace(join(commonDir, 'config'), gitConfig);
   rules.show(may, worktree);
   rules.show('write', home, ...own);
+  rules.replace(join(commonDir, 'config'), gitConfig);
   rules.show(isShared ? 'write' : 'read', paths.caches);
   // Of the state folder, where that is the same one.
   rules.hide(paths.designs, paths.contextIndex);
   showToolchains(rules, env, config.passEnvironment);
   if (command !== undefined) showNamed(rules, command, [paths.base, paths.work]);
   return rules;
+}
+
+/** Set-ups change settings of the repository, such as where hooks are: they change a copy in the item's home. */
+async function ownGitConfig({ config }: ShownGit, home: string): Promise<string> {
+  const copy = join(home, 'git-config');
+  // By renaming: what ran here before may have put a link to another file in its place.
+  await writeFileAtomic(copy, await readFile(config, 'utf8'));
+  return copy;
 }
 
 /** Archives name owners that are not there in the sandbox. */

@@ -197,6 +197,7 @@ test('a decision holds whatever models the next run has; only what comes after i
     'command:cd "$HOME/.."; X=2 sh drafter.sh',
     '--reviewer',
     'command:cd "$HOME/.."; X=2 sh reviewer.sh',
+    ...WITHOUT_SANDBOX,
   ];
   const at = await waiting();
   await at.run('decide', '42', '--revise', 'Keep ten values at most.');
@@ -227,7 +228,7 @@ test('another reviewer without a decision is asked, and its verdict does not rep
   const at = await waiting();
   const first = await at.repository.read('docs/lineage/42/003-verdict.md');
   await at.repository.write('../review-1.md', APPROVED);
-  const other = [...MODELS.slice(0, 3), 'command:cd "$HOME/.."; X=2 sh reviewer.sh'];
+  const other = [...MODELS.slice(0, 3), 'command:cd "$HOME/.."; X=2 sh reviewer.sh', ...WITHOUT_SANDBOX];
   expect((await at.run('lld', '42', ...other)).code).toBe(0);
   expect(await at.repository.read('docs/lineage/42/003-verdict.md')).toBe(first);
   expect((await at.repository.list('docs/lineage/42')).slice(2)).toEqual([

@@ -148,7 +148,7 @@ test('what can’t be done is said in one line with what to do, exit 2, and noth
     expect(stderr).toContain(said);
   };
   await refused('Did you mean dark-mode?', 'dark-mod');
-  await refused('the name of the file in issues/ or briefs/ without .md', 'briefs/dark-mode.md');
+  await refused('the name of the file in issues/ or briefs/ without .md', 'notes/dark-mode.md');
   await refused('agentos issue dark-mode, or agentos issue --all');
   const { GEMINI_API_KEY: _, ...env } = options.env;
   const noKey = await agentos(['issue', '--all', ...MODELS], { ...options, env });

@@ -48,6 +48,7 @@ function mountsFor(rules: readonly Rule[], empty: string): string[] {
   const mounts = rules.flatMap(({ path, access, source, isFolder }) => {
     if (access === 'write') return ['--bind-try', source, path];
     if (access === 'read') return ['--ro-bind-try', source, path];
+    if (access === 'link') return ['--symlink', source, path];
     if (!existsSync(path)) return [];
     if (!isFolder) return masked(path);
     if (access === 'private') return ['--tmpfs', path];

@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { AddressInfo, Server } from 'node:net';
+import { homedir } from 'node:os';
+import { isAbsolute } from 'node:path';
 import { proxyFor } from '../../core/proxy.ts';
+import { packageSettings } from '../package-settings.ts';
 import { type Ports, samePort } from './ports.ts';
 import { type AllowedHost, LOOPBACK_HOST, MACHINE_FILES } from './registries.ts';
 
@@ -50,12 +53,12 @@ export async function reachHosts({ allowed, env, onRefused, hasOwnNetwork }: Hos
   return { ports, env: proxyEnvironment(port) };
 }
 
-/** The texts of settings of the whole machine, for `allowedHosts`. */
+/** The texts of settings of the machine and of the user, for `allowedHosts`. */
 export async function machineSettings(): Promise<Record<string, string>> {
-  const texts = await Promise.all(
-    Object.keys(MACHINE_FILES).map(async (path) => [path, await readFile(path, 'utf8').catch(() => '')]),
-  );
-  return Object.fromEntries(texts);
+  const files = Object.keys(MACHINE_FILES).filter((path) => isAbsolute(path));
+  const texts = await Promise.all(files.map(async (path) => [path, await readFile(path, 'utf8').catch(() => '')]));
+  const own = [...(await packageSettings(homedir()))].map(([path, text]) => [`~/${path}`, text]);
+  return Object.fromEntries([...texts, ...own]);
 }
 
 async function listening(proxy: Server): Promise<Reach> {

@@ -33,7 +33,7 @@ export const REGISTRY_FILES: Readonly<Record<string, RegExp>> = {
   '.yarnrc': /^\s*"?(?:@[^\s:]+:)?registry"?\s+"?(\S+?)"?\s*$/gm,
   '.yarnrc.yml': /\bnpmRegistryServer:\s*["']?(\S+?)["']?\s*$/gm,
   'bunfig.toml': /^\s*"?(?:registry|url|@?[\w-]+)"?\s*=\s*["'](https?:[^"']+)/gm,
-  'pip.conf': /^\s*(?:extra-)?index-url\s*=\s*(\S+)/gm,
+  'pip.conf': /^\s*(?:(?:extra-)?index-url|find-links)\s*=\s*(.*(?:\n[ \t]+\S+)*)/gm,
   'requirements.txt': /^\s*(?:--index-url|--extra-index-url|-i)[\s=]+(\S+)/gm,
   'pyproject.toml': /^\s*(?:url|index-url|default-index)\s*=\s*["'](https?:[^"']+)/gm,
   'uv.toml': /^\s*(?:url|index-url|default-index)\s*=\s*["'](https?:[^"']+)/gm,
@@ -43,12 +43,16 @@ export const REGISTRY_FILES: Readonly<Record<string, RegExp>> = {
   'nuget.config': /\bvalue\s*=\s*"(https?:[^"]+)"/gi,
 };
 
-/** Settings of the whole machine, which package managers read as well. */
+/** Settings of the machine and of the user, which package managers read as well. */
 export const MACHINE_FILES: Readonly<Record<string, RegExp>> = {
   '/etc/npmrc': REGISTRY_FILES['.npmrc'] as RegExp,
   '/usr/etc/npmrc': REGISTRY_FILES['.npmrc'] as RegExp,
   '/usr/local/etc/npmrc': REGISTRY_FILES['.npmrc'] as RegExp,
   '/etc/pip.conf': REGISTRY_FILES['pip.conf'] as RegExp,
+  '~/.npmrc': REGISTRY_FILES['.npmrc'] as RegExp,
+  '~/.config/pip/pip.conf': REGISTRY_FILES['pip.conf'] as RegExp,
+  '~/.pip/pip.conf': REGISTRY_FILES['pip.conf'] as RegExp,
+  '~/.config/go/env': /^GOPROXY=(.*)$/gm,
 };
 
 export interface RegistrySources {

@@ -4,9 +4,9 @@ import { isInside } from '../../core/paths.ts';
 
 /**
  * hidden – an empty folder or an unreadable file stands in its place; private – an empty folder of the program's own, which is
- * gone when it ends; read, write – what is there.
+ * gone when it ends; read, write – what is there; link – a link to another file.
  */
-export type Access = 'hidden' | 'private' | 'read' | 'write';
+export type Access = 'hidden' | 'private' | 'read' | 'write' | 'link';
 
 export interface Rule {
   /** Where programs see it. No part of it is a link, unless it is below a hidden place. */
@@ -26,7 +26,7 @@ export interface Rules {
   /** Empty, writable, and gone with the program. */
   empty(...paths: readonly string[]): void;
   show(access: 'read' | 'write', ...paths: readonly string[]): void;
-  /** Another file in the place of this one. */
+  /** A link to another file in the place of this one. */
   replace(path: string, source: string): void;
   /** Whether a path can't be seen, by the rules so far. */
   isHidden(path: string): boolean;
@@ -85,7 +85,7 @@ export function createRules(from: Iterable<Rule> = []): Rules {
         if (alias !== null && alias !== real) add(alias, access, real);
       }
     },
-    replace: (path, source) => add(path, 'read', source),
+    replace: (path, source) => add(path, 'link', source),
     isHidden,
     isPlace: (path) => isAway(rules.get(realOf(path) ?? path)),
     isProtected: (path) =>

@@ -12,10 +12,10 @@ export function seatbeltProfile(rules: readonly Rule[], network: 'own' | 'host')
   const files = rules.flatMap(({ path, access }) => {
     const place = `(subpath ${quoted(path)})`;
     if (access === 'write') return [`(allow file-read* file-write* ${place})`];
-    if (access === 'read') return [`(allow file-read* ${place})`, `(deny file-write* ${place})`];
+    if (access === 'read' || access === 'link') return [`(allow file-read* ${place})`, `(deny file-write* ${place})`];
     return [`(deny file-read* file-write* ${place})`];
   });
-  const shown = rules.filter(({ access }) => access === 'read' || access === 'write');
+  const shown = rules.filter(({ access }) => access !== 'hidden' && access !== 'private');
   const above = [...new Set(shown.flatMap(({ path }) => foldersAbove(path)))].sort();
   return [
     '(version 1)',
