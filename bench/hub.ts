@@ -110,7 +110,7 @@ async function dispatch(postgres: TestPostgres, vendor: Vendor, folder: string):
         checkout: `bench-${n}`,
         token: `bench-${n}`,
         version: '0.1.0',
-        settings: Object.assign({}, first.settings, { bounds, prices }),
+        settings: Object.assign({}, first.settings, { bounds: { ...bounds, maxRetries: 0 }, prices }),
         record: {},
       };
       await registerRun(hub.database, run);
