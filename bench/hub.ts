@@ -14,7 +14,7 @@ import { type BenchRow, below, inMs, median, quantile, shown } from './support/r
 const ITEMS = Number(process.env['HUB_ITEMS'] ?? 200);
 const WORKERS = 10;
 /** Each item asks twice; two cores start, serve and end ten of them a second apart. */
-const LATENCY_MS = 2_000;
+const LATENCY_MS = Number(process.env['HUB_LATENCY_MS'] ?? 2_000);
 const MODELS = ['--drafter', 'anthropic:claude-opus-5', '--reviewer', 'google:gemini-3-pro-preview'];
 const DISPATCHED = 60;
 

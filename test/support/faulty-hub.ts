@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { afterAll, afterEach, beforeAll } from 'vitest';
 import { startTestHub, type TestHub, type TestMachine } from './hub.ts';
 import { ISSUE, issueOf, script, taskOf, vendorEnv } from './models.ts';
 import { freshDatabase, hasPostgres, type TestPostgres, testPostgres } from './postgres.ts';
@@ -113,10 +113,12 @@ export class FaultyHub {
 
   async endsWell(program: Started, repository: TestRepository, ids: string[]): Promise<string> {
     const { code, stdout, stderr } = await program.ended;
-    expect(code, stdout + stderr).toBe(0);
+    if (code !== 0) throw new Error(`it ended with ${code}:\n${stdout}${stderr}`);
     for (const id of ids) {
-      expect(await repository.list(`docs/lineage/${id}`)).toHaveLength(4);
-      expect(stdout.match(new RegExp(`\\[LLD-${id}\\] succeeded`, 'g'))).toHaveLength(1);
+      const files = await repository.list(`docs/lineage/${id}`);
+      const ends = stdout.split(`[LLD-${id}] succeeded`).length - 1;
+      if (files.length !== 4 || ends !== 1)
+        throw new Error(`${id}: ${files.join(', ')}, ended ${ends} times\n${stdout}`);
     }
     return stdout;
   }
