@@ -4,7 +4,7 @@ import { AgentosError, systemCode } from '../core/errors.ts';
 import { withoutSecrets } from '../core/keys.ts';
 import { createGit, type Git } from '../git/git.ts';
 import { isTemporaryFile, writeFileAtomic } from '../process/files.ts';
-import { isSecret } from '../prompts/context/secrets.ts';
+import { holdsKey, isSecret } from '../prompts/context/secrets.ts';
 import { NotDone } from './tool.ts';
 import type { FoundLines, LineSearch, ReadableFiles } from './tools/reading.ts';
 import { isProtected, locate, type Place, type Worktree } from './worktree-path.ts';
@@ -111,11 +111,11 @@ export async function grepLines(
 /** `path\0number\0text` */
 function foundLine(output: string): FoundLines['lines'] {
   const [path = '', line = '', ...text] = output.split('\0');
-  return text.length === 0 ? [] : [{ path, line: Number(line), text: text.join('\0').replace(/\r$/, '') }];
+  const found = text.join('\0').replace(/\r$/, '');
+  return text.length === 0 || holdsKey(found) ? [] : [{ path, line: Number(line), text: found }];
 }
 
 const LARGEST_BYTES = 4 * 1024 * 1024;
-const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
 
 /** The text of a file that may be shown, byte-order mark and line ends as they are. */
 export async function readText({ path, absolute, kind, secret }: Place): Promise<string> {
@@ -139,12 +139,12 @@ function hidden(path: string): NotDone {
   return new NotDone(`${path} may hold secrets and is not shown`);
 }
 
-/** The text of what a readable file holds, if it is text and no private key. */
+/** The text of what a readable file holds, if it is text without keys. */
 export async function shownText(path: string, size: number, read: () => Promise<Buffer>): Promise<string> {
   if (size > LARGEST_BYTES) throw new NotDone(`${path} is too large to be read (${size} bytes)`);
   const text = decoded(await read());
   if (text === null) throw new NotDone(`${path} is not text (${size} bytes)`);
-  if (PRIVATE_KEY.test(text)) throw hidden(path);
+  if (holdsKey(text)) throw hidden(path);
   return text;
 }
 

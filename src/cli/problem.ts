@@ -5,10 +5,11 @@ import { createMask } from '../core/mask.ts';
 import { nearest } from '../core/nearest.ts';
 import { wordingOf } from '../core/wording.ts';
 import { createTerminal, paint } from '../output/terminal.ts';
+import { ownEnvironment } from '../process/own-environment.ts';
 
 /** One clear line that says what is wrong, and one that says what to do. */
 export function printProblem(problem: Problem): void {
-  const mask = createMask(readKeys(process.env, {}).map((key) => key.secret));
+  const mask = createMask(readKeys(ownEnvironment(), {}).map((key) => key.secret));
   const terminal = createTerminal(process.stderr, process.env, mask);
   const { message, hint } = wordingOf(problem);
   terminal.line(`${paint(terminal, 'red', 'error:')} ${message}`);

@@ -131,9 +131,12 @@ export function createProgram(): Command {
     'agentos check docs/lld/LLD-42.md',
     'agentos check docs/lld/*.md',
     'agentos check review.md --json',
-  ]).argument('<files...>', 'LLDs or reviews');
+    'agentos check --audit              whether the records of the last run are as it wrote them',
+  ]).argument('[files...]', 'LLDs or reviews; with --audit runs, or files of them');
   check
     .option('--json', 'print an array with one entry per file')
+    .option('--audit', 'verify the chain of hashes over the events and audit files of runs (default: the last run)')
+    .option('--base-dir <dir>', 'with --audit: the state folder')
     .option(
       '--repo <dir>',
       'repository whose files the paths of an LLD are checked against (default: the one around the file)',

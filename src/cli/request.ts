@@ -5,10 +5,11 @@ import type { ConfigFlags } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import { type ItemId, isItemId, parseItemId } from '../core/ids.ts';
 import { definedOnly } from '../core/json.ts';
-import { DATABASE_VARIABLE } from '../core/keys.ts';
+import { DATABASE_VARIABLE, type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { flagWords } from '../core/lines.ts';
 import { isInside } from '../core/paths.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
+import { hideVariables, ownEnvironment } from '../process/own-environment.ts';
 import type { Until } from '../run/batches.ts';
 import type { EvalRequest } from '../run/eval-batch.ts';
 import type { LandRequest } from '../run/land-batch.ts';
@@ -221,7 +222,7 @@ export interface DatabaseFlags {
 export function databaseOf({ database }: DatabaseFlags): string | null {
   // The arguments of a process are for all users of the machine to read.
   if (database !== undefined && URL.parse(database)?.password) process.title = 'agentos';
-  return database ?? (process.env[DATABASE_VARIABLE]?.trim() || null);
+  return database ?? (ownEnvironment()[DATABASE_VARIABLE]?.trim() || null);
 }
 
 /** For lines that are shown. */
@@ -232,10 +233,24 @@ function withoutPassword(url: string): string {
   return shown.href;
 }
 
-export function projectOf(place: PlaceFlags, flags: ConfigFlags = {}): Promise<Project> {
+export async function projectOf(
+  place: PlaceFlags,
+  flags: ConfigFlags = {},
+  options: { mayBeBare?: boolean } = {},
+): Promise<Project> {
   const { repo, baseDir, config, source } = place;
+  const env = ownEnvironment();
   const own = { ...definedOnly({ source }), ...flags };
-  return openProject({ cwd: process.cwd(), env: process.env, repo, baseDir, config, flags: own });
+  const project = await openProject({ cwd: process.cwd(), env, repo, baseDir, config, flags: own, ...options });
+  hideSecrets(project.keys);
+  return project;
+}
+
+/** From here on, keys and whatever else looks secret are in our memory alone. False: other programs can still see them. */
+export function hideSecrets(keys: readonly VendorKey[]): boolean {
+  const env = ownEnvironment();
+  const kept = withoutSecrets(env, keys, []);
+  return hideVariables(new Set(Object.keys(env).filter((name) => !(name in kept))));
 }
 
 function placeValues(place: PlaceFlags): Record<string, string | undefined> {

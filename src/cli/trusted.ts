@@ -2,13 +2,16 @@ import { createInterface } from 'node:readline/promises';
 import { AgentosError } from '../core/errors.ts';
 import { printable } from '../output/terminal.ts';
 import type { Project } from '../run/project.ts';
-import { type Claim, claimsOf, isTrusted, rememberTrust } from '../run/trust.ts';
+import { type Claim, claimsOf, claimText, isTrusted, rememberTrust } from '../run/trust.ts';
 import { type PlaceFlags, placeFlagsOf } from './request.ts';
 
 /** Stops at settings of a repository that are not trusted yet; on a terminal it asks for trust. */
 export async function requireTrust(project: Project, place: PlaceFlags & { trust?: boolean }): Promise<void> {
-  if (place.trust) return;
-  const claims = await claimsOf(project);
+  if (place.trust) {
+    project.hosts.requireTrust = async () => undefined;
+    return;
+  }
+  const claims = claimsOf(project);
   if (await isTrusted(project, claims)) return;
   if (process.stdin.isTTY && process.stderr.isTTY) {
     process.stderr.write(`${claimLines(project, claims).join('\n')}\n`);
@@ -24,10 +27,6 @@ export async function requireTrust(project: Project, place: PlaceFlags & { trust
 /** What exactly is asked for. */
 export function claimLines({ paths }: Project, claims: readonly Claim[]): string[] {
   return [`${printable(paths.repository)} asks for this:`, ...claims.map((claim) => `  ${claimText(claim)}`)];
-}
-
-function claimText({ effect, where, value }: Claim): string {
-  return printable(`${effect} ${value} (${where})`);
 }
 
 export async function saysYes(question: string): Promise<boolean> {

@@ -24,6 +24,8 @@ interface AttemptOptions {
   idleTimeoutMs: number;
   clock: Clock;
   onEvent: (event: ItemEvent) => void;
+  /** Steps of its journal, each with its seal. */
+  onSteps: (steps: readonly (readonly [id: string, seal: string])[]) => void;
   /** Null: nothing is traced. */
   trace: AttemptTrace | null;
   /** Shows what the process prints; called back when it has printed its last for this item. */
@@ -111,6 +113,9 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
           return;
         case 'spans':
           options.trace?.spans(message.spans);
+          return;
+        case 'steps':
+          options.onSteps(message.steps);
           return;
         case 'group':
           pool.noteGroup(worker, message.leader, message.ended);

@@ -243,6 +243,7 @@ export class ParallelCoordinator {
         id: item.id,
         attempt: attempts,
         checkpoint: typeof item.checkpoint === 'string' ? item.checkpoint : null,
+        steps: flight.steps === null ? null : [...flight.steps],
         input,
         ...(trace && { traceparent: trace.traceparent }),
       },
@@ -251,6 +252,10 @@ export class ParallelCoordinator {
       idleTimeoutMs: item.bounds?.idleTimeoutMs ?? idleTimeoutMs,
       clock: this.#clock,
       onEvent: (event) => onEvent(item.id, event),
+      onSteps: (steps) => {
+        flight.steps ??= new Map();
+        for (const [id, seal] of steps) flight.steps.set(id, seal);
+      },
       isWaiting: () => this.#options.isWaiting?.(item.id) ?? false,
       attachOutput: (worker) => attachOutput?.(item.id, worker) ?? discardOutput(worker),
       stop,

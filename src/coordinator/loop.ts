@@ -13,6 +13,8 @@ export interface Flight {
   startedAt: number;
   /** Aborted with the reason when its time is up. */
   deadline: AbortController;
+  /** The steps that its journal may hold, each with its seal; null until the first attempt has opened it. */
+  steps: Map<string, string> | null;
   /** Releases the item; called once, at its end. */
   close: () => void;
 }
@@ -192,7 +194,7 @@ export class Loop {
         timer.stop();
         release?.();
       };
-      return { item, attempts: 0, startedAt: clock.now(), deadline, close };
+      return { item, attempts: 0, startedAt: clock.now(), deadline, steps: null, close };
     } catch (thrown) {
       const error = toErrorRecord(thrown);
       const waitedMs = sinceMs === null ? 0 : clock.now() - sinceMs;

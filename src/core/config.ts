@@ -1,6 +1,6 @@
 import type { ConfigFile } from './config-file.ts';
 import { parseDuration } from './duration.ts';
-import { ENDPOINT_VARIABLES, readKeys, VENDORS, type VendorKey, type VendorName } from './keys.ts';
+import { ENDPOINT_VARIABLES, keysAmong, readKeys, VENDORS, type VendorKey, type VendorName } from './keys.ts';
 import type { AgentName } from './model-spec.ts';
 import type { PriceSetting } from './money.ts';
 import { type RemoteConfig, type RemoteFlags, resolveRemote } from './remote.ts';
@@ -55,6 +55,8 @@ export interface Config {
   /** Null: the drafter chooses. */
   size: DesignSize | null;
   keys: VendorKey[];
+  /** Vendors with a key that does not go to the address which the repository's configuration names. */
+  withheld: VendorName[];
   keyVariables: Partial<Record<VendorName, readonly string[] | undefined>>;
   endpoints: Partial<Record<VendorName, string>>;
   /** Known limits of each quota group; what is not here is learned. */
@@ -65,7 +67,10 @@ export interface Config {
   explore: { maxRounds: number; maxTokens: number } | null;
   tests: TestSettings;
   implement: ImplementSettings;
+  /** No variable that holds a key is among them. */
   passEnvironment: string[];
+  /** Those that were asked for and hold a key. */
+  heldBack: string[];
   /** `hosts`: what the set-up may reach beside the usual registries; `modelHosts`: what models that are commands may. */
   sandbox: { mode: SandboxMode; hosts: string[]; modelHosts: string[] };
   /** Agents that use their own login instead of a key. */
@@ -136,6 +141,9 @@ export function resolveConfig(
   const maxCostUsd = flags.maxCostUsd ?? bounds.maxCostUsd ?? null;
   const chosenPerItemUsd = flags.maxCostPerItemUsd ?? bounds.maxCostPerItemUsd ?? null;
   const recorded = flags.offline ? 'offline' : undefined;
+  const keys = readKeys(env, named);
+  const passed = file.passEnvironment ?? [];
+  const heldBack = keysAmong(passed, env, { keys, named });
   return {
     models: {
       drafter: recorded ?? flags.drafter ?? file.models?.drafter ?? DEFAULTS.drafter,
@@ -155,7 +163,8 @@ export function resolveConfig(
       hasChosenCostLimit: maxCostUsd !== null || chosenPerItemUsd !== null,
     },
     size: flags.size ?? null,
-    keys: readKeys(env, named),
+    keys,
+    withheld: [],
     keyVariables: named,
     endpoints,
     limits: file.limits ?? {},
@@ -164,7 +173,8 @@ export function resolveConfig(
     explore: exploreSettings(file.explore),
     tests: testSettings(file.tests ?? {}),
     implement: implementSettings(file.implement ?? {}),
-    passEnvironment: file.passEnvironment ?? [],
+    passEnvironment: passed.filter((name) => !heldBack.includes(name)),
+    heldBack,
     sandbox: {
       mode: flags.sandbox ?? file.sandbox?.mode ?? 'auto',
       hosts: file.sandbox?.hosts ?? [],

@@ -130,7 +130,8 @@ export type RunEvent =
   | { type: 'groups-merged'; group: string; keyIds: string[] }
   | { type: 'pool-exhausted'; vendor: string; reason: WaitReason; forMs: number | null }
   | { type: 'pool-resumed'; vendor: string; reason: WaitReason }
-  | { type: 'run-finished'; runId: string; exitCode: number; durationMs: number };
+  /** `audit`: the last hash of each audit file, by its name. */
+  | { type: 'run-finished'; runId: string; exitCode: number; durationMs: number; audit?: Record<string, string> };
 
 /** An event as it is stored and sent: with the time, and with the item it belongs to. */
 export type AgentosEvent = { at: string } & (RunEvent | (ItemEvent & { item: string; workflow: WorkflowName }));

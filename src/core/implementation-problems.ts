@@ -17,6 +17,10 @@ export const IMPLEMENTATION_PROBLEMS = {
     `${p.path} ${predicate(p.reason)}.`,
     'Fix it or move it away; nothing is drafted in its place until then.',
   ],
+  'lld-changed': (p: { id: string; path: string }) => [
+    `${p.path} was changed after this run began: it is not the design that was approved.`,
+    `Look at it, then run the same command again; agentos lld ${p.id} has it reviewed as it stands.`,
+  ],
   'lld-not-approved': (p: { id: string; path: string; why: 'edited' | 'status' | 'issue-changed' }) => {
     const why = {
       edited: 'its body was edited after its approval',

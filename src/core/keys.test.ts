@@ -1,6 +1,14 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
-import { keyVariables, readKeys, secretsIn, withoutSecrets } from './keys.ts';
+import {
+  keysAmong,
+  keyVariables,
+  readKeys,
+  secretsIn,
+  standardKeysAtHome,
+  type VendorName,
+  withoutSecrets,
+} from './keys.ts';
 
 const shown = (keys: ReturnType<typeof readKeys>): unknown =>
   keys.map(({ id, vendor, secret }) => [id, vendor, secret.reveal()]);
@@ -106,4 +114,55 @@ test('what must not be shown because of its name is known as a whole and in its 
     'project=mine',
     'gh-0123456',
   ]);
+});
+
+const SECRET = 'sk-ant-0123456789abcdef';
+
+test('a vendor’s standard key is for its own host, or for one that the environment names; other keys go where they are named for', () => {
+  const env = {
+    ANTHROPIC_API_KEY: SECRET,
+    COPY: SECRET,
+    OPENAI_API_KEY: 'sk-openai-012345678',
+    OWN: 'key-of-the-gateway',
+  };
+  const named = { anthropic: ['COPY', 'OWN'], 'openai-compatible': ['OPENAI_API_KEY'] } as const;
+  const split = (endpoints: Partial<Record<VendorName, string>>, more: Record<string, string> = {}) => {
+    const all = { ...env, ...more };
+    const { kept, withheld } = standardKeysAtHome(readKeys(all, named), endpoints, all);
+    return { kept: kept.map(({ id }) => id), withheld: withheld.map(({ id }) => id) };
+  };
+  const all = ['COPY', 'OWN', 'OPENAI_API_KEY', 'OPENAI_API_KEY'];
+  expect(split({})).toEqual({ kept: all, withheld: [] });
+  expect(split({ anthropic: 'https://api.anthropic.com/v1' })).toEqual({ kept: all, withheld: [] });
+  expect(split({ anthropic: 'https://evil.example', 'openai-compatible': 'http://127.0.0.1:1/v1' })).toEqual({
+    kept: ['OWN', 'OPENAI_API_KEY'],
+    withheld: ['COPY', 'OPENAI_API_KEY'],
+  });
+  const own = { ANTHROPIC_BASE_URL: 'https://proxy.example/v1' };
+  expect(split({ anthropic: 'https://proxy.example' }, own).withheld).toEqual([]);
+  expect(split({ anthropic: 'https://evil.example' }, own).withheld).toEqual(['COPY']);
+});
+
+test('a variable that holds a key, or is there for one, can’t be handed over', () => {
+  const env = { ANTHROPIC_API_KEY: SECRET, NOTE: `my key is ${SECRET}`, NPM_TOKEN: 'npm_0123456789' };
+  const known = { keys: readKeys(env, {}), named: { openai: ['MINE'] } };
+  const names = ['ANTHROPIC_API_KEY', 'GEMINI_API_KEYS', 'MINE', 'NOTE', 'NPM_TOKEN'];
+  expect(keysAmong(names, env, known)).toEqual(['ANTHROPIC_API_KEY', 'GEMINI_API_KEYS', 'MINE', 'NOTE']);
+});
+
+test('credentials in the URLs of proxies and registries are handed over by name only; the addresses stay', () => {
+  const env = {
+    HTTPS_PROXY: 'http://user:p%40ss@proxy:8080',
+    GOPROXY: 'https://me@corp.example:secret@goproxy.example/x,https://proxy.golang.org,direct',
+    npm_config_registry: 'https://token@registry.example/npm/',
+    PIP_INDEX_URL: 'https://a:b@pypi.example/simple',
+    NOTE: 'mail me@example.org',
+  };
+  expect(withoutSecrets(env, [], ['PIP_INDEX_URL'])).toEqual({
+    HTTPS_PROXY: 'http://proxy:8080',
+    GOPROXY: 'https://goproxy.example/x,https://proxy.golang.org,direct',
+    npm_config_registry: 'https://registry.example/npm/',
+    PIP_INDEX_URL: 'https://a:b@pypi.example/simple',
+    NOTE: 'mail me@example.org',
+  });
 });

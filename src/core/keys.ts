@@ -17,6 +17,14 @@ export const ENDPOINT_VARIABLES: Partial<Record<VendorName, string>> = {
   openai: 'OPENAI_BASE_URL',
 };
 
+/** Where a vendor's own API is; null for servers that are merely compatible. */
+export const OFFICIAL_URLS: Readonly<Record<VendorName, string | null>> = {
+  anthropic: 'https://api.anthropic.com',
+  google: 'https://generativelanguage.googleapis.com',
+  openai: 'https://api.openai.com',
+  'openai-compatible': null,
+};
+
 export const VENDORS = Object.keys(KEY_VARIABLES) as VendorName[];
 
 export interface VendorKey {
@@ -55,6 +63,46 @@ export function readKeys(
   return keys;
 }
 
+/** The vendor whose standard variable holds this value, whatever other variables hold it too; null: none does. */
+function standardVendorOf(value: string, env: Environment): VendorName | null {
+  const holds = (vendor: VendorName): boolean =>
+    keyVariables(vendor).some((variable) => (env[variable] ?? '').split(',').some((one) => one.trim() === value));
+  return VENDORS.find(holds) ?? null;
+}
+
+/**
+ * Splits keys by whether they may be used with the addresses that a repository's own configuration names: a vendor's standard
+ * key is for that vendor's host, whoever trusts the repository.
+ */
+export function standardKeysAtHome(
+  keys: readonly VendorKey[],
+  endpoints: Readonly<Partial<Record<VendorName, string | undefined>>>,
+  env: Environment,
+): { kept: VendorKey[]; withheld: VendorKey[] } {
+  const originOf = (url: string | undefined): string | null => URL.parse(url?.trim() ?? '')?.origin ?? null;
+  const isAtHome = ({ vendor, secret }: VendorKey): boolean => {
+    const origin = originOf(endpoints[vendor]);
+    const owner = origin === null ? null : standardVendorOf(secret.reveal(), env);
+    // The person who runs us may name the same address.
+    return (
+      owner === null || origin === OFFICIAL_URLS[owner] || origin === originOf(env[ENDPOINT_VARIABLES[vendor] ?? ''])
+    );
+  };
+  return { kept: keys.filter(isAtHome), withheld: keys.filter((key) => !isAtHome(key)) };
+}
+
+/** Those of these variables that hold a key, or are there to hold one. */
+export function keysAmong(
+  names: readonly string[],
+  env: Environment,
+  { keys, named }: { keys: readonly VendorKey[]; named: Partial<Record<VendorName, readonly string[] | undefined>> },
+): string[] {
+  const variables = new Set(VENDORS.flatMap((vendor) => keyVariables(vendor, named[vendor])));
+  const forms = maskedForms(keys.map((key) => key.secret.reveal()));
+  const holdsKey = (name: string): boolean => forms.some((form) => env[name]?.includes(form));
+  return names.filter((name) => variables.has(name) || holdsKey(name));
+}
+
 /** Names that hold credentials by convention, whichever program reads them. */
 const LOOKS_SECRET =
   /(^|_)(API_?KEYS?|TOKEN|SECRETS?|CREDENTIALS?|PRIVATE_KEY|ACCESS_KEY(_ID)?|PWD)($|_)|PASSWORD|PASSWD|PASSPHRASE/i;
@@ -86,6 +134,13 @@ function secretParts(value: string): string[] {
   return [...new Set([value, ...parts].map((part) => part.trim()))].filter((part) => part.length >= 8);
 }
 
+/** All that git needs to find a repository, while it is not known yet which variables hold keys. */
+export function plainEnvironment(env: Environment): Record<string, string> {
+  const isPlain = (name: string): boolean =>
+    /^(?:PATH|HOME|USERPROFILE|SYSTEMROOT|XDG_CONFIG_HOME|LANG|TMPDIR|LC_\w+|GIT_\w+)$/.test(name);
+  return Object.fromEntries(Object.entries(withoutSecrets(env, [], [])).filter(([name]) => isPlain(name)));
+}
+
 /**
  * The environment for anything we start that is not ourselves: git, commands, agents, tests. Keys are left out by name
  * and by value, so that a key in an unusual variable stays out too; a dummy too short to mask is left out by name alone,
@@ -102,7 +157,12 @@ export function withoutSecrets(
     if (value === undefined) continue;
     if (!pass.includes(name) && (looksSecret(name, value) || secrets.some((secret) => value.includes(secret))))
       continue;
-    kept[name] = value;
+    kept[name] = pass.includes(name) ? value : withoutCredentials(value);
   }
   return kept;
+}
+
+/** Proxies and registries with a user name or a password in their URL stay what they are, but not who we are there. */
+function withoutCredentials(value: string): string {
+  return value.replace(/:\/\/[^\s/?#,|]*@/g, '://');
 }

@@ -1,5 +1,3 @@
-import { stripVTControlCharacters } from 'node:util';
-
 const MAX_LINE_CHARS = 10_000;
 const MOST_LINES = 20_000;
 const MOST_CHARS = 4 * 1024 * 1024;
@@ -19,8 +17,19 @@ export interface LineReader {
   end(): void;
 }
 
-/** Cuts a stream of bytes into lines. A line that does not end is passed on in pieces, so that it can't fill the memory. */
-export function createLineReader(onLine: (line: string) => void, longest = MAX_LINE_CHARS): LineReader {
+/** Longer than any form of a secret. */
+const LONGEST_SECRET = 4_000;
+
+/**
+ * Cuts a stream of bytes into lines. A line that does not end is passed on in pieces, so that it can't fill the memory; none
+ * of its cuts is inside of what `mask` hides.
+ */
+export function createLineReader(
+  onLine: (line: string) => void,
+  longest = MAX_LINE_CHARS,
+  mask?: (text: string) => string,
+): LineReader {
+  const most = longest + (mask === undefined ? 0 : LONGEST_SECRET);
   const decoder = new TextDecoder();
   let rest = '';
   const take = (piece: string, ended: boolean): void => {
@@ -29,7 +38,8 @@ export function createLineReader(onLine: (line: string) => void, longest = MAX_L
       onLine(rest.replace(/\r$/, ''));
       rest = '';
     }
-    while (rest.length > longest) {
+    if (rest.length > most) rest = mask?.(rest) ?? rest;
+    while (rest.length > most) {
       onLine(rest.slice(0, longest));
       rest = rest.slice(longest);
     }
@@ -58,9 +68,26 @@ export function boundedLines(pass: (line: string) => void): (line: string) => vo
   };
 }
 
-/** Text from outside as one line, without what could move the cursor. */
+/**
+ * What is not seen and changes how the rest is read: marks that turn the direction of text, separators of lines and
+ * paragraphs, invisible operators and tags. Joiners stay: scripts and emoji need them.
+ */
+export const UNSEEN =
+  /[\u061C\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E007F}]/gu;
+
+/** Colours, cursor movements, titles and links, whole: without their ESC, `[31m` would be left to read. */
+const SEQUENCE = /(?:\u001B\[|\u009B)[0-?]*[ -/]*[@-~]|\u001B\][^\u0007\u001B]*(?:\u0007|\u001B\\)/g;
+
+/** Node's own function for it takes the square of the length of a text that begins titles and ends none. */
+export function withoutSequences(text: string): string {
+  return text.replace(SEQUENCE, '');
+}
+
+/** Text from outside as one line, without what could move the cursor or is not seen. */
 export function oneLine(text: string): string {
-  return stripVTControlCharacters(text)
+  return withoutSequences(text)
+    .replace(/[\u2028\u2029]/g, ' ')
+    .replace(UNSEEN, '')
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim();
 }

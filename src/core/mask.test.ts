@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createFingerprintMask, createMask, fingerprintsOf, MASK, maskedForms, secretRegions } from './mask.ts';
+import {
+  createFingerprintMask,
+  createMask,
+  createStreamMask,
+  fingerprintsOf,
+  MASK,
+  maskedForms,
+  secretRegions,
+} from './mask.ts';
 import { Secret } from './secret.ts';
 
 const maskOf = (...secrets: string[]): ((text: string) => string) =>
@@ -11,6 +19,55 @@ test('a secret is masked as it is, inside JSON and in a URL', () => {
   expect(maskOf('pa"ss wörd')(`pa"ss wörd ${JSON.stringify({ key: 'pa"ss wörd' })} ${url}`)).toBe(
     `${MASK} {"key":"${MASK}"} https://host/?key=${MASK}`,
   );
+});
+
+const KEY = 'sk-ant-api03-Ab+/9_zzQ~end';
+
+/** What is left of the key in a text, however it was encoded. */
+function leaks(text: string): boolean {
+  const hex = Buffer.from(KEY).toString('hex');
+  const plain = decodeURIComponent(text.replace(/%(?![0-9a-f]{2})/gi, '%25'));
+  if (plain.includes(KEY) || text.toLowerCase().includes(hex)) return true;
+  // Base64 begins anywhere: each of its four phases is tried.
+  const bare = text.replaceAll('-', '+').replaceAll('_', '/');
+  return [0, 1, 2, 3].some((phase) => Buffer.from(bare.slice(phase), 'base64').toString('latin1').includes(KEY));
+}
+
+test('a secret is masked in base64, hexadecimal and percent form, also as a part of more that was encoded', () => {
+  const mask = maskOf(KEY);
+  const fingerprintMask = createFingerprintMask(fingerprintsOf([KEY]));
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 5 }), fc.uint8Array({ maxLength: 5 }), (before, after) => {
+      const bytes = Buffer.concat([before, Buffer.from(KEY), after]);
+      const hex = bytes.toString('hex');
+      const percent = Buffer.from(KEY).toString('hex').replace(/../g, '%$&');
+      const forms = [bytes.toString('base64'), bytes.toString('base64url'), hex, hex.toUpperCase(), percent];
+      for (const form of forms) {
+        expect(leaks(form), form).toBe(true);
+        for (const one of [mask(form), fingerprintMask(form)]) {
+          expect(one).toContain(MASK);
+          expect(leaks(one), one).toBe(false);
+        }
+      }
+    }),
+  );
+});
+
+test('in a stream a secret is hidden however it is cut, and everything else passes, most of it at once', () => {
+  const text = `data: {"text":"${KEY}"}\n\ndata: ${Buffer.from(KEY).toString('hex')}\nsk-an sk-ant-api0`;
+  const cuts = fc.array(fc.nat(text.length), { maxLength: 8 });
+  fc.assert(
+    fc.property(cuts, (at) => {
+      const shown = createStreamMask(KEY);
+      const ends = [...at.toSorted((a, b) => a - b), text.length];
+      const pieces = ends.map((end, index) => Buffer.from(text.slice(ends[index - 1] ?? 0, end)));
+      const out = Buffer.concat([...pieces.map((piece) => shown.push(piece)), shown.end()]).toString();
+      expect(out.replaceAll(/\*+/g, '*')).toBe('data: {"text":"*"}\n\ndata: *\nsk-an sk-ant-api0');
+      expect(out).toHaveLength(text.length);
+    }),
+  );
+  const shown = createStreamMask(KEY);
+  expect(shown.push(Buffer.from('data: x\n\n')).toString()).toBe('data: x\n\n');
 });
 
 test('a short dummy is not maskable, so ordinary words stay', () => {

@@ -24,15 +24,40 @@ function isMaskable(value: string): boolean {
   return value.length >= 8 || (value.length >= 4 && /[^a-zA-Z]/.test(value));
 }
 
-/** What has to be hidden to hide these values: each one as it is, inside JSON and in a URL; the longest first. */
+/**
+ * What has to be hidden to hide these values: each one as it is, inside JSON, in a URL, and in base64, hexadecimal and
+ * percent form, also as a part of more that was encoded so; the longest first.
+ */
 export function maskedForms(values: readonly string[]): string[] {
   const forms = new Set<string>();
   for (const value of values) {
     if (!isMaskable(value)) continue;
     const inUrl = encodeURIComponent(value.toWellFormed());
-    for (const form of [value, JSON.stringify(value).slice(1, -1), inUrl]) forms.add(form);
+    for (const form of [value, JSON.stringify(value).slice(1, -1), inUrl, ...encodedForms(value)]) forms.add(form);
   }
   return [...forms].sort((a, b) => b.length - a.length);
+}
+
+/** A shorter piece of base64 is found in ordinary text. */
+const SHORTEST_ENCODED = 12;
+
+function encodedForms(value: string): string[] {
+  if (value.length < SHORTEST_ENCODED) return [];
+  const bytes = Buffer.from(value);
+  const hex = bytes.toString('hex');
+  const percent = hex.replace(/../g, '%$&');
+  const base64 = [0, 1, 2].map((before) => base64Behind(before, bytes));
+  const inUrls = base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'));
+  return [hex, hex.toUpperCase(), percent, percent.toUpperCase(), ...base64, ...inUrls];
+}
+
+/** The part that depends on these bytes alone, behind so many others: three of them are four characters. */
+function base64Behind(before: number, bytes: Buffer): string {
+  const text = Buffer.concat([Buffer.alloc(before), bytes])
+    .toString('base64')
+    .replace(/=+$/, '');
+  const isWhole = (before + bytes.length) % 3 === 0;
+  return text.slice(before === 0 ? 0 : before + 1, isWhole ? text.length : -1);
 }
 
 /** Where the forms stand in a text. Those that touch or overlap are one region, so that no end of one is left. */
@@ -46,7 +71,7 @@ export function secretRegions(text: string, forms: readonly string[]): Region[] 
   return joined(found);
 }
 
-/** Replaces every known secret in a text, also in the form that it has inside JSON and in URLs. */
+/** Replaces every known secret in a text, in all its forms. */
 export function createMask(secrets: readonly Secret[]): (text: string) => string {
   const forms = maskedForms(secrets.map((secret) => secret.reveal()));
   return (text) => masked(text, secretRegions(text, forms));
@@ -58,7 +83,54 @@ export function fingerprintsOf(secrets: readonly string[]): Fingerprint[] {
 
 /** Replaces everything in a text that has one of the fingerprints. */
 export function createFingerprintMask(fingerprints: readonly Fingerprint[]): (text: string) => string {
-  return (text) => masked(text, joined(fingerprints.flatMap((fingerprint) => recognised(text, fingerprint))));
+  const byLength = [...Map.groupBy(fingerprints, ({ length }) => length)];
+  const digests = new Set(fingerprints.map((fingerprint) => fingerprint.sha256));
+  const sums = byLength.map(([length, some]) => ({ length, sums: new Set(some.map(({ sum }) => sum)), digests }));
+  return (text) => masked(text, joined(sums.flatMap((known) => recognised(text, known))));
+}
+
+/** Replaces one secret in all its forms, byte for byte, in a stream. */
+export interface StreamMask {
+  push(chunk: Buffer): Buffer;
+  /** What was kept back as the beginning of what could have been a secret. */
+  end(): Buffer;
+}
+
+const STAR = 0x2a;
+
+/** A secret is found however the stream is cut; all else passes at once. */
+export function createStreamMask(secret: string): StreamMask {
+  const forms = maskedForms([secret]).map((form) => Buffer.from(form));
+  const longest = Math.max(0, ...forms.map(({ length }) => length));
+  let kept = Buffer.alloc(0);
+  return {
+    push(chunk) {
+      if (forms.length === 0) return chunk;
+      let bytes: Buffer = kept.length === 0 ? chunk : Buffer.concat([kept, chunk]);
+      for (const form of forms) {
+        for (let at = bytes.indexOf(form); at !== -1; at = bytes.indexOf(form, at + form.length)) {
+          // Never in the vendor's own buffer.
+          if (bytes === chunk) bytes = Buffer.from(chunk);
+          bytes.fill(STAR, at, at + form.length);
+        }
+      }
+      const from = beginningAt(bytes, forms, longest);
+      kept = Buffer.from(bytes.subarray(from));
+      return bytes.subarray(0, from);
+    },
+    end: () => kept,
+  };
+}
+
+/** Where the end of the bytes may be the beginning of one of these; their length: it isn't. */
+function beginningAt(bytes: Buffer, forms: readonly Buffer[], longest: number): number {
+  for (let at = Math.max(0, bytes.length - longest + 1); at < bytes.length; at++) {
+    const length = bytes.length - at;
+    const isBeginning = (form: Buffer): boolean =>
+      form.length > length && form[0] === bytes[at] && bytes.compare(form, 0, length, at) === 0;
+    if (forms.some(isBeginning)) return at;
+  }
+  return bytes.length;
 }
 
 function masked(text: string, regions: readonly Region[]): string {
@@ -89,7 +161,13 @@ function sumOf(text: string): number {
   return sum;
 }
 
-function recognised(text: string, { length, sum, sha256: digest }: Fingerprint): Region[] {
+interface KnownLength {
+  length: number;
+  sums: ReadonlySet<number>;
+  digests: ReadonlySet<string>;
+}
+
+function recognised(text: string, { length, sums, digests }: KnownLength): Region[] {
   if (text.length < length) return [];
   const found: Region[] = [];
   let highest = 1;
@@ -97,7 +175,7 @@ function recognised(text: string, { length, sum, sha256: digest }: Fingerprint):
   let rolling = sumOf(text.slice(0, length));
   for (let start = 0; ; start++) {
     const end = start + length;
-    if (rolling === sum && sha256(text.slice(start, end)) === digest) found.push({ start, end });
+    if (sums.has(rolling) && digests.has(sha256(text.slice(start, end)))) found.push({ start, end });
     if (end >= text.length) return found;
     rolling = (Math.imul(rolling - Math.imul(text.charCodeAt(start), highest), BASE) + text.charCodeAt(end)) | 0;
   }

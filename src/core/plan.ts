@@ -59,6 +59,8 @@ export interface PlannedItem {
   forecast: readonly Forecast[];
   /** Of one that is already done. */
   solved: Solved | null;
+  /** The hash of the approved document that it is made from, as it was planned. */
+  digest?: string;
 }
 
 /** What shows that an item was done before, and the record of it in the lineage. */

@@ -1,4 +1,4 @@
-import { stripVTControlCharacters } from 'node:util';
+import { withoutSequences } from './lines.ts';
 
 /*
  * Why a tool failed, cut from its output. Tools say it first and then print stack frames, brackets, versions and banners, so
@@ -15,7 +15,7 @@ const ASIDE =
   /^\W{0,4}npm (?:notice|warn)\b|^npm (?:err!|error)\s+(?:A complete log of this run|$)|^Node\.js v\d|^\[ERROR\]\s*(?:To see the full|Re-run Maven|For more information|After correcting|\[Help \d|$)|^(?:\* Try|Run with --|\* Get more help|BUILD FAILED)|actionable tasks?:|^\W*(?:update available|new (?:major|minor|patch) version|changelog:|to update run)|ELIFECYCLE|^\s*at .+(?::\d+|\))$|^\s*node:internal\/|^[^\p{L}\p{N}]*$/iu;
 
 function linesOf(output: string): string[] {
-  return stripVTControlCharacters(output)
+  return withoutSequences(output)
     .split(/\r?\n/)
     .map((line) => line.trimEnd())
     .filter((line) => !ASIDE.test(line));
@@ -88,7 +88,7 @@ export function createOutputKeeper(): OutputKeeper {
       last.push(line);
       if (last.length <= LAST_LINES) return;
       const gone = last.shift() ?? '';
-      if (errors.length < FIRST_ERRORS && isError(stripVTControlCharacters(gone))) errors.push(gone);
+      if (errors.length < FIRST_ERRORS && isError(withoutSequences(gone))) errors.push(gone);
     },
     text: () => [...errors, ...last].join('\n'),
   };

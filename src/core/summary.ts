@@ -54,6 +54,8 @@ export interface Summary {
   /** Before a retry, where the same command would fail the same way. */
   changeFirst: Change | null;
   items: ItemSummary[];
+  /** The last hash of `events.jsonl` before its last line. */
+  chain?: string;
   /** Of `agentos eval`. */
   evaluation?: Evaluation;
   /** Of `agentos land`: the branch that was made, null where none was, and what it is based on. */

@@ -23,6 +23,8 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'repository-missing': [{ code: 'repository-missing', directory: text }],
   'repository-empty': [{ code: 'repository-empty', directory: text }],
   'state-unsafe': [{ code: 'state-unsafe', directory: text, reason: 'it is a link' }],
+  'file-unreadable': [{ code: 'file-unreadable', path: 'docs/lineage/42', reason: 'is a link that leaves the folder' }],
+  'leads-outside': [{ code: 'leads-outside', path: '/r/docs/lld', folder: '/r' }],
   'sandbox-missing': [{ code: 'sandbox-missing', reason: text, todo: text }],
   'state-unwritable': [{ code: 'state-unwritable', directory: text, reason: 'EROFS' }],
   'ui-unreachable': [{ code: 'ui-unreachable', host: text, port: 1, reason: 'EADDRINUSE' }],
@@ -108,6 +110,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   untrusted: [{ code: 'untrusted', claims: [text, text], command: 'agentos trust' }],
   'run-missing': [{ code: 'run-missing', run: text }],
   'lld-missing': [{ code: 'lld-missing', id: '1', path: text, near: ['2'] }],
+  'lld-changed': [{ code: 'lld-changed', id: '42', path: 'docs/lld/LLD-42.md' }],
   'lld-not-approved': [
     { code: 'lld-not-approved', id: '1', path: text, why: 'edited' },
     { code: 'lld-not-approved', id: '1', path: text, why: 'status' },

@@ -30,7 +30,7 @@ const PROBLEMS = {
     'Ids are 1 to 64 letters, digits, hyphens and underscores: the name of the file in issues/ or briefs/ without .md.',
   ],
   'config-unreadable': (p: { file: string; reason: string }) => [
-    `${p.file} can't be read: ${inWords(p.reason)}.`,
+    `${p.file} ${predicate(p.reason)}.`,
     'Check the path and its permissions. Without a configuration the defaults apply; agentos init writes one.',
   ],
   'config-invalid': (p: { file: string; line: number | null; path: string; reason: string }) => {
@@ -68,6 +68,14 @@ const PROBLEMS = {
   'repository-empty': (p: { directory: string }) => [
     `The repository ${p.directory} has no commit yet.`,
     'Designs are made for a commit. Run: git add -A && git commit -m "First commit"',
+  ],
+  'file-unreadable': (p: { path: string; reason: string }) => [
+    `${p.path} ${predicate(p.reason)}.`,
+    'Documents are regular UTF-8 files of at most 1 MB, inside the repository.',
+  ],
+  'leads-outside': (p: { path: string; folder: string }) => [
+    `${p.path} leads out of ${p.folder}.`,
+    'Remove the link: nothing is read, written or removed behind it.',
   ],
   'state-unwritable': (p: { directory: string; reason: string }) => [
     `The state folder ${p.directory} can't be written: ${inWords(p.reason)}.`,

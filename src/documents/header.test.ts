@@ -74,3 +74,12 @@ describe('bodyHash', () => {
     expect(new Set(texts.map(bodyHash)).size).toBe(texts.length);
   });
 });
+
+it('front matter longer than 16 KB is not parsed, and what nests without end is a problem, not a crash', () => {
+  const long = readFrontMatter(`---\ntitle: x\n${'a: b\n'.repeat(4_000)}---\nBody\n`);
+  expect(long).toMatchObject({ fields: {}, body: 'Body\n', problem: 'the front matter is longer than 16 KB' });
+  expect(readFrontMatter(`---\na: ${'['.repeat(8_000)}\n---\nBody\n`)).toMatchObject({
+    fields: {},
+    problem: expect.any(String),
+  });
+});

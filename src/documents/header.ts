@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isMap, parseDocument, stringify } from 'yaml';
+import { oneLine } from '../core/lines.ts';
 import { normaliseText } from './markdown.ts';
 
 export interface FrontMatter {
@@ -9,6 +10,9 @@ export interface FrontMatter {
   /** Why the front matter that is there could not be read. */
   problem?: string;
 }
+
+/** More is not parsed: a few lines say all that is asked of it. */
+const LONGEST = 16 * 1024;
 
 const BLOCK = /^---[ \t]*\n([\s\S]*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\n|$)/;
 
@@ -33,13 +37,14 @@ export function readFrontMatter(text: string): FrontMatter {
       : { fields: {}, body: normalised };
   }
   const body = normalised.slice(block[0].length).replace(/^\n/, '');
-  const document = parseDocument(block[1] ?? '');
-  const error = document.errors[0];
-  if (error) return { fields: {}, body, problem: firstLine(error.message) };
-  // Between two rules a heading is a comment to YAML.
-  if (document.contents === null) return { fields: {}, body: block[1]?.trim() === '' ? body : normalised };
-  if (!isMap(document.contents)) return { fields: {}, body: normalised };
+  if (block[0].length > LONGEST) return { fields: {}, body, problem: 'the front matter is longer than 16 KB' };
   try {
+    const document = parseDocument(block[1] ?? '');
+    const error = document.errors[0];
+    if (error) return { fields: {}, body, problem: firstLine(error.message) };
+    // Between two rules a heading is a comment to YAML.
+    if (document.contents === null) return { fields: {}, body: block[1]?.trim() === '' ? body : normalised };
+    if (!isMap(document.contents)) return { fields: {}, body: normalised };
     return { fields: document.toJS() as Record<string, unknown>, body };
   } catch (error) {
     return { fields: {}, body, problem: firstLine(error instanceof Error ? error.message : String(error)) };
@@ -88,7 +93,7 @@ export function readHeader(text: string): Headed {
   const { fields, body } = readFrontMatter(text);
   // By hand: a schema library would cost every start of the program more than all the rest of it.
   const [texts, labels] = [TEXTS.map((name) => [name, textOf(fields[name], name)]), fields['labels']];
-  const known = Array.isArray(labels) ? labels.filter((label) => typeof label === 'string') : [];
+  const known = Array.isArray(labels) ? labels.filter((label) => typeof label === 'string').map(oneLine) : [];
   const { evidence } = fields;
   const cited = Object.entries(typeof evidence === 'object' ? (evidence ?? {}) : {}).map(([at, id]) => [
     at,
@@ -101,7 +106,7 @@ export function readHeader(text: string): Headed {
 function textOf(value: unknown, name: string): string | null {
   // A brief may be called 12, which YAML takes for a number.
   if (name === 'brief' && typeof value === 'number') return String(value);
-  return typeof value === 'string' ? value : null;
+  return typeof value === 'string' ? oneLine(value) : null;
 }
 
 /** The body is still what was approved. */

@@ -9,10 +9,18 @@ import { frontmatter } from 'micromark-extension-frontmatter';
 import { gfmStrikethrough } from 'micromark-extension-gfm-strikethrough';
 import { gfmTable } from 'micromark-extension-gfm-table';
 import { gfmTaskListItem } from 'micromark-extension-gfm-task-list-item';
+import { tameMarkdown } from './tame-markdown.ts';
 
-/** One form for what editors and models disagree about: marks without width at the beginning, CRLF, and a lone CR. */
+/** Wider than the padding of any table; rules that look for white space take the square of its length. */
+const WIDEST_GAP = 200;
+const GAPS = new RegExp(`([ \\t]{${WIDEST_GAP}})[ \\t]+`, 'g');
+
+/** One form for what editors and models disagree about: marks without width at the beginning, CRLF, a lone CR, and white space without an end. */
 export function normaliseText(text: string): string {
-  return text.replace(/^[\uFEFF\u200B\u2060]+/, '').replace(/\r\n?/g, '\n');
+  return text
+    .replace(/^[\uFEFF\u200B\u2060]+/, '')
+    .replace(/\r\n?/g, '\n')
+    .replace(GAPS, '$1');
 }
 
 /** What our documents use of GFM. Automatic links and footnotes are left out: they double the time and mean nothing here. */
@@ -46,7 +54,8 @@ const MOST_RECENT = 4;
  * text may get the same tree again: it is never changed.
  */
 export function parseMarkdown(text: string): Root {
-  const root = recent.get(text) ?? fromMarkdown(text, hasFrontMatter(text) ? WITH_FRONT_MATTER : GRAMMAR);
+  const grammar = hasFrontMatter(text) ? WITH_FRONT_MATTER : GRAMMAR;
+  const root = recent.get(text) ?? fromMarkdown(tameMarkdown(text), grammar);
   recent.delete(text);
   recent.set(text, root);
   const [oldest] = recent.keys();
@@ -225,8 +234,11 @@ export function tableOf(header: readonly string[], rows: readonly (readonly stri
 }
 
 function tableCell(text: string): string {
-  return text
-    .replace(/\s*\n\s*(?:[-*]\s+)?/g, ' ')
-    .replace(/(?<!\\)\|/g, '\\|')
-    .trim();
+  const lines = text
+    .split('\n')
+    .map((line, index) => (index === 0 ? line : line.trim().replace(/^[-*]\s+/, '')).trim());
+  return lines
+    .filter((line) => line !== '')
+    .join(' ')
+    .replace(/(?<!\\)\|/g, '\\|');
 }

@@ -1,6 +1,7 @@
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import { parseJson } from '../core/json.ts';
-import { MASK } from '../core/mask.ts';
+import { createMask, createStreamMask } from '../core/mask.ts';
+import { Secret } from '../core/secret.ts';
 import { detailOf, gistOf } from '../models/detail.ts';
 import type { Fields } from '../models/json-fields.ts';
 import type { Lease, VendorAnswer } from '../pool/port.ts';
@@ -112,7 +113,8 @@ function receiveWhole({ call, flight, sink, secret, progress }: Answered, bytes:
   const metered = meterWhole(format, text);
   if (metered === null) throw badReply(call, describe(headers['content-type'], text), secret);
   progress.tally = metered.tally;
-  sink.whole(statusCode, responseHeaders(headers, secret), bytes);
+  const shown = createStreamMask(secret);
+  sink.whole(statusCode, responseHeaders(headers, secret), Buffer.concat([shown.push(bytes), shown.end()]));
   return 'done';
 }
 
@@ -126,6 +128,7 @@ async function receiveStream(answered: Answered): Promise<Outcome> {
   const { statusCode: status = 0, headers } = flight.response;
   const meter = createSseMeter(format);
   progress.tally = meter.tally;
+  const shown = createStreamMask(secret);
   const held: Buffer[] = [];
   let heldBytes = 0;
 
@@ -140,7 +143,7 @@ async function receiveStream(answered: Answered): Promise<Outcome> {
   };
   for await (const chunk of flight.chunks()) {
     meter.push(chunk);
-    let next: Uint8Array = chunk;
+    let next: Buffer = chunk;
     if (!progress.begun) {
       held.push(chunk);
       heldBytes += chunk.byteLength;
@@ -148,20 +151,21 @@ async function receiveStream(answered: Answered): Promise<Outcome> {
       if (begin(meter.first) !== null) return 'retry';
       next = held.length === 1 ? chunk : Buffer.concat(held);
     }
-    const behind = sink.write(next);
+    const behind = sink.write(shown.push(next));
     if (behind !== undefined) await behind;
   }
   if (!progress.begun) {
     if (begin(null) !== null) return 'retry';
     if (heldBytes === 0) throw badReply(call, 'an empty stream', secret);
-    await sink.write(Buffer.concat(held));
+    await sink.write(shown.push(Buffer.concat(held)));
   }
+  await sink.write(shown.end());
   sink.end();
   return 'done';
 }
 
 function masked(text: string, secret: string): string {
-  return secret === '' ? text : text.replaceAll(secret, MASK);
+  return secret === '' ? text : createMask([new Secret(secret)])(text);
 }
 
 async function readUpTo(flight: Flight, maxBytes: number): Promise<Buffer> {

@@ -6,7 +6,8 @@ import { systemClock } from '../core/clock.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { definedOnly } from '../core/json.ts';
 import type { VendorName } from '../core/keys.ts';
-import { MASK } from '../core/mask.ts';
+import { createMask } from '../core/mask.ts';
+import { Secret } from '../core/secret.ts';
 import { detailOf } from '../models/detail.ts';
 import type { VendorAgents } from '../models/vendor-agents.ts';
 
@@ -212,7 +213,7 @@ export function responseHeaders(headers: IncomingHttpHeaders, key: string): Head
     Object.fromEntries(Object.entries(headers).filter(([name]) => !dropped.has(name) && !isOurs(name))),
   );
   if (key === '') return kept;
-  const mask = (value: string): string => value.replaceAll(key, MASK);
+  const mask = createMask([new Secret(key)]);
   return Object.fromEntries(
     Object.entries(kept).map(([name, value]) => [name, Array.isArray(value) ? value.map(mask) : mask(value)]),
   );

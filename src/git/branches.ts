@@ -3,9 +3,6 @@ import { AgentosError, codeOf } from '../core/errors.ts';
 import type { Git } from './git.ts';
 import { commitMerge, mergeTrees } from './merge.ts';
 
-/** No hook of the user's runs when a worktree is made or removed, or a ref of ours is set. */
-export const NO_HOOKS = ['-c', 'core.hooksPath=/dev/null'];
-
 /** Local and remote branches whose name begins so, e.g. `agentos/`. */
 export async function branchesBelow(git: Git, prefix: string): Promise<{ ref: string; name: string }[]> {
   const listing = await git.text(['for-each-ref', '--format=%(refname)', 'refs/heads', 'refs/remotes']);
@@ -93,7 +90,7 @@ export async function makeLandBranch(repository: Git, commit: string, date: stri
     try {
       // Fails if it exists: another process may make it at the same time.
       const create = ['update-ref', '-m', 'agentos land', `refs/heads/${name}`, commit, ''];
-      await repository.run([...NO_HOOKS, ...create]);
+      await repository.run(create);
       return name;
     } catch (error) {
       if (codeOf(error) !== 'git-failed') throw error;
@@ -104,7 +101,7 @@ export async function makeLandBranch(repository: Git, commit: string, date: stri
 
 /** One of ours that nothing is on any more. */
 export async function deleteBranch(repository: Git, branch: string): Promise<void> {
-  await repository.run([...NO_HOOKS, 'update-ref', '-d', `refs/heads/${branch}`]);
+  await repository.run(['update-ref', '-d', `refs/heads/${branch}`]);
 }
 
 function parentsOf(branch: string): string[] {

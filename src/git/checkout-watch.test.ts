@@ -1,4 +1,4 @@
-import { chmod, mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { benchAt, gitIn, type WorktreeBench, worktreeBench } from '../../test/support/worktree.ts';
@@ -93,42 +93,63 @@ test('a file that is taken out of the index is a new untracked one', async () =>
   expect(faults).toEqual(['README.md']);
 });
 
-test('an LLD that a run of ours wrote is its business; one that anybody else changed is a fault', async () => {
+/** As a run of ours adds them. */
+async function addEvent(bench: WorktreeBench, workflow: string, item: string): Promise<void> {
+  await mkdir(join(bench.base, 'runs', '1'), { recursive: true });
+  const event = JSON.stringify({ at: new Date(0).toISOString(), item, workflow, type: 'notice', text: 'x' });
+  await appendFile(join(bench.base, 'runs', '1', 'events.jsonl'), `${event}\n`);
+}
+
+test('an LLD that a run of ours wrote, or a person decided on, is their business; whatever else is written there is a fault', async () => {
   const bench = await worktreeBench();
   const body = '# 9 - Feature: Nine\n';
   const approved = writeFrontMatter(body, { status: 'approved', bodyHash: bodyHash(body) });
-  for (const id of ['7', '8']) await bench.write(`docs/lld/LLD-${id}.md`, approved);
+  for (const id of ['7', '8', '11', '12']) await bench.write(`docs/lld/LLD-${id}.md`, approved);
   bench.git('add', 'docs');
-  const { files } = await changesOf(bench, async () => {
+  await addEvent(bench, 'lld', '7');
+  const { files, faults } = await changesOf(bench, async () => {
     await bench.write('docs/lld/LLD-7.md', `${approved}\nOne more thing.\n`);
     await rm(join(bench.root, 'docs/lld/LLD-8.md'));
+    // By its form an approval, but of nobody.
     await bench.write('docs/lld/LLD-9.md', approved);
     await bench.write('docs/lld/LLD-10.md', 'half of');
     await bench.write('.agentos/locks/lld-10.lock', JSON.stringify(ownHolder()));
-  });
-  expect(files).toEqual(['docs/lld/LLD-7.md', 'docs/lld/LLD-8.md']);
+    await bench.write('docs/lld/LLD-11.md', `${approved}\n`);
+    await addEvent(bench, 'lld', '11');
+    await bench.write('docs/lld/LLD-12.md', `${approved}\n`);
+    await bench.write('docs/lineage/12/003-verdict.md', 'decided\n');
+  }, ['docs/lineage']);
+  expect(files).toEqual(['docs/lld/LLD-7.md', 'docs/lld/LLD-8.md', 'docs/lld/LLD-9.md']);
+  expect(faults).toEqual(files);
 });
 
-test('files of an item that nobody is at are watched; those of one that is being worked on are not', async () => {
+test('what belongs to an item that no run works on is watched: worktree, home, checkpoint, branch and pins', async () => {
   const bench = await worktreeBench();
-  for (const id of ['43', '44', '45']) {
-    await bench.write(`.agentos/worktrees/implement-${id}/src/main.js`, 'x\n');
-    await bench.write(`.agentos/homes/implement-${id}/reviews/review-1.md`, 'x\n');
-    await bench.write(`.agentos/checkpoints/implement-${id}.db`, 'x\n');
-  }
+  const ids = ['43', '44', '45'];
+  const write = async (id: string, text: string): Promise<void> => {
+    await bench.write(`.agentos/worktrees/implement-${id}/src/main.js`, text);
+    await bench.write(`.agentos/homes/implement-${id}/reviews/review-1.md`, text);
+    await bench.write(`.agentos/worktree-state/implement-${id}/state.json`, text);
+    await bench.write(`.agentos/checkpoints/implement-${id}.db`, text);
+    const commit = gitIn(bench.root, bench.env, 'commit-tree', `${bench.head}^{tree}`, '-m', text);
+    for (const ref of [`refs/heads/agentos/${id}-title`, `refs/agentos/implement-${id}/1`])
+      bench.git('update-ref', ref, commit);
+  };
+  for (const id of ids) await write(id, 'x');
   await bench.write('.agentos/locks/implement-44.lock', JSON.stringify(ownHolder()));
   const { files, faults } = await changesOf(bench, async () => {
-    for (const id of ['43', '44', '45']) {
-      await bench.write(`.agentos/worktrees/implement-${id}/src/main.js`, 'changed\n');
-      await bench.write(`.agentos/homes/implement-${id}/reviews/review-1.md`, 'changed\n');
-    }
+    for (const id of ids) await write(id, 'changed');
     // A run began and ended in between.
-    await bench.write('.agentos/checkpoints/implement-45.db', 'more\n');
+    await addEvent(bench, 'implement', '45');
   });
   expect(faults).toEqual(files);
   expect(files).toEqual([
+    '.agentos/checkpoints/implement-43.db',
     '.agentos/homes/implement-43/reviews/review-1.md',
+    '.agentos/worktree-state/implement-43/state.json',
     '.agentos/worktrees/implement-43/src/main.js',
+    '.git/refs/agentos/implement-43/1',
+    '.git/refs/heads/agentos/43-title',
   ]);
 });
 
@@ -155,10 +176,11 @@ test('what the program itself and its other items do is no change', async () => 
     await writeFile(join(worktree.directory, 'work.txt'), 'work\n');
     const tree = await worktree.snapshot();
     await worktree.setBranch(await worktree.commit({ tree, parents: [bench.head], message: 'Work' }));
+    await addEvent(bench, 'implement', '43');
     const other = await bench.open({ id: '43', branch: 'agentos/43-other' });
     await other.worktree.snapshot();
     for (const folder of [
-      'runs/1',
+      'runs/2',
       'checkpoints',
       'locks',
       'homes/implement-42',

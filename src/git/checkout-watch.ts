@@ -29,28 +29,33 @@ export interface OutsideOptions {
  * input              issues and briefs, which people write at any time: a warning
  * moved              what a person's git moves: what is staged, HEAD, branches that are checked out, tags: a warning
  * git                settings, hooks and other branches: a fault
- * design             an LLD: a fault, unless a run of ours wrote it
- * ours               the state folder, and the files of an item that no run works on: a fault
+ * item               another item's LLD, branch, worktree, home or checkpoint: a fault, unless a run of ours worked on it
+ * ours               the rest of the state folder: a fault
  */
-export type OutsideKind = 'tracked' | 'ignored' | 'untracked' | 'input' | 'moved' | 'git' | 'design' | 'ours';
+export type OutsideKind = 'tracked' | 'ignored' | 'untracked' | 'input' | 'moved' | 'git' | 'item' | 'ours';
 
 /** What is known of every file around a worktree without reading it. */
 export interface OutsideView {
   readonly repository: string;
   readonly base: string;
-  /** Where worktrees and homes are. */
-  readonly work: string;
+  /** When it was taken, by the system's clock. */
+  readonly atMs: number;
   /** By path, relative to the repository where it is in there. */
   readonly entries: ReadonlyMap<string, string>;
   /** Of those that are not tracked files. */
   readonly kinds: ReadonlyMap<string, OutsideKind>;
-  /** Items that no run works on, with the state of their checkpoints. */
-  readonly idle: ReadonlyMap<string, string>;
+  /** Keys of items whose file it may be, for those of kind `item`. */
+  readonly owners: ReadonlyMap<string, readonly string[]>;
+  /** Keys of items that a run works on. */
+  readonly busy: ReadonlySet<string>;
+  /** The size of the events of each run. */
+  readonly events: ReadonlyMap<string, number>;
 }
 
 const IN_A_ROW = 1_000;
 const MOST_IN_FOLDER = 2_000;
-const OWN_WORKTREE = /^(?:(?:lld|issue|implement|land)-[a-zA-Z0-9_-]+|reading-\d+)$/;
+const ITEM = /^(?:lld|issue|implement|eval|land)-[a-zA-Z0-9_-]+$/;
+const READING = /^reading-\d+$/;
 export const DESIGN = /^docs\/lld\/LLD-([a-zA-Z0-9_-]+)\.md$/;
 const INPUT = /^(?:issues|briefs)\//;
 /** What editors have beside a file that is open or being saved. */
@@ -59,13 +64,15 @@ const EDITORS = ['*~', '.#*', '#*#', '4913', '.*.sw?', '*___jb_tmp___', '*___jb_
 /**
  * Looks at everything that an agent could have written to instead of its worktree: the user's files, tracked or not;
  * ignored files, and ignored folders one level deep; branches, settings and hooks of the repository; the base
- * directory; and the files of items that no run works on. Of files only names and dates are read, but for a few small ones
+ * directory; and what belongs to items that no run works on. Of files only names and dates are read, but for a few small ones
  * of git's.
  */
 export async function lookOutside(options: OutsideOptions): Promise<OutsideView> {
   const { repository, base, git } = options;
+  const atMs = Date.now();
   const entries = new Map<string, string>();
   const kinds = new Map<string, OutsideKind>();
+  const owners = new Map<string, readonly string[]>();
   const isExcept = createIsBelow((options.except ?? []).map((path) => nameOf(repository, resolve(repository, path))));
   const state = nameOf(repository, base);
   const isState = createIsBelow([state]);
@@ -102,6 +109,8 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
       const name = listed.endsWith('/') ? listed.slice(0, -1) : listed;
       if (isState(name) || state.startsWith(`${name}/`)) continue;
       const found = statOf(`${repository}/${name}`);
+      const design = DESIGN.exec(name)?.[1];
+      if (design !== undefined) owners.set(name, [`lld-${design}`]);
       note(name, found, kindOf(name, kind));
       // An ignored folder, a submodule, or another repository inside this one.
       if (found?.isDirectory()) noteFolder(name, kind === 'untracked' ? kind : 'ignored');
@@ -110,7 +119,14 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
 
   // What is staged, not the file: git refreshes that one at any time.
   set(nameOf(repository, join(gitDir, 'index')), sha256(staged.toString('latin1')), 'moved');
-  for (const [ref, object, kind] of refsIn(refs)) set(`${nameOf(repository, commonDir)}/${ref}`, object, kind);
+  const own = basename(options.worktree);
+  for (const [ref, object, kind] of refsIn(refs)) {
+    const name = `${nameOf(repository, commonDir)}/${ref}`;
+    const items = itemsOfRef(ref);
+    if (items.includes(own)) continue;
+    if (items.length > 0) owners.set(name, items);
+    set(name, object, items.length > 0 ? 'item' : kind);
+  }
   // By content: git rewrites these without changing anything.
   const info = namesIn(join(commonDir, 'info')).map((name) => join('info', name));
   for (const [path, kind] of [
@@ -123,21 +139,40 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
   noteFolder(nameOf(repository, join(commonDir, 'hooks')), 'git');
 
   noteFolder(state, 'ours', (name) => !STATE_ENTRIES.has(name));
-  noteFolder(nameOf(repository, dirname(options.worktree)), 'ours', (name) => !OWN_WORKTREE.test(name));
+  noteFolder(nameOf(repository, dirname(options.worktree)), 'ours', (name) => !ITEM.test(name) && !READING.test(name));
   const work = dirname(dirname(options.worktree));
-  const idle = idleItems(base, work, basename(options.worktree));
-  for (const item of idle.keys())
-    for (const folder of ['worktrees', 'homes'])
-      walk(join(work, folder, item), (path, found) => note(nameOf(repository, path), found, 'ours'));
-  return { repository, base, work, entries, kinds, idle };
+  const busy = busyItems(base);
+  for (const item of otherItems(base, work, own).filter((key) => !busy.has(key))) {
+    const noteOf = (path: string, found: Stats | null): void => {
+      owners.set(nameOf(repository, path), [item]);
+      note(nameOf(repository, path), found, 'item');
+    };
+    for (const folder of ['worktrees', 'homes', 'worktree-state']) walk(join(work, folder, item), noteOf);
+    const checkpoint = join(base, 'checkpoints', `${item}.db`);
+    for (const path of [checkpoint, `${checkpoint}-wal`]) noteOf(path, statOf(path));
+  }
+  return { repository, base, atMs, entries, kinds, owners, busy, events: eventSizes(base) };
 }
 
-/** By value, not by file: git packs them when it likes. Those of our own items change all the time. */
+/** By its name alone `agentos/4-2-x` may be a branch of item 4, 4-2 or 4-2-x. */
+function itemsOfRef(ref: string): string[] {
+  const pins = /^refs\/agentos\/([^/]+)\//.exec(ref)?.[1];
+  if (pins !== undefined) return [pins];
+  const branch = /^refs\/heads\/agentos\/(.+)$/.exec(ref)?.[1];
+  if (branch === undefined || branch.startsWith('land-')) return [];
+  const items: string[] = [];
+  for (let end = branch.length; end > 0; end = branch.lastIndexOf('-', end - 1))
+    items.push(`implement-${branch.slice(0, end)}`);
+  return items;
+}
+
+/** By value, not by file: git packs them when it likes. */
 function* refsIn(listing: string): Generator<[ref: string, object: string, kind: OutsideKind]> {
   for (const line of listing.split('\n').filter(Boolean)) {
     const [, ref = '', object = '', checkedOutAt = ''] = /^(\S+) (\S+) ?(.*)$/.exec(line) ?? [];
-    if (/^refs\/(?:heads\/|remotes\/[^/]+\/)?agentos\//.test(ref)) continue;
-    const isAside = /^refs\/(?:heads|replace)\//.test(ref) && checkedOutAt === '';
+    // What a run pushed, or combined: it may be made at any time.
+    if (/^refs\/remotes\/[^/]+\/agentos\//.test(ref)) continue;
+    const isAside = /^refs\/(?:heads\/(?!agentos\/land-)|replace\/)/.test(ref) && checkedOutAt === '';
     yield [ref, object, isAside ? 'git' : 'moved'];
   }
 }
@@ -152,22 +187,30 @@ function* namesListed(listing: Buffer): Generator<string> {
 const STAGED = /^\d{6} [0-9a-f]{40,64} \d\t/;
 
 function kindOf(name: string, listed: OutsideKind): OutsideKind {
-  if (DESIGN.test(name)) return 'design';
+  if (DESIGN.test(name)) return 'item';
   return listed === 'untracked' && INPUT.test(name) ? 'input' : listed;
 }
 
-/** Every run on an item writes to its checkpoint: while that is unchanged, no run of ours worked on the item. */
-function idleItems(base: string, work: string, own: string): Map<string, string> {
-  const idle = new Map<string, string>();
-  for (const item of new Set([...namesIn(join(work, 'worktrees')), ...namesIn(join(work, 'homes'))])) {
-    if (item === own || !OWN_WORKTREE.test(item)) continue;
-    const holder = readHolder(join(base, 'locks', `${item}.lock`));
-    if (holder !== null && isHolderAlive(holder)) continue;
-    const checkpoint = join(base, 'checkpoints', `${item}.db`);
-    const [database, log] = [statOf(checkpoint), statOf(`${checkpoint}-wal`)];
-    if (database !== null) idle.set(item, `${signatureOf(database)} ${log === null ? '' : signatureOf(log)}`);
-  }
-  return idle;
+export function eventSizes(base: string): Map<string, number> {
+  const files = namesIn(join(base, 'runs')).map((run) => join(base, 'runs', run, 'events.jsonl'));
+  return new Map(files.map((file) => [file, statOf(file)?.size ?? 0]));
+}
+
+/** Those whose lock a living process holds. */
+function busyItems(base: string): Set<string> {
+  const locks = namesIn(join(base, 'locks')).filter((name) => name.endsWith('.lock'));
+  const isHeld = (name: string): boolean => {
+    const holder = readHolder(join(base, 'locks', name));
+    return holder !== null && isHolderAlive(holder);
+  };
+  return new Set(locks.filter(isHeld).map((name) => name.slice(0, -'.lock'.length)));
+}
+
+/** All that have something on this machine, but for this one. */
+function otherItems(base: string, work: string, own: string): string[] {
+  const folders = ['worktrees', 'homes', 'worktree-state'].flatMap((folder) => namesIn(join(work, folder)));
+  const checkpoints = namesIn(join(base, 'checkpoints')).map((name) => name.replace(/\.db(?:-wal)?$/, ''));
+  return [...new Set([...folders, ...checkpoints])].filter((name) => name !== own && ITEM.test(name));
 }
 
 /** Every file below a folder, up to a bound. */

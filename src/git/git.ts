@@ -13,6 +13,8 @@ export interface GitRunOptions {
   env?: Readonly<Record<string, string>>;
   /** Default: a minute. */
   timeoutMs?: number;
+  /** It may ask other machines. */
+  isNetworked?: boolean;
   /** Ends git; the promise is then rejected with the signal's reason. */
   signal?: AbortSignal;
   /** An exit code other than 0 that is an answer too, not a failure. */
@@ -36,19 +38,28 @@ export interface GitBinding {
 
 /**
  * Git in one directory. Every call is bounded in time, never asks a question, takes no optional lock (so that it can't
- * disturb the user's own git), and sees only the environment it is given.
+ * disturb the user's own git), and sees only the environment it is given. A repository's settings make it run no program
+ * but Git LFS: no hook, no monitor of the file system, no filter or merge driver, and no fetch of objects that are missing.
  */
-export function createGit(directory: string, env: Record<string, string>, binding?: GitBinding): Git {
+export function createGit(
+  directory: string,
+  env: Record<string, string>,
+  binding?: GitBinding,
+  settings: readonly GitSetting[] = [],
+): Git {
   const place: Record<string, string> = binding
     ? { GIT_DIR: binding.gitDir, GIT_WORK_TREE: binding.workTree, GIT_INDEX_FILE: binding.indexFile }
     : {};
-  const always = { GIT_OPTIONAL_LOCKS: '0', GIT_TERMINAL_PROMPT: '0', LC_ALL: 'C' };
+  const always = { GIT_OPTIONAL_LOCKS: '0', GIT_TERMINAL_PROMPT: '0', GIT_NO_LAZY_FETCH: '1', LC_ALL: 'C' };
   const environment = { ...withoutLocation(env), ...place, ...always };
 
   const run = (args: string[], options: GitRunOptions = {}): Promise<Buffer> =>
-    traced(`git ${verbOf(args)}`, {}, () => runGit(args, options));
+    traced(`git ${verbOf(args)}`, {}, async () => {
+      const off = RUNS_DRIVERS.has(verbOf(args)) ? await driversOff(place['GIT_DIR'] ?? directory, runGit) : [];
+      return runGit(args, options, [...off, ...settings]);
+    });
 
-  function runGit(args: string[], options: GitRunOptions): Promise<Buffer> {
+  function runGit(args: string[], options: GitRunOptions, settingsNow: readonly GitSetting[] = []): Promise<Buffer> {
     const atMostBytes = options.atMostBytes ?? Number.POSITIVE_INFINITY;
     const failed = (exitCode: number | null, detail: string, cause?: unknown): AgentosError =>
       new AgentosError(
@@ -56,9 +67,14 @@ export function createGit(directory: string, env: Record<string, string>, bindin
         { cause },
       );
     return new Promise((resolve, reject) => {
-      const child = spawn('git', ['-c', 'core.quotePath=false', '-c', 'core.fsmonitor=false', ...args], {
+      const child = spawn('git', [...SETTINGS, ...args], {
         cwd: directory,
-        env: withTraceparent({ ...environment, ...options.env }),
+        env: withTraceparent({
+          ...withSettings(environment, settingsNow),
+          // For a git that does not know GIT_NO_LAZY_FETCH.
+          ...(options.isNetworked ? {} : { GIT_ALLOW_PROTOCOL: 'none' }),
+          ...options.env,
+        }),
         stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       }) as ChildProcessByStdio<Writable | null, Readable, Readable>;
       // A timer of our own: spawn's keeps running to its end when there is no such program.
@@ -99,6 +115,60 @@ export function createGit(directory: string, env: Record<string, string>, bindin
   }
 
   return { directory, run, text: async (args, options) => (await run(args, options)).toString('utf8').trimEnd() };
+}
+
+const SETTINGS = [
+  'core.quotePath=false',
+  'core.fsmonitor=false',
+  'core.hooksPath=/dev/null',
+  'log.showSignature=false',
+].flatMap((setting) => ['-c', setting]);
+
+export type GitSetting = readonly [name: string, value: string];
+
+/** As with `-c`, whatever is in the name; and what git itself starts sees them too. */
+function withSettings(env: Readonly<Record<string, string>>, settings: readonly GitSetting[]): Record<string, string> {
+  const there = Number(env['GIT_CONFIG_COUNT'] ?? 0) || 0;
+  const added = settings.flatMap(([name, value], index) => [
+    [`GIT_CONFIG_KEY_${there + index}`, name],
+    [`GIT_CONFIG_VALUE_${there + index}`, value],
+  ]);
+  return { ...env, ...Object.fromEntries(added), GIT_CONFIG_COUNT: String(there + settings.length) };
+}
+
+/** What reads or writes files of a checkout, or merges. */
+const RUNS_DRIVERS: ReadonlySet<string> = new Set(
+  'add checkout-index diff merge-tree read-tree status submodule update-index worktree'.split(' '),
+);
+
+const DRIVERS = String.raw`^(filter\..*\.(clean|smudge|process)|merge\..*\.driver)$`;
+
+/** By git's folder: they are asked for once in a process. */
+const drivers = new Map<string, Promise<readonly GitSetting[]>>();
+
+/** Of the filters and merge drivers that are set, whoever set them: files go in and out as they are, text is merged as text. */
+function driversOff(
+  folder: string,
+  run: (args: string[], options: GitRunOptions) => Promise<Buffer>,
+): Promise<readonly GitSetting[]> {
+  const known =
+    drivers.get(folder) ??
+    // Exit code 1: none is set.
+    run(['config', '--null', '--name-only', '--get-regexp', DRIVERS], {}).then(settingsAgainst, () => []);
+  drivers.set(folder, known);
+  return known;
+}
+
+function settingsAgainst(listing: Buffer): GitSetting[] {
+  const names = new Set(listing.toString('utf8').split('\0').filter(Boolean));
+  return [...names].flatMap((name): GitSetting[] =>
+    name.startsWith('merge.')
+      ? [[name, 'git merge-file --marker-size=%L %A %O %B']]
+      : [
+          [name, ''],
+          [name.replace(/\.[a-z]+$/, '.required'), 'false'],
+        ],
+  );
 }
 
 /** The URL of a remote may hold a password. */

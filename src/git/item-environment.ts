@@ -15,6 +15,8 @@ export interface ItemEnvironmentOptions {
   /** Shared by the items. */
   caches: string;
   worktree: string;
+  /** False: nothing is installed in the worktree, so that programs in it come from the repository. */
+  isSetUp?: boolean;
   /** Names that are handed over as they are. */
   pass: readonly string[];
   keys: readonly VendorKey[];
@@ -28,18 +30,19 @@ export interface ItemEnvironmentOptions {
  * No value holds a key that we work with, even if it was asked for.
  */
 export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<Record<string, string>> {
-  const { env, home, caches, worktree, pass, keys, git } = options;
+  const { env, home, caches, worktree, pass, keys, git, isSetUp = true } = options;
   const shown = withoutSecrets(env, keys, pass);
   const kept = Object.fromEntries(Object.entries(shown).filter(([name]) => isKept(name)));
   const passed = Object.fromEntries(Object.entries(shown).filter(([name]) => pass.includes(name)));
   const all = {
     ...Object.fromEntries(Object.entries(CACHE_FOLDERS).map(([name, folder]) => [name, join(caches, folder)])),
+    ...OWN_COPIES,
     ...(await toolchainsIn(env['HOME'] ?? '')),
     ...kept,
     MAVEN_OPTS: mavenOptions(kept['MAVEN_OPTS'] ?? '', caches),
     ...homeAt(home),
     // What the set-up installed for Python goes first; npm and its kin do that by themselves.
-    PATH: [join(worktree, '.venv', 'bin'), kept['PATH'] ?? ''].join(':'),
+    PATH: [...(isSetUp ? [join(worktree, '.venv', 'bin')] : []), kept['PATH'] ?? ''].join(':'),
     // Git looks for a repository in the worktree and nowhere above, wherever in there it is asked.
     GIT_CEILING_DIRECTORIES: [dirname(worktree), git.directory].join(':'),
     GIT_TERMINAL_PROMPT: '0',
@@ -72,6 +75,13 @@ function homeAt(home: string) {
     TEMP: temporary,
   };
 }
+
+/** What is installed is the item's own: changed in place, a link to the shared cache would change it for all items. */
+const OWN_COPIES = {
+  npm_config_package_import_method: 'clone-or-copy',
+  pnpm_config_package_import_method: 'clone-or-copy',
+  UV_LINK_MODE: 'copy',
+};
 
 /**
  * An install often sets up git hooks (lefthook, husky, simple-git-hooks), which from a worktree would be those of the

@@ -50,7 +50,7 @@ async function fetchBranch(git: Git, branch: string): Promise<void> {
     const reason = 'There is no remote named origin to fetch from.';
     throw new AgentosError({ code: 'usage', reason, hint: 'Remove --fetch to use what is here.' });
   }
-  await git.run(['fetch', '--quiet', '--no-tags', 'origin', branch], { timeoutMs: FETCH_MS });
+  await git.run(['fetch', '--quiet', '--no-tags', 'origin', branch], { timeoutMs: FETCH_MS, isNetworked: true });
 }
 
 /** Null where git has none. */

@@ -1,5 +1,5 @@
 import { AgentosError, codeOf } from '../core/errors.ts';
-import { isAncestor, NO_HOOKS } from './branches.ts';
+import { isAncestor } from './branches.ts';
 import type { Git, GitRunOptions } from './git.ts';
 
 /** What git sends with every request to these addresses. */
@@ -30,9 +30,14 @@ const TIMEOUT_MS = 300_000;
 export async function pushBranch(git: Git, push: Push): Promise<void> {
   const { remote, branch, commit, before: ours, header, env, signal } = push;
   const ref = `refs/heads/${branch}`;
-  const options: GitRunOptions = { timeoutMs: TIMEOUT_MS, signal, env: header === null ? {} : headerEnv(header, env) };
+  const options: GitRunOptions = {
+    timeoutMs: TIMEOUT_MS,
+    isNetworked: true,
+    signal,
+    env: header === null ? {} : headerEnv(header, env),
+  };
   const there = async (): Promise<string | null> => {
-    const listing = await git.text([...NO_HOOKS, 'ls-remote', remote, ref], options);
+    const listing = await git.text(['ls-remote', remote, ref], options);
     return /^([0-9a-f]{40,64})\s/.exec(listing)?.[1] ?? null;
   };
   const foreign = new AgentosError({ code: 'branch-foreign', branch, remote });
@@ -43,7 +48,7 @@ export async function pushBranch(git: Git, push: Push): Promise<void> {
   // Git itself refuses it should the branch have moved since the look.
   const lease = replaces ? [`--force-with-lease=${ref}:${before}`] : [];
   try {
-    await git.run([...NO_HOOKS, 'push', '--quiet', '--no-verify', ...lease, remote, `${commit}:${ref}`], options);
+    await git.run(['push', '--quiet', '--no-verify', ...lease, remote, `${commit}:${ref}`], options);
   } catch (error) {
     if (codeOf(error) !== 'git-failed') throw error;
     // A person may have pushed in the same moment; and an answer that was lost may have been a yes.

@@ -4,7 +4,7 @@ import { parseItemId } from '../core/ids.ts';
 import { type Item, keyOf } from '../core/item.ts';
 import type { Paths } from '../core/paths.ts';
 import { readHeader } from '../documents/header.ts';
-import { isAncestor, NO_HOOKS } from '../git/branches.ts';
+import { isAncestor } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
 import { pinsOf } from '../git/worktree/trees.ts';
 import { writeFileAtomic } from '../process/files.ts';
@@ -49,8 +49,7 @@ export async function deliver(options: DeliveryOptions, ended: readonly EndedAtH
     `+${remotePins(item)}*:${FETCHED}${itemId}/pins/*`,
   ]);
   const fetch = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-recurse-submodules', '--no-auto-gc'];
-  if (refs.length > 0)
-    await gitWithHub(git, remote, [...NO_HOOKS, ...fetch, `${remote.url}/git/${repository}`, ...refs]);
+  if (refs.length > 0) await gitWithHub(git, remote, [...fetch, `${remote.url}/git/${repository}`, ...refs]);
   const delivered = new Map<number, Delivered>();
   for (const { item, itemId, result } of ended) {
     const one: Delivered = { moved: new Map(), warnings: [] };
@@ -127,7 +126,7 @@ async function takeRefs(git: Git, item: Item, from: string, { moved, warnings }:
   for (const line of listing.split('\n').filter(Boolean)) {
     const [id = '', ref = ''] = line.split(' ');
     const [, kind, name = ''] = /^([^/]+)\/(.+)$/.exec(ref.slice(from.length)) ?? [];
-    if (kind === 'pins') await git.run([...NO_HOOKS, 'update-ref', `${pinsOf(keyOf(item))}${name}`, id]);
+    if (kind === 'pins') await git.run(['update-ref', `${pinsOf(keyOf(item))}${name}`, id]);
     if (kind !== 'heads') continue;
     const here = await git.text(['rev-parse', '--verify', '--quiet', `refs/heads/${name}`]).catch(() => null);
     const isFree = here === null || here === id || (await isAncestor(git, here, id));
@@ -136,12 +135,12 @@ async function takeRefs(git: Git, item: Item, from: string, { moved, warnings }:
       moved.set(name, target);
       warnings.push(`the branch ${name} has other commits here and stays; the one of ${keyOf(item)} is ${target}.`);
     }
-    await git.run([...NO_HOOKS, 'update-ref', '-m', 'agentos', `refs/heads/${target}`, id]);
+    await git.run(['update-ref', '-m', 'agentos', `refs/heads/${target}`, id]);
   }
 }
 
 async function removeRefs(git: Git, prefixes: readonly string[]): Promise<void> {
   const refs = (await git.text(['for-each-ref', '--format=%(refname)', ...prefixes])).split('\n').filter(Boolean);
   const input = refs.map((ref) => `delete ${ref}\n`).join('');
-  if (input !== '') await git.run([...NO_HOOKS, 'update-ref', '--stdin'], { input });
+  if (input !== '') await git.run(['update-ref', '--stdin'], { input });
 }

@@ -1,8 +1,8 @@
 import { mkdir, rename, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Item } from '../core/item.ts';
 import { keyOf } from '../core/item.ts';
-import { type Paths, pathsOf, workDirectory } from '../core/paths.ts';
+import { isInside, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
 import { createGit } from '../git/git.ts';
 import { pinsOf } from '../git/worktree/trees.ts';
 import { removeFolder } from '../process/files.ts';
@@ -119,7 +119,7 @@ export function remoteHeads({ workflow, id }: Item): string {
 export async function clearPlaces(folder: string): Promise<void> {
   const { work, worktrees, homes } = placePaths(folder, 'none');
   for (const left of [join(folder, 'places'), worktrees, homes, join(work, 'worktree-state')])
-    await removeFolder(left).catch(() => undefined);
+    await removeFolder(left, left.startsWith(folder) ? folder : work).catch(() => undefined);
 }
 
 function placePaths(folder: string, key: string): Paths {
@@ -136,7 +136,10 @@ async function clear(root: string, paths: Paths, { workflow, id }: Item): Promis
     join(paths.work, 'worktree-state', keyOf({ workflow, id })),
     paths.home(workflow, id),
   ];
-  for (const folder of [...folders, paths.undone(workflow, id)]) await removeFolder(folder).catch(() => undefined);
+  for (const folder of [...folders, paths.undone(workflow, id)]) {
+    const inside = [dirname(root), paths.base, paths.work].find((one) => isInside(one, folder));
+    if (inside !== undefined) await removeFolder(folder, inside).catch(() => undefined);
+  }
 }
 
 /** The base commit is there since the run's documents were read; branches and states change. */

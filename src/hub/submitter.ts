@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AgentosError } from '../core/errors.ts';
-import { NO_HOOKS } from '../git/branches.ts';
 import { copyIgnored } from '../git/copy-ignored.ts';
 import type { Git } from '../git/git.ts';
 import { addJournals } from '../journal/postgres.ts';
@@ -98,7 +97,7 @@ export function submittedFiles(git: Git, run: string): Promise<TreeFiles> {
 }
 
 export async function forgetSubmitted(git: Git, run: string): Promise<void> {
-  await git.run([...NO_HOOKS, 'update-ref', '-d', submittedRef(run)]).catch(() => undefined);
+  await git.run(['update-ref', '-d', submittedRef(run)]).catch(() => undefined);
 }
 
 interface Submission {
@@ -123,11 +122,10 @@ export async function submit(
   const { run, items, journals, git } = submission;
   await registerRun(database, run);
   const documents = await documentsOf(submission);
-  await git.run([...NO_HOOKS, 'update-ref', submittedRef(run.id), documents]);
+  await git.run(['update-ref', submittedRef(run.id), documents]);
   const remote = connection.remoteFor(run.token, signal);
   const at = `refs/agentos/runs/${run.id}`;
   await gitWithHub(git, remote, [
-    ...NO_HOOKS,
     'push',
     '--quiet',
     '--no-verify',

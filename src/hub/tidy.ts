@@ -1,4 +1,3 @@
-import { NO_HOOKS } from '../git/branches.ts';
 import type { Database } from './database.ts';
 import type { GitBackend } from './git-backend.ts';
 
@@ -50,7 +49,7 @@ async function forgetCollected(database: Database, git: GitBackend): Promise<voi
       .filter(Boolean)
       .map((ref) => `delete ${ref}\n`)
       .join('');
-    if (input !== '') await store.run([...NO_HOOKS, 'update-ref', '--stdin'], { input });
+    if (input !== '') await store.run(['update-ref', '--stdin'], { input });
     // In a process of its own, and only when there is much to tidy.
     await store.run(['-c', 'gc.auto=5000', 'gc', '--auto', '--quiet']);
   }

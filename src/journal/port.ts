@@ -7,6 +7,9 @@
  * have been made, and the next owner makes it again – the only case in which a call is repeated. A step that waits for
  * a person's decision is left `started` on purpose, and `settle` makes it `done`.
  *
+ * Programs that a step runs can reach the file. What they write there is no record: a step is taken from the journal only as it
+ * was when this owner opened it, or stored it.
+ *
  * A journal has one owner. Opening it claims it with a new fence token, and every write names its token; an owner that
  * was taken over (it slept, its machine was suspended) gets `journal-fenced` and changes nothing.
  */
@@ -20,6 +23,8 @@ export interface Journal {
   steps(): StepRecord[];
   /** The result of the step of this name that finished last, whatever its inputs; undefined where none did. */
   last(name: string): unknown;
+  /** Throws where anything but this owner has written to it since it was opened. Absent: no program of an item can reach it. */
+  check?: () => void;
   /** Ends well: the record is not needed any more. */
   remove(): Promise<void>;
   close(): void;

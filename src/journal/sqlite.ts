@@ -1,6 +1,6 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 import type { Clock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
 import { freeBytes } from '../process/disk.ts';
@@ -14,6 +14,12 @@ export interface SqliteJournalOptions {
   clock: Clock;
   /** Past this size a step fails with `journal-full`, as on a full disk. */
   maxBytes?: number;
+  /** The finished steps that it may hold, each with its seal; absent: whatever it holds. */
+  known?: ReadonlyMap<string, string>;
+  /** Asked where something else wrote to it: true if no other owner can have taken it over. Absent: its fence tells. */
+  isAlone?: () => boolean;
+  /** Called with each step and its seal before it can be read from the file: once opened, and then one by one. */
+  onStep?: (steps: readonly (readonly [id: string, seal: string])[]) => void;
 }
 
 /**
@@ -37,13 +43,22 @@ class SqliteJournal implements SettlingJournal {
   readonly #token: number;
   readonly #statements: ReturnType<typeof prepareStatements>;
   readonly #inFlight = new Map<string, Promise<StepResult<unknown>>>();
+  /** Of every finished step, as it was opened or stored, by its id. */
+  readonly #seals: Map<string, string>;
   #lastFinished: number;
+  /** Of the files, after our last write. */
+  #signature: string;
+  readonly #dataVersion: number;
+  readonly #onStep: NonNullable<SqliteJournalOptions['onStep']>;
+  readonly #isAlone: () => boolean;
   /** Why nothing can be read or written any more. */
   #ended: AgentosError | null = null;
 
   constructor(file: string, options: SqliteJournalOptions) {
     this.location = file;
     this.#clock = options.clock;
+    this.#onStep = options.onStep ?? (() => undefined);
+    this.#isAlone = options.isAlone ?? (() => this.#ownsFence());
     let opened: DatabaseSync | null = null;
     try {
       const claim = claimDatabase(file, options.maxBytes ?? null, (db) => {
@@ -52,6 +67,12 @@ class SqliteJournal implements SettlingJournal {
       this.#db = claim.db;
       this.#token = claim.token;
       this.#lastFinished = claim.lastFinished;
+      this.#seals = claim.seals;
+      for (const [id, seal] of options.known === undefined ? [] : this.#seals)
+        if (options.known?.get(id) !== seal) throw new JournalFault('damaged', forged(id));
+      this.#onStep([...this.#seals]);
+      this.#dataVersion = dataVersionOf(claim.db);
+      this.#signature = signatureOf(file);
       this.#statements = prepareStatements(claim.db);
     } catch (error) {
       throw endWith(error, file, this.#clock, opened);
@@ -92,7 +113,7 @@ class SqliteJournal implements SettlingJournal {
   steps(): StepRecord[] {
     return this.#guard(() =>
       this.#statements.list.all().map((row) => ({
-        id: String(row['id']),
+        id: this.#knownId(row),
         name: String(row['name']),
         startedAt: String(row['started_at']),
         finishedAt: String(row['finished_at']),
@@ -103,7 +124,7 @@ class SqliteJournal implements SettlingJournal {
   last(name: string): unknown {
     return this.#guard(() => {
       const row = this.#statements.last.get(name);
-      const step = row === undefined ? null : readStep(row);
+      const step = row === undefined ? null : this.#known(readStep(row));
       return step === null ? undefined : (JSON.parse(step.result) as unknown);
     });
   }
@@ -118,6 +139,13 @@ class SqliteJournal implements SettlingJournal {
         return true;
       }),
     );
+  }
+
+  check(): void {
+    this.#guard(() => {
+      const isSame = signatureOf(this.location) === this.#signature && dataVersionOf(this.#db) === this.#dataVersion;
+      if (!isSame) throw this.#changed('another program wrote to it');
+    });
   }
 
   async remove(): Promise<void> {
@@ -142,7 +170,29 @@ class SqliteJournal implements SettlingJournal {
 
   #find(id: string): FinishedStep | null {
     const row = this.#statements.find.get(id);
-    return row === undefined ? null : readStep(row);
+    return row === undefined ? null : this.#known(readStep(row));
+  }
+
+  #known(step: FinishedStep | null): FinishedStep | null {
+    if (step !== null && this.#seals.get(step.id) !== sealOf(step)) throw this.#changed(forged(step.id));
+    return step;
+  }
+
+  /** Another owner's records are not ours to judge. */
+  #changed(reason: string): JournalFault {
+    return this.#isAlone()
+      ? new JournalFault('damaged', reason)
+      : new JournalFault('fenced', 'another owner has taken over');
+  }
+
+  #ownsFence(): boolean {
+    return this.#statements.token.get()?.['token'] === this.#token;
+  }
+
+  #knownId(row: Record<string, SQLOutputValue>): string {
+    const id = String(row['id']);
+    if (!this.#seals.has(id)) throw this.#changed(forged(id));
+    return id;
   }
 
   #start(id: string, name: string, startedAt: string): number {
@@ -161,8 +211,11 @@ class SqliteJournal implements SettlingJournal {
   #store(facts: StepResultFacts): void {
     const step = { ...facts, finishedAt: this.#timestamp(), finishOrder: this.#lastFinished + 1 };
     const { id, finishedAt, finishOrder, result } = step;
-    const { changes } = this.#statements.finish.run(finishedAt, finishOrder, sealOf(step), result, id);
+    const seal = sealOf(step);
+    this.#onStep([[id, seal]]);
+    const { changes } = this.#statements.finish.run(finishedAt, finishOrder, seal, result, id);
     if (changes !== 1) throw new JournalFault('damaged', `the record of step ${id} is gone`);
+    this.#seals.set(id, seal);
     // A number that a failed commit leaves unused does no harm: only the order counts.
     this.#lastFinished = finishOrder;
   }
@@ -171,7 +224,7 @@ class SqliteJournal implements SettlingJournal {
     const { begin, token, commit, rollback } = this.#statements;
     begin.run();
     try {
-      if (token.get()?.['token'] !== this.#token) throw new JournalFault('fenced', 'another owner has taken over');
+      if (token.get()?.['token'] !== this.#token) throw this.#changed('its fence was moved');
       const result = work();
       commit.run();
       return result;
@@ -179,6 +232,9 @@ class SqliteJournal implements SettlingJournal {
       // After some errors, a full disk among them, SQLite has rolled back by itself.
       if (this.#db.isTransaction) rollback.run();
       throw error;
+    } finally {
+      // A write that failed may have changed the log, too.
+      this.#signature = signatureOf(this.location);
     }
   }
 
@@ -207,6 +263,8 @@ interface Claim {
   token: number;
   /** The highest `finish_order` so far; only the owner counts on. */
   lastFinished: number;
+  /** Of the finished steps, by their ids. */
+  seals: Map<string, string>;
 }
 
 /** Opens the database, made first if there is none, proves it sound and becomes its owner. */
@@ -231,8 +289,27 @@ function bumpToken(db: DatabaseSync): Omit<Claim, 'db'> {
   if (typeof token !== 'number' || typeof last !== 'number') {
     throw new JournalFault('damaged', 'the owner record is missing');
   }
+  // Only now: the owner before us may have stored one until this moment.
+  const rows = db.prepare('SELECT id, seal FROM steps WHERE finish_order IS NOT NULL').all();
   db.exec('COMMIT');
-  return { token, lastFinished: last };
+  return { token, lastFinished: last, seals: new Map(rows.map((row) => [String(row['id']), String(row['seal'])])) };
+}
+
+function forged(id: string): string {
+  return `the record of step ${id} was not written by its owner`;
+}
+
+/** Another number after each change by another connection. */
+function dataVersionOf(db: DatabaseSync): number {
+  return Number(db.prepare('PRAGMA data_version').get()?.['data_version']);
+}
+
+/** Of the database and its log: the time of the last change of any kind can't be set back, as that of the content can. */
+function signatureOf(file: string): string {
+  return [file, `${file}-wal`]
+    .map((path) => statSync(path, { bigint: true, throwIfNoEntry: false }))
+    .map((found) => (found === undefined ? '-' : `${found.ino} ${found.size} ${found.ctimeNs}`))
+    .join(' ');
 }
 
 function prepareStatements(db: DatabaseSync) {

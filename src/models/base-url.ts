@@ -1,11 +1,11 @@
 import { AgentosError } from '../core/errors.ts';
-import { ENDPOINT_VARIABLES, type VendorName } from '../core/keys.ts';
+import { ENDPOINT_VARIABLES, OFFICIAL_URLS, type VendorName } from '../core/keys.ts';
 
-const VENDOR_URLS: Record<VendorName, { official: string | null; version: string }> = {
-  anthropic: { official: 'https://api.anthropic.com', version: 'v1' },
-  google: { official: 'https://generativelanguage.googleapis.com', version: 'v1beta' },
-  openai: { official: 'https://api.openai.com', version: 'v1' },
-  'openai-compatible': { official: null, version: 'v1' },
+const VERSIONS: Record<VendorName, string> = {
+  anthropic: 'v1',
+  google: 'v1beta',
+  openai: 'v1',
+  'openai-compatible': 'v1',
 };
 
 /**
@@ -14,8 +14,8 @@ const VENDOR_URLS: Record<VendorName, { official: string | null; version: string
  * like (`/api/paas/v4`, `/v1beta/openai`), so there it is added to a bare host only.
  */
 export function vendorBaseUrl(vendor: VendorName, url: string | undefined): string {
-  const { official, version } = VENDOR_URLS[vendor];
-  const given = url?.trim() || official;
+  const version = VERSIONS[vendor];
+  const given = url?.trim() || OFFICIAL_URLS[vendor];
   if (!given) {
     throw new AgentosError({
       code: 'usage',

@@ -17,13 +17,15 @@ export interface CommandOptions extends CallLimits {
   sandbox?: OpenSandbox | undefined;
   /** Each line that it writes to stderr. */
   onLine?: ((line: string) => void) | undefined;
+  /** Hides secrets in its lines. */
+  mask?: ((text: string) => string) | undefined;
   /** Gets the process group that a call runs in, so that another process can end it should this one die. */
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
 }
 
 /** A shell command as a model: the prompt on stdin, the reply on stdout. */
 export function createCommandProvider({ command, text: spec }: CommandSpec, options: CommandOptions): Provider {
-  const { env, onLine, onGroup } = options;
+  const { env, onLine, onGroup, mask } = options;
   return {
     spec,
     isModel: true,
@@ -40,6 +42,7 @@ export function createCommandProvider({ command, text: spec }: CommandSpec, opti
             sandbox,
             input: `${promptText([{ text: system }, ...parts])}\n`,
             onGroup,
+            mask,
             signal: AbortSignal.any([call.signal, tooLarge.signal]),
             // The call's own bounds end it earlier.
             timeoutMs: LONGEST_MS,

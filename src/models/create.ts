@@ -19,6 +19,7 @@ export interface ProviderDependencies extends CallLimits {
   /** Absent: commands run without one. */
   sandbox?: OpenSandbox | undefined;
   onLine?: ((line: string) => void) | undefined;
+  mask?: ((text: string) => string) | undefined;
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
   offline: () => Provider;
   agent: (spec: AgentSpec) => Provider;

@@ -1,6 +1,6 @@
 import type { Config, Role } from '../core/config.ts';
 import { AgentosError, type MissingKey } from '../core/errors.ts';
-import { keyVariables } from '../core/keys.ts';
+import { ENDPOINT_VARIABLES, keyVariables, type VendorName } from '../core/keys.ts';
 import { isAgent, keyVendorOf, parseModelSpec } from '../core/model-spec.ts';
 import { dearestPrice, priceOf } from '../core/money.ts';
 import { proxyVariables } from '../core/proxy.ts';
@@ -12,6 +12,10 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function requireModels(config: Config, roles: readonly Role[]): string[] {
   const warnings = new Set<string>();
   const missing = new Map<string, MissingKey>();
+  if (config.heldBack.length > 0)
+    warnings.add(
+      `passEnvironment names ${config.heldBack.join(', ')}: a key is never handed to agents, commands or tests.`,
+    );
   for (const role of roles) {
     const spec = parseModelSpec(config.models[role]);
     const vendor = keyVendorOf(spec, config.ownLogins);
@@ -26,6 +30,7 @@ export function requireModels(config: Config, roles: readonly Role[]): string[] 
     }
     const needsKey = vendor !== 'openai-compatible' || (config.keyVariables[vendor]?.length ?? 0) > 0;
     if (needsKey && !config.keys.some((key) => key.vendor === vendor)) {
+      if (config.withheld.includes(vendor)) throw elsewhere(vendor, config.endpoints[vendor]);
       const variables = keyVariables(vendor, config.keyVariables[vendor]);
       const roles = missing.get(vendor)?.roles ?? [];
       missing.set(vendor, { provider: vendor, variables, roles: [...roles, role] });
@@ -41,6 +46,16 @@ export function requireModels(config: Config, roles: readonly Role[]): string[] 
   }
   if (missing.size > 0) throw new AgentosError({ code: 'key-missing', missing: [...missing.values()] });
   return [...warnings];
+}
+
+/** A standard key is there, but the repository's configuration would send it elsewhere. */
+function elsewhere(vendor: VendorName, address: string | undefined): AgentosError {
+  const own = ENDPOINT_VARIABLES[vendor];
+  return new AgentosError({
+    code: 'usage',
+    reason: `agentos.yaml sends requests for ${vendor} to ${URL.parse(address ?? '')?.host ?? 'another host'}, where a vendor's standard key does not go.`,
+    hint: `Name a variable with a key of its own under keys.${vendor}${own === undefined ? '' : `, or set ${own} yourself`}.`,
+  });
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Subscriber } from '../core/events.ts';
 import { progressOf } from '../core/progress.ts';
 import { foldEvent, newRunState } from '../core/run-state.ts';
 import { renderRows } from './live-rows.ts';
-import { type Terminal, wantsColour } from './terminal.ts';
+import { shownLine, type Terminal, wantsColour } from './terminal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type TerminalStream = Writable & { isTTY?: boolean; columns?: number; rows?: number };
@@ -156,7 +156,7 @@ export function createLiveRegion({ stream, env, now, mask }: LiveRegionOptions):
     colour,
     line(text) {
       if (state === 'gone') return;
-      pending += `${mask(text)}\n`;
+      pending += `${mask(shownLine(text))}\n`;
       if (state === 'closed' || pending.length > PENDING_CHARS) show(state === 'closed' ? [] : rowsNow());
       else schedule();
     },

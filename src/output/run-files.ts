@@ -1,8 +1,10 @@
 import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
+import { type Chain, createChain } from '../core/chain.ts';
 import { systemCode } from '../core/errors.ts';
 import type { AgentosEvent, Subscriber } from '../core/events.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
+import { shownJson } from '../core/json.ts';
 import type { RunPaths, WorkflowName } from '../core/paths.ts';
 import { linesOf } from './lines.ts';
 import { printable } from './terminal.ts';
@@ -11,6 +13,10 @@ interface RunFiles {
   subscriber: Subscriber;
   /** A line that an item's worker printed itself. */
   printed(workflow: WorkflowName, id: ItemId, line: string): void;
+  /** The last hash of `events.jsonl`. */
+  head(): string;
+  /** The last hash of each audit file, by its name. */
+  auditHeads(): Record<string, string>;
   /** What comes later is not written: the run's end is its last event. */
   close(): void;
 }
@@ -36,24 +42,39 @@ const AUDITED: ReadonlySet<AgentosEvent['type']> = new Set<AgentosEvent['type']>
   'item-finished',
 ]);
 
+interface RunFilesOptions {
+  mask: (text: string) => string;
+  /** Called at the first line that can't be written; later ones are tried all the same. */
+  onFault: (fault: { path: string; reason: string }) => void;
+  /** Called once for each file that something else wrote to. */
+  onForeign: (path: string) => void;
+}
+
 /**
  * Events as files: all of them in `events.jsonl`, each item's lines in its log, its decisions in its audit file. Written
- * at once, not buffered: a killed run has everything up to the kill. A line is whole or absent. `onFault` is called at the
- * first line that can't be written; later ones are tried all the same.
+ * at once, not buffered: a killed run has everything up to the kill. A line is whole or absent. Events and audit files are chains:
+ * see `core/chain.ts`.
  */
-export function openRunFiles(
-  paths: RunPaths,
-  mask: (text: string) => string,
-  onFault: (fault: { path: string; reason: string }) => void,
-): RunFiles {
-  const files = createAppendFiles();
+export function openRunFiles(paths: RunPaths, { mask, onFault, onForeign }: RunFilesOptions): RunFiles {
+  const files = createAppendFiles(onForeign);
+  const chains = new Map<string, Chain>();
   let faulty = false;
   let closed = false;
 
-  const append = (path: string, text: string): void => {
+  const chainOf = (path: string): Chain => {
+    const chain = chains.get(path) ?? createChain();
+    chains.set(path, chain);
+    return chain;
+  };
+  const addRecord = (path: string, record: string): void => {
+    const { line, commit } = chainOf(path).link(record);
+    append(path, line, commit);
+  };
+  const append = (path: string, text: string, onWritten: () => void = () => undefined): void => {
     if (closed) return;
     try {
-      files.append(path, mask(text));
+      files.append(path, text);
+      onWritten();
     } catch (error) {
       const isFirst = !faulty;
       // First: what is said of it is an event too.
@@ -64,21 +85,26 @@ export function openRunFiles(
 
   return {
     subscriber(event) {
-      const record = `${JSON.stringify(event)}\n`;
-      append(paths.events, record);
+      const record = mask(shownJson(event));
+      addRecord(paths.events, record);
       if (!('item' in event)) return;
       const id = parseItemId(event.item);
       const lines = linesOf(event).flatMap(({ text }) =>
         text.split('\n').map((line) => `${event.at} ${printable(line)}\n`),
       );
-      if (lines.length > 0) append(paths.log(event.workflow, id), lines.join(''));
-      if (AUDITED.has(event.type)) append(paths.audit(event.workflow, id), record);
+      if (lines.length > 0) append(paths.log(event.workflow, id), mask(lines.join('')));
+      if (AUDITED.has(event.type)) addRecord(paths.audit(event.workflow, id), record);
       if (event.type !== 'item-finished') return;
       files.close(paths.log(event.workflow, id));
       files.close(paths.audit(event.workflow, id));
     },
     printed: (workflow, id, line) =>
-      append(paths.log(workflow, id), `${new Date().toISOString()} ${printable(line)}\n`),
+      append(paths.log(workflow, id), mask(`${new Date().toISOString()} ${printable(line)}\n`)),
+    head: () => chainOf(paths.events).head(),
+    auditHeads: () =>
+      Object.fromEntries(
+        [...chains].filter(([path]) => path !== paths.events).map(([path, chain]) => [basename(path), chain.head()]),
+      ),
     close() {
       closed = true;
       files.closeAll();
@@ -104,10 +130,18 @@ const LINE_FEED = 0x0a;
 /** Ten items at work have two files each; those that wait for another attempt can do without theirs. */
 const MOST_OPEN = 24;
 
-export function createAppendFiles(): AppendFiles {
+/** `onForeign`: called once for each file that something else wrote to while it was open. */
+export function createAppendFiles(onForeign: (path: string) => void = () => undefined): AppendFiles {
   /** The one that was used last comes last. */
   const open = new Map<string, OpenFile>();
 
+  const foreign = new Set<string>();
+  const noteForeign = (path: string, file: OpenFile, size: number): void => {
+    file.size = size;
+    if (foreign.has(path)) return;
+    foreign.add(path);
+    onForeign(path);
+  };
   const close = (path: string): void => {
     const file = open.get(path);
     open.delete(path);
@@ -115,8 +149,10 @@ export function createAppendFiles(): AppendFiles {
   };
   const openedAt = (path: string): OpenFile => {
     const known = open.get(path);
+    const found = known && fstatSync(known.handle);
+    if (known !== undefined && found?.size !== known.size) noteForeign(path, known, found?.size ?? 0);
     // The file was deleted: what is written to its handle would be lost.
-    if (known !== undefined && fstatSync(known.handle).nlink === 0) close(path);
+    if (found?.nlink === 0) close(path);
     const file = open.get(path) ?? openFile(path);
     open.delete(path);
     open.set(path, file);

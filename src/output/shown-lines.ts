@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { splitLines } from '../core/lines.ts';
+import { splitLines, UNSEEN } from '../core/lines.ts';
 import { MASK, secretRegions } from '../core/mask.ts';
 
 /** Text with one character per byte: what is not UTF-8 is kept as it is until its line is whole. */
@@ -59,6 +59,14 @@ function hasSpecial(bytes: Buffer): boolean {
   return false;
 }
 
+/** Bytes that what is not seen begins with. */
+const UNSEEN_LEADS = [0xe2, 0xd8, 0xe1, 0xef, 0xf3];
+
+/** Most lines have none of the bytes at all. */
+function hasUnseen(bytes: Buffer): boolean {
+  return UNSEEN_LEADS.some((lead) => bytes.includes(lead)) && bytes.toString().search(UNSEEN) !== -1;
+}
+
 /**
  * Makes lines to show of one stream's bytes: prefixed, without control sequences (but styles, on a target that shows
  * them), with secrets masked, cut where they are too long. How the bytes were cut into chunks makes no difference.
@@ -108,7 +116,7 @@ export class ShownLines {
   #isPlain(lines: Buffer): boolean {
     const { secrets, maxLineBytes } = this.#rules;
     if (lines.length === 0 || lines.length > maxLineBytes || !isUtf8(lines)) return false;
-    if (hasSpecial(lines)) return false;
+    if (hasSpecial(lines) || hasUnseen(lines)) return false;
     return !secrets.some((secret) => lines.includes(secret, 0, 'latin1'));
   }
 
@@ -206,6 +214,6 @@ export class ShownLines {
     const last = visible.at(-1);
     if (last && !RESETS.includes(last.sequence)) line += RESET;
     const hidden = this.#total - Math.max(at, cut);
-    return fromByteString(line) + (hidden > 0 ? ` … [${hidden} bytes cut]` : '');
+    return fromByteString(line).replace(UNSEEN, '') + (hidden > 0 ? ` … [${hidden} bytes cut]` : '');
   }
 }

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { sha256 } from '../core/hash.ts';
+import { UNSEEN, withoutSequences } from '../core/lines.ts';
 
 /** A stream that people read. Colour only where it is shown: on a terminal, or when forced. */
 export interface Terminal {
@@ -24,7 +25,7 @@ export function createTerminal(
   return {
     colour: wantsColour(env, stream.isTTY === true),
     line: (text) => {
-      stream.write(`${mask(text)}\n`);
+      stream.write(`${mask(shownLine(text))}\n`);
     },
   };
 }
@@ -49,10 +50,20 @@ export function paint(terminal: { colour: boolean }, style: keyof typeof CODES, 
   return terminal.colour ? `\u001B[${CODES[style]}m${text}\u001B[0m` : text;
 }
 
-/** Colours, cursor movements, titles and links, whole: without their ESC, `[31m` would be left to read. */
-const SEQUENCE = /(?:\u001B\[|\u009B)[0-?]*[ -/]*[@-~]|\u001B\][^\u0007\u001B]*(?:\u0007|\u001B\\)/g;
+const CONTROLS = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g;
 
-/** Control characters of outside text could move the cursor or rewrite what was printed. */
+/** Control characters of outside text could move the cursor or rewrite what was printed, and marks of direction reorder it. */
 export function printable(text: string): string {
-  return text.replace(SEQUENCE, '').replace(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g, '');
+  return withoutSequences(text).replace(CONTROLS, '').replace(UNSEEN, '');
+}
+
+/** Colour, bold and the like: the only sequence that can't move or clear anything. */
+const STYLE = /\u001B\[[\d:;]{0,64}m/;
+
+/** A line of ours, whatever text from outside is in it. */
+export function shownLine(text: string): string {
+  if (!text.includes('\u001B')) return printable(text);
+  const pieces = text.split(STYLE);
+  const styles = text.match(new RegExp(STYLE, 'g')) ?? [];
+  return pieces.map((piece, at) => printable(piece) + (styles[at] ?? '')).join('');
 }

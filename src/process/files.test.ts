@@ -3,7 +3,13 @@ import { lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/pro
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
-import { makeOwnFolder, removeStaleTemporaryFiles, writeFileExclusive } from './files.ts';
+import {
+  makeOwnFolder,
+  removeFolder,
+  removeStaleTemporaryFiles,
+  writeFileAtomic,
+  writeFileExclusive,
+} from './files.ts';
 
 /** As on a file system that has no hard links. */
 const noLinks = (): never => {
@@ -20,6 +26,29 @@ test.each([
   expect(writeFileExclusive(path, 'second', links)).toBe(false);
   expect(await readFile(path, 'utf8')).toBe('first');
   expect(await readdir(folder)).toEqual(['a.md']);
+});
+
+test('a removal stays in its folder, wherever links on the way lead', async () => {
+  const folder = await testFolder();
+  for (const name of ['state', 'project/homes', 'project/.config/x'])
+    await mkdir(join(folder, name), { recursive: true });
+  await symlink('../project', join(folder, 'state', 'homes'));
+  await symlink('../project/.config', join(folder, 'state', '.config'));
+  const state = join(folder, 'state');
+  for (const path of [join(state, 'homes', 'homes'), join(state, '.config', 'x'), join(folder, 'project')])
+    await expect(removeFolder(path, state), path).rejects.toMatchObject({ problem: { code: 'leads-outside' } });
+  await removeFolder(join(state, 'homes'), state);
+  expect(await readdir(join(folder, 'project'))).toEqual(['.config', 'homes']);
+  expect(await readdir(state)).toEqual(['.config']);
+});
+
+test('a file is not written through a link that waits under the temporary name', async () => {
+  const folder = await testFolder();
+  await writeFile(join(folder, 'precious'), 'precious');
+  for (let n = 1; n < 20; n++) await symlink(join(folder, 'precious'), join(folder, `.${process.pid}-${n}.tmp`));
+  await writeFileAtomic(join(folder, 'x'), 'x');
+  expect(await readFile(join(folder, 'precious'), 'utf8')).toBe('precious');
+  expect(await readFile(join(folder, 'x'), 'utf8')).toBe('x');
 });
 
 test('a place that can not be written is named', async () => {

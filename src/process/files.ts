@@ -5,8 +5,12 @@ import { setImmediate as breathe } from 'node:timers/promises';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import type { Paths } from '../core/paths.ts';
 import { isProcessAlive } from './process-tree.ts';
+import { requireInside } from './text-file.ts';
 
 let counter = 0;
+
+/** Never through a link that waits under the name. */
+const FRESH = { mode: 0o644, flag: 'wx' } as const;
 
 /**
  * Writes beside the place and renames into it: a reader sees the old file or the new one, never half of it, and a full
@@ -17,7 +21,8 @@ export async function writeFileAtomic(path: string, content: string | Buffer): P
   const temporary = join(dirname(path), `.${process.pid}-${counter}.tmp`);
   try {
     await makeFolder(dirname(path));
-    await writeFile(temporary, content, { flush: true, mode: 0o644 });
+    await rm(temporary, { force: true });
+    await writeFile(temporary, content, { flush: true, ...FRESH });
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
@@ -36,12 +41,13 @@ export function writeFileExclusive(path: string, text: string, { flush = false, 
   counter += 1;
   const temporary = join(dirname(path), `.${process.pid}-new-${counter}.tmp`);
   try {
-    writeFileSync(temporary, text, { flush, mode: 0o644 });
+    rmSync(temporary, { force: true });
+    writeFileSync(temporary, text, { flush, ...FRESH });
     try {
       link(temporary, path);
     } catch (error) {
       if (!NO_LINKS.has(systemCode(error) ?? '')) throw error;
-      writeFileSync(path, text, { flush, mode: 0o644, flag: 'wx' });
+      writeFileSync(path, text, { flush, ...FRESH });
     }
     return true;
   } catch (error) {
@@ -103,8 +109,12 @@ export async function makeOwnFolder(top: string, path: string): Promise<string> 
 /** What is deeper goes in one call, which is four times as fast as the same one file after the other. */
 const BREATHING_DEPTH = 2;
 
-/** Removes a folder with all that is in it, also where the right to write was taken away (Go's module cache). */
-export async function removeFolder(directory: string): Promise<void> {
+/**
+ * Removes a folder with all that is in it, also where the right to write was taken away (Go's module cache). `inside`: the
+ * folder that it must be in with all links followed: one that an agent left must not lead a removal elsewhere.
+ */
+export async function removeFolder(directory: string, inside: string): Promise<void> {
+  requireInside(dirname(directory), inside);
   try {
     await removePiecewise(directory, BREATHING_DEPTH);
   } catch (error) {
@@ -124,7 +134,8 @@ async function removePiecewise(path: string, depth: number): Promise<void> {
 }
 
 /** Within one file system this takes no time, however much is in it; false: it can't be moved there. */
-export async function moveFolder(from: string, to: string): Promise<boolean> {
+export async function moveFolder(from: string, to: string, inside: string): Promise<boolean> {
+  for (const path of [from, to]) requireInside(dirname(path), inside);
   await mkdir(dirname(to), { recursive: true });
   const move = (): Promise<boolean> => rename(from, to).then(() => true);
   try {

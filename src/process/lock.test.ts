@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
@@ -18,6 +18,15 @@ function codeOfAcquiring(path: string): string | null {
     return codeOf(error);
   }
 }
+
+test('a lock of the first process of the machine, or a folder in its place, holds nothing', async () => {
+  const path = join(await testFolder(), 'x.lock');
+  writeFileSync(path, JSON.stringify({ pid: 1, processStart: null, since: NOW }));
+  expect(codeOfAcquiring(path)).toBeNull();
+  mkdirSync(join(path, 'deep'), { recursive: true });
+  utimesSync(path, new Date(0), new Date(0));
+  expect(codeOfAcquiring(path)).toBeNull();
+});
 
 test('a lock that is held is refused, and free again after its release', async () => {
   const path = join(await testFolder(), 'locks', 'lld-42.lock');

@@ -38,6 +38,8 @@ export function readHolder(path: string): LockHolder | null {
 }
 
 export function isHolderAlive({ pid, processStart }: LockHolder): boolean {
+  // It never ends, and where we are it, the start is known: a lock that came with the folder would hold for ever.
+  if (pid === 1 && processStart === null) return false;
   return isProcessAlive(pid, processStart === null ? null : Number(processStart));
 }
 
@@ -118,7 +120,7 @@ function removeStale(path: string, mine: LockHolder): void {
     return;
   }
   try {
-    if (isLockStale(path)) rmSync(path, { force: true });
+    if (isLockStale(path)) rmSync(path, { force: true, recursive: true });
   } finally {
     rmSync(guard, { force: true });
   }

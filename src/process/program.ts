@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, constants, stat } from 'node:fs/promises';
+import { access, constants, open, realpath, stat } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import { systemClock } from '../core/clock.ts';
 import { LONGEST_MS } from '../core/duration.ts';
 import { systemCode } from '../core/errors.ts';
 import { createLineReader } from '../core/lines.ts';
+import { isInside } from '../core/paths.ts';
 import { createOutputKeeper } from '../core/reason.ts';
 import { withTraceparent } from '../telemetry/tracer.ts';
 import { endTree, signalTree } from './process-tree.ts';
@@ -25,6 +26,8 @@ export interface ProgramOptions {
   input?: string | Readable;
   /** Each line as it comes. */
   onLine?: (line: string, stream: 'stdout' | 'stderr') => void;
+  /** Hides secrets: a line that is passed on in pieces is not cut inside of one. */
+  mask?: ((text: string) => string) | undefined;
   /** On every sign of life. */
   onProgress?: () => void;
   /** Its own timeout is bound enough: while it runs, silence is a sign of life too. */
@@ -95,8 +98,8 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
     tail.push(line);
   };
   const readers = {
-    stdout: createLineReader(take('stdout'), options.longestLine),
-    stderr: createLineReader(take('stderr')),
+    stdout: createLineReader(take('stdout'), options.longestLine, options.mask),
+    stderr: createLineReader(take('stderr'), undefined, options.mask),
   };
   child.stdout?.on('data', (piece: Buffer) => {
     if (bytes < (options.keepBytes ?? KEEP_BYTES)) kept.push(piece);
@@ -158,10 +161,46 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   }
 }
 
-/** Where the shell would find it; null: nowhere. A relative folder on the PATH would mean another one in each worktree. */
-export async function findProgram(name: string, path: string | undefined): Promise<string | null> {
+/**
+ * A program as it is started: a script that leaves it to the PATH to say what runs it gets that from outside of this folder, too.
+ */
+export async function interpreted(
+  file: string,
+  path: string | undefined,
+  except: string,
+): Promise<[file: string, ...args: string[]]> {
+  const first = await firstLineOf(file);
+  const name = /^#!\s*\S*\/env\s+(?:-S\s+)?([\w.+-]+)\s*$/.exec(first)?.[1];
+  const program = name === undefined ? null : await findProgram(name, path, except);
+  return program === null ? [file] : [program, file];
+}
+
+async function firstLineOf(file: string): Promise<string> {
+  const handle = await open(file, 'r').catch(() => null);
+  if (handle === null) return '';
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(256), 0, 256, 0);
+    return buffer.toString('latin1', 0, bytesRead).split('\n')[0] ?? '';
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Where the shell would find it; null: nowhere. A relative folder on the PATH would mean another one in each worktree.
+ * `except`: a folder in which it is not looked for.
+ */
+export async function findProgram(
+  name: string,
+  path: string | undefined,
+  except: string | null = null,
+): Promise<string | null> {
+  const outside = except === null ? null : await realpath(except).catch(() => except);
   for (const folder of (path ?? '').split(delimiter).filter((each) => isAbsolute(each))) {
     const file = join(folder, name);
+    const isLeftOut = async (path: string): Promise<boolean> =>
+      outside !== null && isInside(outside, await realpath(path).catch(() => path));
+    if ((await isLeftOut(folder)) || (await isLeftOut(file))) continue;
     const runs = await access(file, constants.X_OK)
       .then(() => stat(file))
       .then(

@@ -50,6 +50,7 @@ export interface SetupOptions {
   timeoutMs: number;
   signal: AbortSignal;
   onLine?: (line: string, stream: 'stdout' | 'stderr') => void;
+  mask?: (text: string) => string;
   onProgress?: () => void;
   onGroup?: (leader: number, ended: boolean) => void;
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { chmod, lstat, mkdir, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
-import { dirname, isAbsolute, join } from 'node:path';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import type { Paths } from '../core/paths.ts';
 import { isTemporaryFile, makeFolder, namesIn } from './files.ts';
@@ -26,8 +26,18 @@ export const STATE_ENTRIES: ReadonlySet<string> = new Set([
   'watch.json',
 ]);
 
-/** Folders of which each entry is one item's or one run's. */
-const PER_ITEM = ['runs', 'checkpoints', 'locks', 'homes', 'worktrees', 'undone'];
+/** Folders of which each entry is one item's or one run's, or ours. */
+const PER_ITEM = [
+  'runs',
+  'checkpoints',
+  'locks',
+  'homes',
+  'worktrees',
+  'worktree-state',
+  'undone',
+  'caches',
+  'batches',
+];
 
 /**
  * Whatever is in a state folder is believed, and removed by name. So one that comes with the repository, is another user's, or
@@ -45,12 +55,19 @@ export async function requireSafeState(
   };
   if (found.isSymbolicLink() && !isGiven) refuse(base, 'it is a link');
   if (found.uid !== userId()) refuse(base, `it belongs to another user (${found.uid})`);
+  const link = await linkIn(base);
+  if (link !== null) refuse(base, `${link} in it is a link`);
+  if (await isTracked()) refuse(base, 'files in it are committed to the repository');
+}
+
+/** An entry of ours that is a link, relative to the folder. What items hold is theirs. */
+async function linkIn(base: string): Promise<string | null> {
   for (const folder of [base, ...PER_ITEM.map((name) => join(base, name))]) {
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
     const link = entries.find((entry) => entry.isSymbolicLink());
-    if (link !== undefined) refuse(base, `${join(folder, link.name).slice(base.length + 1)} in it is a link`);
+    if (link !== undefined) return join(folder, link.name).slice(base.length + 1);
   }
-  if (await isTracked()) refuse(base, 'files in it are committed to the repository');
+  return null;
 }
 
 /** Makes the state folder, with the `.gitignore` that keeps it out of the user's commits. */
@@ -115,6 +132,9 @@ export async function requireOwnFolder({ base, work }: Pick<Place, 'base' | 'wor
   if (!found.isDirectory()) refuse('it is a link or a file, not a folder');
   if (found.uid !== userId()) refuse(`it belongs to another user (${found.uid})`);
   if ((found.mode & 0o077) !== 0) refuse('others can read or write it (chmod 700 it, if you made it)');
+  if ((await lstat(work).catch(() => null))?.isSymbolicLink()) refuse(`${basename(work)} in it is a link`);
+  const link = await linkIn(work);
+  if (link !== null) refuse(`${basename(work)}/${link} in it is a link`);
 }
 
 /** Removes what is empty of it. The folder above stays: made by anything else, others could read it. */

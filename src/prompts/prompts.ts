@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AgentosError, systemCode } from '../core/errors.ts';
+import { AgentosError } from '../core/errors.ts';
 import issueTemplate from '../documents/issue-template.md';
 import template from '../documents/lld-template.md';
 import { normaliseText } from '../documents/markdown.ts';
+import { readText, unreadableReason } from '../process/text-file.ts';
 import alreadyDone from './already-done.md';
 import codeReview from './code-review.md';
 import codeReviewer from './code-reviewer.md';
@@ -24,6 +24,7 @@ import reviewAgain from './review-again.md';
 import reviewAlreadyDone from './review-already-done.md';
 import reviewer from './reviewer.md';
 import revise from './revise.md';
+import { taggedWords } from './tags.ts';
 import writeAgain from './write-again.md';
 import writeCode from './write-code.md';
 import writeTests from './write-tests.md';
@@ -71,7 +72,7 @@ export interface Prompts {
 }
 
 /** The built-in prompts with those that a repository brings (`agentos/prompts/<name>.md`) in their place. */
-export function createPrompts(overrides: ReadonlyMap<PromptName, { file: string; text: string }>): Prompts {
+export function createPrompts(overrides: ReadonlyMap<PromptName, PromptFile>): Prompts {
   for (const [name, { file, text }] of overrides) {
     if (text.trim() === '') throw new AgentosError({ code: 'prompt-invalid', file, reason: 'is empty' });
     if (TEMPLATES.has(name)) continue;
@@ -90,25 +91,35 @@ export function createPrompts(overrides: ReadonlyMap<PromptName, { file: string;
     fill(name, values = {}) {
       const text = overrides.get(name)?.text ?? BUILT_IN[name][0];
       if (TEMPLATES.has(name)) return text.trim();
-      return text.replace(/\{\{([^}]*)\}\}/g, (_, key: string) => String(values[key] ?? '')).trim();
+      const valueOf = (key: string): string => {
+        const value = String(values[key] ?? '');
+        return key === 'title' ? taggedWords('title', value) : value;
+      };
+      return text.replace(/\{\{([^}]*)\}\}/g, (_, key: string) => valueOf(key)).trim();
     },
   };
 }
 
-/** The prompts for a repository: its own under `agentos/prompts/`, ours for the rest. */
-export async function loadPrompts(directory: string): Promise<Prompts> {
-  const overrides = new Map<PromptName, { file: string; text: string }>();
+/** A repository's own prompts. */
+export type PromptFiles = [name: PromptName, prompt: PromptFile][];
+
+interface PromptFile {
+  file: string;
+  text: string;
+}
+
+/** Those under `agentos/prompts/`; checked, so that one that can't be filled is refused before anything starts. */
+export function readPromptFiles(directory: string): PromptFiles {
+  const files: PromptFiles = [];
   for (const name of PROMPT_NAMES) {
     const file = join(directory, `${name}.md`);
     try {
-      overrides.set(name, { file, text: normaliseText(await readFile(file, 'utf8')) });
+      const text = readText(file, directory);
+      if (text !== null) files.push([name, { file, text: normaliseText(text) }]);
     } catch (error) {
-      if (systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR') continue;
-      throw new AgentosError(
-        { code: 'prompt-invalid', file, reason: systemCode(error) ?? String(error) },
-        { cause: error },
-      );
+      throw new AgentosError({ code: 'prompt-invalid', file, reason: unreadableReason(error) }, { cause: error });
     }
   }
-  return createPrompts(overrides);
+  createPrompts(new Map(files));
+  return files;
 }

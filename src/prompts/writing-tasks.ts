@@ -1,4 +1,5 @@
 import type { GateEvidence } from '../core/gate.ts';
+import { oneLine } from '../core/lines.ts';
 import { bulletsOf, gateTable } from '../documents/implementation/markdown-text.ts';
 import { formatLedger, type Ledger, openFindings } from '../documents/ledger.ts';
 import type { LldFile } from '../documents/lld/files-table.ts';
@@ -53,7 +54,7 @@ export function againTask(prompts: Prompts, task: WritingTask, asked: WritingAga
   const { phase, failures, review, mayChange } = asked;
   const rules = phase === 'tests' ? testsRules(prompts, task) : codeRules(prompts, task);
   const again = prompts.fill('write-again', { failures: tagged('failures', failureList(failures)) });
-  const limits = mayChange === undefined ? [] : [`${ONLY_THESE}\n\n${mayChange.map((path) => `- ${path}`).join('\n')}`];
+  const limits = mayChange === undefined ? [] : [`${ONLY_THESE}\n\n${listIn('may-change', mayChange) ?? ''}`];
   return withLld(task, rules, ...(review === undefined ? [] : [tagged('review', review)]), ...limits, again);
 }
 
@@ -68,10 +69,10 @@ export function findingFailures(ledger: Ledger): string[] {
 }
 
 function withLld({ lld, repository, existingTests }: WritingTask, ...parts: string[]): string {
-  const tests = existingTests.map((path) => `- ${path}`).join('\n');
+  const tests = listIn('existing-tests', existingTests);
   const shown = [
     ...(repository === '' ? [] : [tagged('repository', repository)]),
-    ...(tests === '' ? [] : [`Existing tests that touch the files of this design, and must still pass:\n\n${tests}`]),
+    ...(tests === null ? [] : [`Existing tests that touch the files of this design, and must still pass:\n\n${tests}`]),
   ];
   return [tagged('lld', lld), ...shown, ...parts].join('\n\n');
 }
@@ -86,13 +87,16 @@ function testsRules(
     id,
     title,
     runner,
-    command,
+    command: oneLine(command),
     scenarios:
-      scenarios.map((one) => `${scenarioLine(one)}${isGuard(one) ? ' (Guard)' : ''}`).join('\n') ||
-      'The LLD names no scenario: test each of its requirements.',
+      listIn(
+        'scenarios',
+        scenarios.map((one) => `${scenarioLine(one)}${isGuard(one) ? ' (Guard)' : ''}`),
+      ) ?? 'The LLD names no scenario: test each of its requirements.',
     'test-files':
-      fileList(tests) || 'The LLD names none: put them where this repository keeps its tests, so that they are found.',
-    added: fileList(added) || 'None: the change is in files that are there.',
+      listIn('test-files', tests.map(fileLine)) ??
+      'The LLD names none: put them where this repository keeps its tests, so that they are found.',
+    added: listIn('added-files', added.map(fileLine)) ?? 'None: the change is in files that are there.',
   });
 }
 
@@ -102,19 +106,22 @@ function codeRules(prompts: Prompts, { id, title, files, isTestFile, runner, com
     id,
     title,
     runner,
-    command,
-    files: fileList(code) || 'The LLD names none.',
+    command: oneLine(command),
+    files: listIn('files', code.map(fileLine)) ?? 'The LLD names none.',
   });
 }
 
 function scenarioLine({ id, scenario, pass }: Pick<LldScenario, 'id' | 'scenario' | 'pass'>): string {
-  return `- ${id} ${scenario}${pass === '' ? '' : `. Passes when: ${pass}`}`;
+  return `${id} ${scenario}${pass === '' ? '' : `. Passes when: ${pass}`}`;
 }
 
-function fileList(files: readonly LldFile[]): string {
-  return files
-    .map(({ path, change, description }) => `- \`${path}\` (${change})${description === '' ? '' : `: ${description}`}`)
-    .join('\n');
+function fileLine({ path, change, description }: LldFile): string {
+  return `\`${path}\` (${change})${description === '' ? '' : `: ${description}`}`;
+}
+
+/** Each entry as one line, in a tag: what the fields of a document say is material too. Null: there is none. */
+function listIn(tag: string, entries: readonly string[]): string | null {
+  return entries.length === 0 ? null : tagged(tag, entries.map((entry) => `- ${oneLine(entry)}`).join('\n'));
 }
 
 export function failureList(failures: readonly string[]): string {
@@ -169,7 +176,7 @@ export function codeReviewParts(prompts: Prompts, material: CodeReviewTask): Tas
   }
   parts.push(prompts.fill('code-review', { id, title, round, 'max-rounds': maxRounds }));
   if (again !== undefined) {
-    const problems = again.problems.map((problem) => `- ${problem}`).join('\n');
+    const problems = listIn('problems', again.problems) ?? '';
     parts.push(tagged('your-review', again.earlier), prompts.fill('review-again', { problems }));
   }
   const repeating = [tagged('lld', lld), ...(forecast === '' ? [] : [forecast])];
@@ -195,7 +202,7 @@ export function guardsParts(prompts: Prompts, { id, title, lld, diff, scenarios 
   return [
     { text: tagged('lld', lld), repeats: true },
     { text: tagged('tests', boundedDiff(diff, MOST_DIFF_CHARS)) },
-    { text: prompts.fill('guards', { id, title, scenarios: list.join('\n') }) },
+    { text: prompts.fill('guards', { id, title, scenarios: listIn('scenarios', list) ?? '' }) },
   ];
 }
 
@@ -213,7 +220,7 @@ export function alreadyDoneParts(prompts: Prompts, material: AlreadyDoneTask): T
     { text: tagged('lld', lld), repeats: true },
     { text: tagged('repository', repository), repeats: true },
     { text: tagged('tests', boundedDiff(diff, MOST_DIFF_CHARS)) },
-    { text: prompts.fill('already-done', { id, title, tests: passing.map((test) => `- ${test}`).join('\n') }) },
+    { text: prompts.fill('already-done', { id, title, tests: listIn('passing-tests', passing) ?? '' }) },
   ];
 }
 

@@ -1,5 +1,4 @@
-import { readFile } from 'node:fs/promises';
-import { basename, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { codeOf, type ErrorCode, toErrorRecord } from '../core/errors.ts';
 import { documentDemand } from '../core/expected-cost.ts';
 import type { ItemId } from '../core/ids.ts';
@@ -7,7 +6,7 @@ import type { PipelineName } from '../core/paths.ts';
 import type { Replaced } from '../core/plan.ts';
 import type { Headed } from '../documents/header.ts';
 import { createGit } from '../git/git.ts';
-import { namesIn } from '../process/files.ts';
+import { namesInside, readText } from '../process/text-file.ts';
 import { createBriefSource, parseIssue } from '../source/directory.ts';
 import { readKnownIssues } from '../source/known-work.ts';
 import { type Issue, type IssueHead, type IssueSource, isHashOf, shownIssue } from '../source/port.ts';
@@ -62,10 +61,10 @@ export const lldBatch: Batch = {
   /** An issue is done when an approved LLD answers what it says now, unless a person dropped it or it was already done. */
   async collect({ paths, childEnv, source }, ids) {
     // Most have none yet: one look at the folder costs less than ten thousand failed attempts to open a file.
-    const written = new Set(await namesIn(paths.llds));
+    const written = new Set(namesInside(paths.llds, paths.repository));
     const lldOf = async ({ id }: Issue): Promise<Headed | null> =>
       written.has(basename(paths.lld(id))) ? readLldFile(paths.lld(id)) : null;
-    const lineages = new Set(await namesIn(paths.lineages));
+    const lineages = new Set(namesInside(paths.lineages, paths.repository));
     return readBacklog(source, ids, {
       isNew: (id) => !written.has(basename(paths.lld(id))) && !lineages.has(id),
       done: async (issue) => {
@@ -133,6 +132,7 @@ const UNREADABLE: ReadonlySet<ErrorCode | null> = new Set([
   'issue-unreadable',
   'brief-unreadable',
   'lld-unreadable',
+  'file-unreadable',
 ] as const);
 
 interface ItemStates {
@@ -208,9 +208,9 @@ async function issueDifference(folder: string, issue: Issue, issueHash: string |
 
 /** The version of the issue that has this hash. */
 async function designedIssue(folder: string, { id }: Issue, issueHash: string | null): Promise<Issue | null> {
-  const names = (await namesIn(folder)).filter((name) => /^\d{3,}-issue\.md$/.test(name));
+  const names = namesInside(folder, dirname(folder)).filter((name) => /^\d{3,}-issue\.md$/.test(name));
   for (const name of names.reverse()) {
-    const version = parseIssue(id, await readFile(join(folder, name), 'utf8').catch(() => ''));
+    const version = parseIssue(id, readText(join(folder, name), folder) ?? '');
     if (isHashOf(issueHash, version)) return version;
   }
   return null;

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { ItemId } from '../core/ids.ts';
 import { oneLine, unlinked } from '../core/lines.ts';
@@ -6,6 +5,7 @@ import { readFrontMatter } from '../documents/header.ts';
 import { findDuplicates } from '../documents/issue/duplicates.ts';
 import { withoutReviewLog } from '../documents/revise/review-log.ts';
 import type { ExistingIssue } from '../forge/port.ts';
+import { readText } from '../process/text-file.ts';
 import { createBriefSource, parseIssue } from '../source/directory.ts';
 import type { Issue } from '../source/port.ts';
 import { postOnce } from './post-once.ts';
@@ -44,7 +44,7 @@ export async function createIssue(project: Project, id: ItemId, file: string): P
   const { paths, hosts, mask } = project;
   const tracker = await hosts.tracker();
   const brief = await createBriefSource(paths.briefs).read(id);
-  const { body } = readFrontMatter(await readFile(resolve(paths.repository, file), 'utf8'));
+  const { body } = readFrontMatter(readText(resolve(paths.repository, file), paths.repository) ?? '');
   const text = withoutReviewLog(body);
   const title = unlinked(oneLine(parseIssue(id, text).title));
   const marker = briefMarker(brief);

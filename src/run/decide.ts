@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { systemClock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
@@ -12,9 +11,10 @@ import { personOf } from '../git/repository.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { lockItem } from '../process/lock.ts';
+import { requireInside } from '../process/text-file.ts';
 import { createBriefSource } from '../source/directory.ts';
 import type { Issue } from '../source/port.ts';
-import { isApprovedForAnother, readLldFile } from '../workflow/approved-lld.ts';
+import { isApprovedForAnother, readLldFile, readLldText } from '../workflow/approved-lld.ts';
 import { nextVersionNumber, placeVersion, versionName } from '../workflow/lineage.ts';
 import type { Project } from './project.ts';
 import { lastRunOf } from './run-history.ts';
@@ -72,7 +72,8 @@ export async function decide(project: Project, id: ItemId, word: Word, who: Deci
     const decision = await decisionFor(project, question, word, who);
     if (decided.length > 0) decision.replaced = decided;
     const folder = join(paths.repository, question.folder);
-    const { number } = await placeVersion(folder, question.number + decided.length, 'verdict', decision.document);
+    requireInside(folder, paths.lineages);
+    const number = placeVersion(folder, question.number + decided.length, 'verdict', decision.document).number;
     const lineage = `${question.folder}/${versionName(number, 'verdict')}`;
     // The journal first: by it the decision is taken, and a run writes the file if we could not.
     if (!(await settle(paths, waiting, decision))) throw await notWaiting(paths, id);
@@ -140,7 +141,7 @@ export async function inputHash({ paths, source }: Project, workflow: WorkflowNa
     case 'land':
       return (await source.read(id)).hash;
     case 'implement':
-      return bodyHash(readFrontMatter(await readFile(paths.lld(id), 'utf8').catch(() => '')).body);
+      return bodyHash(readFrontMatter(readLldText(paths.lld(id)) ?? '').body);
   }
 }
 
@@ -179,12 +180,12 @@ async function keepLld(project: Project, id: ItemId, decision: Decision): Promis
     const issue = await outgrownIssue(project, id);
     if (issue === null) throw new AgentosError({ code: 'not-waiting', id, last: null });
     const folder = paths.lineage(id);
-    const number = await nextVersionNumber(folder);
+    const number = nextVersionNumber(folder);
     const verdict = join(folder, versionName(number + 1, 'verdict'));
     // With this text the next change is compared.
     await writeFileAtomic(join(folder, versionName(number, 'issue')), ended(mask(issue.raw)));
     await writeFileAtomic(verdict, decision.document);
-    const { fields, body } = readFrontMatter(await readFile(paths.lld(id), 'utf8'));
+    const { fields, body } = readFrontMatter(readLldText(paths.lld(id)) ?? '');
     const { by, reason } = decision;
     const kept = { ...fields, issueHash: issue.hash, keptBy: by, keptBecause: reason };
     await writeFileAtomic(paths.lld(id), writeFrontMatter(body, kept));

@@ -4,7 +4,7 @@ import { AgentosError } from '../core/errors.ts';
 import { documentDemand } from '../core/expected-cost.ts';
 import { sha256 } from '../core/hash.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
-import { loadPrompts } from '../prompts/prompts.ts';
+import { readPromptFiles } from '../prompts/prompts.ts';
 import type { PastCase } from '../workflow/replay.ts';
 import { type Batch, type CollectedItem, type ItemSetting, readSome } from './pipeline.ts';
 import type { Project } from './project.ts';
@@ -87,7 +87,10 @@ export function evalBatch(request: EvalRequest): Batch {
       if (item === undefined) return undefined;
       const { past, candidate } = item;
       const { config, name, prompts, kind } = candidate;
-      const input = { replay: { past, candidate: name }, ...(prompts === null ? {} : { prompts }) };
+      const input = {
+        replay: { past, candidate: name },
+        ...(prompts === null ? {} : { prompts: readPromptFiles(prompts) }),
+      };
       return kind === 'design'
         ? { config, input, roles: ['drafter', 'reviewer'] }
         : { config, input, roles: ['reviewer'], demand: reviewDemand };
@@ -122,7 +125,7 @@ async function evalItems(project: Project, request: EvalRequest): Promise<EvalIt
       () => false,
     );
     if (!isFolder) throw new AgentosError({ code: 'prompt-invalid', file: folder, reason: 'is not a folder' });
-    await loadPrompts(folder);
+    readPromptFiles(folder);
   }
   // What reads documents is nothing that other commands should load.
   const { pastIds, pastItem } = await import('./past-cases.ts');

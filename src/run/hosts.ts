@@ -17,6 +17,8 @@ export interface Hosts {
   /** Where its branches and pull requests go. */
   forge(): Promise<Forge>;
   facts(repository: HostedRepository): Promise<RepositoryFacts>;
+  /** Refuses before anything is asked: a repository's file may name the address that a token is sent to. */
+  requireTrust: () => Promise<void>;
   /** Shows what a service makes us wait for. */
   onNotice: (text: string) => void;
 }
@@ -29,9 +31,10 @@ export function createHosts(options: Omit<ServicesOptions, 'onWait'>): Hosts {
   let forge: Promise<Forge> | null = null;
   let origin: Promise<string | null> | null = null;
   const services = (): Promise<Services> =>
-    (loaded ??= import('./remote-work.ts').then(({ createServices }) =>
-      createServices({ ...options, onWait: (text) => hosts.onNotice(text) }),
-    ));
+    (loaded ??= hosts.requireTrust().then(async () => {
+      const { createServices } = await import('./remote-work.ts');
+      return createServices({ ...options, onWait: (text) => hosts.onNotice(text) });
+    }));
   const originUrl = (): Promise<string | null> => (origin ??= pushUrl(createGit(repository, childEnv), 'origin'));
   const originPlace = async (): Promise<RemotePlace | null> => {
     const url = await originUrl();
@@ -61,6 +64,7 @@ export function createHosts(options: Omit<ServicesOptions, 'onWait'>): Hosts {
 
   const trackerPlace = (): Promise<Place> => (remote.source === null ? forgePlace() : located(remote.source));
   const hosts: Hosts = {
+    requireTrust: async () => undefined,
     onNotice: () => undefined,
     source: async (place) => (await services()).source(await located(place)),
     tracker: () => (tracker ??= trackerPlace().then(async (place) => (await services()).tracker(place))),

@@ -26,6 +26,7 @@ import { doneElsewhere, endedAlready, isOpen, type Pipeline } from './pipeline.t
 import { type OpenPublisher, patienceForPosts } from './posting.ts';
 import type { Project } from './project.ts';
 import type { Publisher } from './publish.ts';
+import { foreignText } from './run.ts';
 import { outcomeOf, placeOf, storeSummary } from './run-record.ts';
 import type { Interruption } from './stops.ts';
 
@@ -85,9 +86,12 @@ async function follow(run: FollowedRun, connection: HubConnection, how: 'follow'
     await rm(path, { recursive: true, force: true });
   const state = newRunState(plan.items);
   const emitter = createEmitter(state, pipeline, paths.repository);
-  const files = openRunFiles(runPaths, mask, ({ path, reason }) =>
-    emitter.run({ type: 'warning', text: wordingOf({ code: 'output-unwritable', path, reason }).message }),
-  );
+  const files = openRunFiles(runPaths, {
+    mask,
+    onFault: ({ path, reason }) =>
+      emitter.run({ type: 'warning', text: wordingOf({ code: 'output-unwritable', path, reason }).message }),
+    onForeign: (path) => queueMicrotask(() => emitter.warn(foreignText(runId, path))),
+  });
   const notifier = createNotifier({
     project,
     settings: run.notify ?? { command: null, desktop: false },

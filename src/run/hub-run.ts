@@ -15,6 +15,7 @@ import { type HubConnection, repositoryName, submit } from '../hub/submitter.ts'
 import { inspectJournal } from '../journal/inspect.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { prepareStateFolder, requireOwnFolder } from '../process/state-folder.ts';
+import { readPromptFiles } from '../prompts/prompts.ts';
 import type { Issue } from '../source/port.ts';
 import { inputHash } from './decide.ts';
 import { followHubRun } from './hub-follow.ts';
@@ -79,6 +80,7 @@ export async function runOnHub(given: RunOptions, hub: HubRunOptions): Promise<S
     runId,
     // Each machine has its own, or none.
     sandbox: null,
+    prompts: readPromptFiles(paths.prompts),
     fresh: new Map(),
     onRead: (id, issue) => void started.set(id, issue),
     accessOf: () => null,

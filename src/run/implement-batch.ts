@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { AgentosError, codeOf, toErrorRecord } from '../core/errors.ts';
 import { implementDemand } from '../core/expected-cost.ts';
+import { sha256 } from '../core/hash.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import { nearest } from '../core/nearest.ts';
 import type { PlannedItem } from '../core/plan.ts';
@@ -10,8 +10,9 @@ import { isUntouched, readHeader } from '../documents/header.ts';
 import { branchesNear, branchNameOf } from '../git/branches.ts';
 import { createGit } from '../git/git.ts';
 import { commitFiles } from '../git/repository.ts';
-import { namesIn } from '../process/files.ts';
+import { namesInside } from '../process/text-file.ts';
 import { type Issue, isHashOf } from '../source/port.ts';
+import { readLldText } from '../workflow/approved-lld.ts';
 import { closedItems } from '../workflow/closed.ts';
 import { implementationsOf, onSameFiles, openBranches } from '../workflow/implementations.ts';
 import { heldBack } from './held-back.ts';
@@ -88,7 +89,7 @@ async function refuseUnrecorded({ config, paths }: Project, items: readonly Coll
   if (offline === 0 || items.length === 0) return;
   const { recordedCode } = await import('../offline/recorded-code.ts');
   for (const { id } of items.filter(({ solved }) => solved === undefined)) {
-    const lld = await readFile(paths.lld(id), 'utf8');
+    const lld = readLldText(paths.lld(id)) ?? '';
     if (offline === 2 && recordedCode(lld) !== null) continue;
     throw new AgentosError({ code: 'offline-no-code', id, why: 'not-recorded', file: null });
   }
@@ -99,7 +100,7 @@ async function refuseUnrecorded({ config, paths }: Project, items: readonly Coll
  */
 async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]> {
   const { paths, childEnv, designs, source, config } = project;
-  const written = (await namesIn(paths.llds)).flatMap((name) => {
+  const written = namesInside(paths.llds, paths.repository).flatMap((name) => {
     const id = /^LLD-(.+)\.md$/.exec(name)?.[1] ?? '';
     return isItemId(id) ? [id] : [];
   });
@@ -129,10 +130,15 @@ async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'
   return readSome(wanted, async (id) => {
     const item = undesigned.get(id);
     if (item !== undefined) return item;
-    const text = await readFile(paths.lld(id), 'utf8');
+    let text: string;
+    try {
+      text = readLldText(paths.lld(id)) ?? '';
+    } catch (error) {
+      return { id, title: id, state: 'unreadable', error: toErrorRecord(error), chars: 0 };
+    }
     const lld = readHeader(text);
     const { title, files, after, ...names } = await designs.factsOf(text);
-    const plain = { id, title, files, after, names, chars: text.length, error: null };
+    const plain = { id, title, files, after, names, chars: text.length, error: null, digest: sha256(text) };
     const { status, bodyHash: approved, issueHash } = lld.header;
     const notReady = (why: 'edited' | 'status' | 'issue-changed'): CollectedItem => {
       const path = relative(paths.repository, paths.lld(id));

@@ -1,5 +1,4 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ReviewResult, ReviewSaid } from '../core/evaluation.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import { confirmedFindings, type LaterChange, saysTheSame } from '../documents/confirmed.ts';
@@ -10,7 +9,7 @@ import { isLld } from '../documents/lld/sections.ts';
 import { isTrustworthy, readReview } from '../documents/review/reader.ts';
 import { createGit } from '../git/git.ts';
 import { commitFiles } from '../git/repository.ts';
-import { namesIn } from '../process/files.ts';
+import { namesInside, readText } from '../process/text-file.ts';
 import { parseIssue } from '../source/directory.ts';
 import { editedLld, readLldFile } from '../workflow/approved-lld.ts';
 import { fileAgreement, type PastCase, type PastReview } from '../workflow/replay.ts';
@@ -24,7 +23,7 @@ export interface PastItem {
 
 /** The items that have a lineage, in natural order. */
 export async function pastIds({ paths }: Project): Promise<ItemId[]> {
-  const names = (await namesIn(paths.lineages)).filter(isItemId);
+  const names = namesInside(paths.lineages, paths.repository).filter(isItemId);
   return names.sort(new Intl.Collator('en', { numeric: true }).compare);
 }
 
@@ -42,7 +41,7 @@ export async function pastItem(project: Project, id: ItemId): Promise<PastItem> 
     );
   const passes = await readPasses(paths.lineage(id));
   const report = await commitFiles(git, 'HEAD').read(paths.report(id));
-  const now = await readLldFile(paths.lld(id)).catch(() => null);
+  const now = await readLldFile(paths.lld(id));
   const cases: PastCase[] = [];
   for (const [index, pass] of passes.entries()) {
     const { final } = pass;
@@ -92,7 +91,7 @@ interface ReviewedDraft {
 }
 
 async function readPasses(folder: string): Promise<Pass[]> {
-  const versions = (await namesIn(folder))
+  const versions = namesInside(folder, dirname(folder))
     .flatMap((name) => {
       const [, number = '', kind] = /^(\d{3,})-(issue|draft|verdict|final)\.md$/.exec(name) ?? [];
       return kind === undefined ? [] : [{ number, kind, path: join(folder, name) }];
@@ -101,7 +100,7 @@ async function readPasses(folder: string): Promise<Pass[]> {
   const passes: Pass[] = [];
   let draft: { number: string; text: string } | null = null;
   for (const { number, kind, path } of versions) {
-    const text = await readFile(path, 'utf8').catch(() => '');
+    const text = readText(path, folder) ?? '';
     const pass = passes.at(-1);
     if (kind === 'issue') passes.push({ issue: text, drafts: [], final: null });
     if (kind === 'issue' || pass === undefined || pass.final !== null) continue;

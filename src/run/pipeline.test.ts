@@ -38,8 +38,8 @@ async function options(lld: string | null): Promise<StageOptions> {
   const paths = pathsOf(root, join(root, '.agentos'));
   await mkdir(dirname(paths.lld(ID)), { recursive: true });
   if (lld !== null) await writeFile(paths.lld(ID), lld);
-  const project = { paths } as Project;
-  return { project, pipeline: BOTH, runId: 'r', fresh: new Map(), sandbox: null, accessOf: () => null };
+  const shared = { runId: 'r', prompts: [], fresh: new Map(), sandbox: null, accessOf: () => null };
+  return { project: { paths } as Project, pipeline: BOTH, ...shared };
 }
 
 const end = (workflow: WorkflowName, status: ItemStatus): CoordinatedEnd => ({

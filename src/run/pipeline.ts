@@ -1,11 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { missingAgent } from '../agent/programs/agents.ts';
 import type { CoordinatedEnd, CoordinatedItem } from '../coordinator/coordinator.ts';
 import type { Config, Role } from '../core/config.ts';
 import { AgentosError, codeOf, toErrorRecord } from '../core/errors.ts';
 import type { Demand } from '../core/expected-cost.ts';
+import { sha256 } from '../core/hash.ts';
 import type { ItemId } from '../core/ids.ts';
 import { type Item, type ItemEnd, itemOfKey, keyOf } from '../core/item.ts';
+import { definedOnly } from '../core/json.ts';
 import { fingerprintsOf } from '../core/mask.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';
 import type { PlannedItem, Replaced, Solved } from '../core/plan.ts';
@@ -14,9 +15,11 @@ import { type DesignFacts, designFacts } from '../documents/lld/document.ts';
 import type { ExistingIssue } from '../forge/port.ts';
 import { requireModels } from '../models/require-models.ts';
 import type { SandboxTool } from '../process/sandbox/sandbox.ts';
+import type { PromptFiles } from '../prompts/prompts.ts';
 import type { Issue } from '../source/port.ts';
 import type { ItemInput } from '../worker/adapters.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
+import { readLldText } from '../workflow/approved-lld.ts';
 import type { Unposted } from './posts.ts';
 import type { Project } from './project.ts';
 import type { ItemAccess } from './run-gateway.ts';
@@ -42,6 +45,8 @@ export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error
   replaces?: Replaced;
   /** Of one that is already done. */
   solved?: Solved;
+  /** Of the approved document that it is made from. */
+  digest?: string;
   /** It is done here, and not yet where it is posted. */
   unposted?: Unposted;
   /** What it is made from, as it was read just now; absent where no more than its title was needed. */
@@ -62,7 +67,7 @@ export async function readSome<T>(ids: readonly ItemId[], read: (id: ItemId) => 
 export interface ItemSetting extends Partial<Pick<Batch, 'demand'>>, Pick<Batch, 'roles'> {
   /** One object for all items that share it. */
   config: Config;
-  input?: Pick<ItemInput, 'prompts' | 'replay' | 'landing'>;
+  input?: Partial<Pick<ItemInput, 'prompts' | 'replay' | 'landing'>>;
 }
 
 /** What a workflow supplies; everything else about running a batch exists once. */
@@ -203,6 +208,8 @@ export interface StageOptions {
   /** Told of the text that an item starts with. */
   onRead?: (id: ItemId, issue: Issue) => void;
   runId: string;
+  /** The repository's own, read once: what programs of one item write there must not reach the next. */
+  prompts: PromptFiles;
   /** What programs of items run in; null: they run without one. */
   sandbox: SandboxTool | null;
   /** For a stage with these roles. */
@@ -212,8 +219,8 @@ export interface StageOptions {
 /** One stage of an item, as the coordinator takes it; it announces the stage that follows. */
 export function coordinatedItem(
   item: Item,
-  { exclusive, after }: Pick<PlannedItem, 'exclusive' | 'after'>,
-  { project, pipeline, runId, sandbox, accessOf, fresh, onRead }: StageOptions,
+  { exclusive, after, digest }: Pick<PlannedItem, 'exclusive' | 'after' | 'digest'>,
+  { project, pipeline, runId, prompts, sandbox, accessOf, fresh, onRead }: StageOptions,
 ): CoordinatedItem {
   const { workflow, id } = item;
   const following = stageAfter(pipeline, workflow);
@@ -229,7 +236,13 @@ export function coordinatedItem(
       if (issue !== undefined) onRead?.(id, issue);
       const setting = stage.settingOf?.(id);
       const cast = { config: project.config, roles: stage.roles, ...setting };
-      const input = itemInput(project, id, { runId, sandbox }, accessOf(id, cast), setting);
+      const input = itemInput(
+        project,
+        id,
+        { runId, sandbox, prompts, ...definedOnly({ digest }), ...setting?.input },
+        accessOf(id, cast),
+        setting?.config,
+      );
       if (issue === undefined) return input;
       const existing = await stage.existing?.(project, issue);
       return { ...input, issue, ...(existing && { existing }) };
@@ -255,10 +268,11 @@ export function itemOf(key: string): Item {
 }
 
 /** A design that can't be read now is refused by the stage itself. */
-function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' | 'after'> {
+function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' | 'after' | 'digest'> {
   try {
-    const { files, after } = designFacts(readFileSync(paths.lld(id), 'utf8'));
-    return { exclusive: files, after };
+    const text = readLldText(paths.lld(id)) ?? '';
+    const { files, after } = designFacts(text);
+    return { exclusive: files, after, digest: sha256(text) };
   } catch {
     return { exclusive: [], after: [] };
   }
@@ -268,15 +282,14 @@ function factsOf({ paths }: Project, id: ItemId): Pick<PlannedItem, 'exclusive' 
 function itemInput(
   { paths, config, secrets }: Project,
   id: ItemId,
-  run: Pick<StageOptions, 'runId' | 'sandbox'>,
+  input: Pick<ItemInput, 'runId' | 'sandbox' | 'prompts' | 'replay' | 'landing' | 'digest'>,
   access: ItemAccess | null,
-  setting: ItemSetting | undefined,
+  own: Config = config,
 ): ItemInput {
-  const { keys: _, endpoints: __, keyVariables: ___, ...rest } = setting?.config ?? config;
+  const { keys: _, endpoints: __, keyVariables: ___, ...rest } = own;
   return {
-    ...setting?.input,
+    ...input,
     id,
-    ...run,
     repository: paths.repository,
     base: paths.base,
     config: rest,

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { forecastLines, forecastOf } from '../core/forecast.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
+import { definedOnly } from '../core/json.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import { cycleNote, type Plan, type PlannedItem } from '../core/plan.ts';
 import { type Schedule, scheduleOf } from '../core/schedule.ts';
@@ -9,7 +10,7 @@ import { createGit } from '../git/git.ts';
 import { headCommit } from '../git/repository.ts';
 import { inspectJournal } from '../journal/inspect.ts';
 import { requireSettings } from '../models/require-models.ts';
-import { loadPrompts } from '../prompts/prompts.ts';
+import { readPromptFiles } from '../prompts/prompts.ts';
 import { type Batch, type CollectedItem, castsOf, isOpen, type Pipeline, rolesOf } from './pipeline.ts';
 import { plannedCost } from './planned-cost.ts';
 import type { Project } from './project.ts';
@@ -49,7 +50,7 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
     await stage.refuse?.(project, items);
   }
   await headCommit(createGit(paths.repository, childEnv));
-  await loadPrompts(paths.prompts);
+  readPromptFiles(paths.prompts);
   // Listed once: asking for each of ten thousand items would cost more than all the rest.
   const checkpoints = new Set(await readdir(paths.checkpoints).catch(() => []));
   const planned = chosen.map(({ item, stage }) => planItem(item, project, stage.workflow, checkpoints));
@@ -142,7 +143,7 @@ function planItem(
   workflow: WorkflowName,
   checkpoints: ReadonlySet<string>,
 ): PlannedItem {
-  const { id, title, error, files = [], after = [], replaces = null, solved = null } = item;
+  const { id, title, error, files = [], after = [], replaces = null, solved = null, digest } = item;
   const plain = {
     id,
     title,
@@ -156,6 +157,7 @@ function planItem(
     forecast: [],
     fromStep: null,
     reusedSteps: 0,
+    ...definedOnly({ digest }),
   };
   if (item.state !== 'pending') return { ...plain, state: item.state };
   if (item.unposted !== undefined) return { ...plain, state: 'resumed', fromStep: item.unposted };

@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { type Config, type ConfigFlags, resolveConfig } from '../core/config.ts';
 import type { ConfigFile } from '../core/config-file.ts';
-import { AgentosError, systemCode } from '../core/errors.ts';
-import { withoutSecrets } from '../core/keys.ts';
+import { AgentosError, codeOf } from '../core/errors.ts';
+import { plainEnvironment, standardKeysAtHome, type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
 import { baseDirectory, isInside, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
 import { withLoopbackDirect } from '../core/proxy.ts';
@@ -12,11 +11,13 @@ import type { Secret } from '../core/secret.ts';
 import { createGit } from '../git/git.ts';
 import { findRepository } from '../git/repository.ts';
 import { requireSafeState, userId } from '../process/state-folder.ts';
+import { readText, requireInside, unreadableReason } from '../process/text-file.ts';
 import type { KeptSource } from '../source/kept.ts';
 import type { IssueSource } from '../source/port.ts';
 import { createDesignCache, type DesignCache } from '../workflow/design-cache.ts';
 import { createHosts, type Hosts } from './hosts.ts';
 import { projectSource } from './project-source.ts';
+import { requireTrusted } from './trust.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -35,6 +36,8 @@ export interface ProjectOptions {
 export interface Project {
   paths: Paths;
   config: Config;
+  /** Every key that was found, used or not: none of them is shown or handed on. */
+  keys: readonly VendorKey[];
   /** The file that was read, or null. */
   configFile: string | null;
   /** What it says, as it says it. */
@@ -62,23 +65,29 @@ export function lookingBack(project: Project): Project {
 
 export async function openProject(options: ProjectOptions): Promise<Project> {
   const { cwd, env, repo, baseDir, config: named, flags, mayBeBare = false } = options;
-  const repository = await findRepository(resolve(cwd, repo ?? '.'), withoutSecrets(env, [], []), mayBeBare);
+  const repository = await findRepository(resolve(cwd, repo ?? '.'), plainEnvironment(env), mayBeBare);
   const { file, content } = await readConfig(repository, named === undefined ? null : resolve(cwd, named));
-  const config = resolveConfig(flags, content, env);
+  const resolved = resolveConfig(flags, content, env);
+  const config = file !== null && isInside(repository, file) ? withinTrust(resolved, content, env) : resolved;
   const given = baseDir ?? (env['AGENTOS_HOME'] || null);
   const base = baseDirectory(repository, given, cwd);
-  const git = createGit(repository, withoutSecrets(env, [], []));
+  const git = createGit(repository, plainEnvironment(env));
   const isTracked = async (): Promise<boolean> => {
     const inside = isInside(repository, base) ? relative(repository, base) : '';
-    return inside !== '' && (await git.text(['ls-files', '--', inside]).catch(() => '')) !== '';
+    if (inside === '') return false;
+    // In other letters too: not every file system tells them apart. A bare repository has no such files.
+    const listing = git.text(['ls-files', '--', `:(icase,literal,top)${inside}`]);
+    return (await (mayBeBare ? listing.catch(() => '') : listing)) !== '';
   };
   await requireSafeState(base, { isGiven: given !== null, isTracked });
   const paths = pathsOf(repository, base, workDirectory(repository, base, userId()));
+  for (const folder of [paths.issues, paths.briefs, paths.llds, paths.lineages, paths.prompts])
+    requireInside(folder, repository);
   const tokens = environmentTokens(env);
   const childEnv = withLoopbackDirect(
-    withoutSecrets(env, [...config.keys, ...tokens.map((secret) => ({ secret }))], config.passEnvironment),
+    withoutSecrets(env, [...resolved.keys, ...tokens.map((secret) => ({ secret }))], config.passEnvironment),
   );
-  const secrets = createSecrets([...config.keys.map((key) => key.secret), ...tokens]);
+  const secrets = createSecrets([...resolved.keys.map((key) => key.secret), ...tokens]);
   const hosts = createHosts({
     config,
     env,
@@ -87,9 +96,10 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
     onSecret: (secret) => secrets.add(secret),
   });
   const { source, ...kept } = projectSource(config, paths, hosts);
-  return {
+  const project: Project = {
     paths,
     config,
+    keys: resolved.keys,
     configFile: file,
     settings: content,
     env,
@@ -101,6 +111,8 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
     secrets: secrets.all,
     mask: secrets.mask,
   };
+  hosts.requireTrust = () => requireTrusted(project);
+  return project;
 }
 
 /** What must not be shown; a token may be found later than the rest. */
@@ -118,22 +130,26 @@ function createSecrets(first: readonly Secret[]) {
   };
 }
 
+/** What a repository's own configuration can't have, trusted or not. */
+function withinTrust(config: Config, { endpoints = {} }: ConfigFile, env: Environment): Config {
+  const { kept, withheld } = standardKeysAtHome(config.keys, endpoints, env);
+  return { ...config, keys: kept, withheld: [...new Set(withheld.map(({ vendor }) => vendor))] };
+}
+
 async function readConfig(
   repository: string,
   named: string | null,
 ): Promise<{ file: string | null; content: ConfigFile }> {
   const file = named ?? join(repository, 'agentos.yaml');
   try {
-    const text = await readFile(file, 'utf8');
+    const text = readText(file, named === null ? repository : null);
+    if (text === null && named === null) return { file: null, content: {} };
+    if (text === null) throw new AgentosError({ code: 'config-unreadable', file, reason: 'ENOENT' });
     // Most repositories have none, and what reads it is the most that a short command would load.
     const { parseConfigFile } = await import('../core/config-file.ts');
     return { file, content: parseConfigFile(text, named ?? 'agentos.yaml') };
   } catch (error) {
-    if (error instanceof AgentosError) throw error;
-    if (named === null && systemCode(error) === 'ENOENT') return { file: null, content: {} };
-    throw new AgentosError(
-      { code: 'config-unreadable', file, reason: systemCode(error) ?? String(error) },
-      { cause: error },
-    );
+    if (codeOf(error) !== 'file-unreadable') throw error;
+    throw new AgentosError({ code: 'config-unreadable', file, reason: unreadableReason(error) }, { cause: error });
   }
 }

@@ -17,6 +17,7 @@ import { writeFileAtomic } from '../process/files.ts';
 import { lockItem } from '../process/lock.ts';
 import { compiledCodeFolder, packageRoot } from '../process/package-root.ts';
 import { prepareStateFolder, requireOwnFolder, tidyWorkFolder } from '../process/state-folder.ts';
+import { readPromptFiles } from '../prompts/prompts.ts';
 import type { RunTrace } from '../telemetry/run-trace.ts';
 import { createEmitter } from './emitter.ts';
 import { followCancels } from './follow-cancels.ts';
@@ -101,9 +102,14 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const state = newRunState(plan.items);
   const emitter = createEmitter(state, pipeline, paths.repository);
   const disk = createDiskWatch([paths.base, paths.repository]);
-  const files = openRunFiles(runPaths, mask, ({ path, reason }) => {
-    if (isDiskReason(reason)) disk.refused(path, reason);
-    else emitter.run({ type: 'warning', text: wordingOf({ code: 'output-unwritable', path, reason }).message });
+  const files = openRunFiles(runPaths, {
+    mask,
+    onFault: ({ path, reason }) => {
+      if (isDiskReason(reason)) disk.refused(path, reason);
+      else emitter.run({ type: 'warning', text: wordingOf({ code: 'output-unwritable', path, reason }).message });
+    },
+    // Not in the middle of the line that is being written.
+    onForeign: (path) => queueMicrotask(() => emitter.warn(foreignText(runId, path))),
   });
   let hasEnded = false;
   const notifier = createNotifier({
@@ -208,6 +214,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     project,
     pipeline,
     runId,
+    prompts: readPromptFiles(paths.prompts),
     sandbox: sandbox.tool,
     fresh,
     onRead: (id, issue) => publisher?.read(id, issue),
@@ -242,10 +249,12 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   watch.settle();
   const summary = await outcomeOf(options, state, { runId, startedAt });
   await trace.close({ exitCode: summary.exitCode, giveUp: interrupt.now });
-  const unstored = await storeSummary(paths.base, runPaths, record, mask(`${JSON.stringify(summary, null, 2)}\n`));
+  const stored = { ...summary, chain: files.head() };
+  const unstored = await storeSummary(paths.base, runPaths, record, mask(`${JSON.stringify(stored, null, 2)}\n`));
   if (unstored !== null) emitter.run({ type: 'warning', text: wordingOf(unstored).message });
   const { exitCode } = summary;
-  emitter.run({ type: 'run-finished', runId, exitCode, durationMs: systemClock.now() - startedMs });
+  const audit = files.auditHeads();
+  emitter.run({ type: 'run-finished', runId, exitCode, durationMs: systemClock.now() - startedMs, audit });
   files.close();
   hasEnded = true;
   if (!interrupt.now.aborted) await notifier.ended(summary, interrupt.polite.aborted ? HURRIED_MS : PATIENT_MS);
@@ -255,4 +264,8 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     await tidyWorkFolder(project.paths);
   }
   return summary;
+}
+
+export function foreignText(runId: string, path: string): string {
+  return `Another program wrote to ${path}, which only this one writes. agentos check --audit ${runId} shows where.`;
 }

@@ -2,10 +2,13 @@ import { lstat, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import type { ConfigFile } from '../core/config-file.ts';
+import { AgentosError } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
 import { isInside } from '../core/paths.ts';
-import { namesIn, writeFileAtomic } from '../process/files.ts';
+import { printable } from '../output/terminal.ts';
+import { writeFileAtomic } from '../process/files.ts';
 import { userId } from '../process/state-folder.ts';
+import { namesInside, readText } from '../process/text-file.ts';
 import type { Project } from './project.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -20,9 +23,9 @@ export interface Claim {
 }
 
 /** Of the repository's own files; a configuration outside of it was named by the person who runs us. */
-export async function claimsOf({ configFile, settings, paths }: Project): Promise<Claim[]> {
+export function claimsOf({ configFile, settings, paths }: Project): Claim[] {
   const isOwn = configFile !== null && isInside(paths.repository, configFile);
-  return [...(isOwn ? claimsOfSettings(settings) : []), ...(await claimsOfPrompts(paths))];
+  return [...(isOwn ? claimsOfSettings(settings) : []), ...claimsOfPrompts(paths)];
 }
 
 export function claimsOfSettings(file: ConfigFile): Claim[] {
@@ -54,15 +57,13 @@ export function claimsOfSettings(file: ConfigFile): Claim[] {
   return claims;
 }
 
-async function claimsOfPrompts({ repository, prompts }: Project['paths']): Promise<Claim[]> {
-  const names = (await namesIn(prompts).catch(() => [])).filter((name) => name.endsWith('.md')).toSorted();
-  return Promise.all(
-    names.map(async (name) => {
-      const text = await readFile(join(prompts, name), 'utf8').catch(() => '');
-      const where = join(prompts, name).slice(repository.length + 1);
-      return { effect: 'tells the models', where, value: `${text.length} characters, ${sha256(text).slice(0, 12)}` };
-    }),
-  );
+function claimsOfPrompts({ repository, prompts }: Project['paths']): Claim[] {
+  const names = namesInside(prompts, repository).filter((name) => name.endsWith('.md'));
+  return names.map((name) => {
+    const text = readText(join(prompts, name), prompts) ?? '';
+    const where = join(prompts, name).slice(repository.length + 1);
+    return { effect: 'tells the models', where, value: `${text.length} characters, ${sha256(text).slice(0, 32)}` };
+  });
 }
 
 /** The one file that we keep outside of repositories, and only when a person says yes. */
@@ -78,6 +79,20 @@ type Trusted = Record<string, { hash: string; since: string }>;
 export async function isTrusted(project: Project, claims: readonly Claim[]): Promise<boolean> {
   if (claims.length === 0) return true;
   return (await readTrust(trustFile(project.env)))[project.paths.repository]?.hash === hashOf(claims);
+}
+
+/** For what asks a service; `agentos trust` and `--trust` are the ways past it. Throws `untrusted`. */
+export async function requireTrusted(project: Project): Promise<void> {
+  const claims = claimsOf(project);
+  if (!claims.some(({ where }) => OF_TOKENS.test(where)) || (await isTrusted(project, claims))) return;
+  throw new AgentosError({ code: 'untrusted', claims: claims.map(claimText), command: 'agentos trust' });
+}
+
+const OF_TOKENS = /^(?:github|gitlab)\./;
+
+/** One line, however many the value has. */
+export function claimText({ effect, where, value }: Claim): string {
+  return printable(`${effect} ${value.replaceAll(/\s*\n\s*/g, ' ↵ ')} (${where})`);
 }
 
 export async function rememberTrust(project: Project, claims: readonly Claim[]): Promise<string> {

@@ -1,28 +1,23 @@
-import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { AgentosError, type Problem, systemCode, toErrorRecord } from '../core/errors.ts';
+import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { AgentosError, type Problem, toErrorRecord } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
+import { oneLine } from '../core/lines.ts';
 import { nearest } from '../core/nearest.ts';
-import { isInside } from '../core/paths.ts';
 import { readHeader } from '../documents/header.ts';
 import { normaliseText, parseMarkdown, plainText } from '../documents/markdown.ts';
-import { namesIn } from '../process/files.ts';
+import { namesInside, readText, unreadableReason } from '../process/text-file.ts';
 import type { Issue, IssueSource } from './port.ts';
-
-const LARGEST_BYTES = 1_000_000;
 
 /** Issues as Markdown files in one folder of the repository, `issues/<id>.md`. */
 export function createDirectorySource(directory: string): IssueSource {
   const pathOf = (id: ItemId): string => join(directory, `${id}.md`);
 
   async function ids(): Promise<ItemId[]> {
-    let names: string[];
-    try {
-      names = await readdir(directory);
-    } catch (error) {
-      throw new AgentosError({ code: 'source-missing', directory }, { cause: error });
-    }
+    if (!existsSync(directory)) throw new AgentosError({ code: 'source-missing', directory });
+    const names = namesInside(directory, dirname(directory));
     return names
       .filter((name) => name.endsWith('.md') && name.toLowerCase() !== 'readme.md')
       .map((name) => name.slice(0, -'.md'.length))
@@ -34,26 +29,17 @@ export function createDirectorySource(directory: string): IssueSource {
     const path = pathOf(id);
     const unreadable = (reason: string, cause?: unknown): AgentosError =>
       new AgentosError({ code: 'issue-unreadable', id, path, reason }, { cause });
-    let bytes: Buffer;
+    let text: string | null;
     try {
-      // A link out of the folder could hand any file of the machine to a model.
-      const found = await lstat(path);
-      if (found.isSymbolicLink() && !isInside(await realpath(directory), await realpath(path)))
-        throw unreadable('is a link that leaves the folder');
-      const { size } = found.isSymbolicLink() ? await stat(path) : found;
-      if (size > LARGEST_BYTES) throw unreadable(`is larger than ${LARGEST_BYTES / 1_000_000} MB`);
-      bytes = await readFile(path);
+      text = readText(path, directory);
     } catch (error) {
-      if (systemCode(error) === 'ENOENT') {
-        const near = nearest(id, await ids().catch(() => []));
-        throw new AgentosError({ code: 'issue-missing', id, path, near }, { cause: error });
-      }
-      if (systemCode(error) === 'EISDIR') throw unreadable('is a folder', error);
-      if (error instanceof AgentosError) throw error;
-      throw unreadable(systemCode(error) ?? String(error), error);
+      const reason = unreadableReason(error);
+      throw unreadable(reason === 'EISDIR' ? 'is a folder' : reason, error);
     }
-    const text = decode(bytes);
-    if (text === null) throw unreadable('is not UTF-8 text');
+    if (text === null) {
+      const near = nearest(id, await ids().catch(() => []));
+      throw new AgentosError({ code: 'issue-missing', id, path, near });
+    }
     if (text.trim() === '') throw unreadable('is empty');
     return parseIssue(id, text);
   }
@@ -67,20 +53,11 @@ export function createDirectorySource(directory: string): IssueSource {
       return { id, title, chars: raw.length, blockers: 0 };
     },
     async poll() {
-      const names = await namesIn(directory);
+      const names = namesInside(directory, dirname(directory));
       const found = await Promise.all(names.map((name) => stat(join(directory, name)).catch(() => null)));
       return sha256(names.map((name, index) => `${name}\0${found[index]?.size}\0${found[index]?.mtimeMs}`).join('\n'));
     },
   };
-}
-
-function decode(bytes: Buffer): string | null {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    return text.includes('\0') ? null : text;
-  } catch {
-    return null;
-  }
 }
 
 /** A heading without markup, as nearly all are: its text is what stands there. */
@@ -91,7 +68,7 @@ export function parseIssue(id: ItemId, raw: string): Issue {
   const text = normaliseText(raw);
   const { header, body } = readHeader(text);
   const { labels } = header;
-  const title = (header.title?.trim() || titleOf(body) || `Issue ${id}`).slice(0, 200);
+  const title = oneLine(header.title || titleOf(body) || `Issue ${id}`).slice(0, 200) || `Issue ${id}`;
   const hash = sha256(words(`${title}\n${body}`));
   return { id, title, body: body.trim(), labels, raw: text, hash, rawHash: sha256(text.trimEnd()) };
 }

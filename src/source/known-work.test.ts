@@ -29,12 +29,14 @@ test('issues have a title, their text without front matter, and the fields that 
   expect(known[0]?.text.trim()).toBe('# One\n\nText.');
 });
 
-test('what is no issue, can not be read or leads out of the folder is passed over', async () => {
+test('what is no issue is passed over; one that can not be read, or leads out of the folder, is an error', async () => {
   const folder = await folderOf({ '1.md': '# One\n', 'README.md': '# Read me\n', 'notes.txt': 'x', 'a b.md': 'x' });
-  await mkdir(join(folder, '2.md'));
+  expect((await readKnownIssues(folder)).map(({ id }) => id)).toEqual(['1']);
   await writeFile(join(folder, '..', 'secret.md'), '# Secret\n');
   await symlink('../secret.md', join(folder, '3.md'));
-  expect((await readKnownIssues(folder)).map(({ id }) => id)).toEqual(['1']);
+  await expect(readKnownIssues(folder)).rejects.toMatchObject({
+    problem: { code: 'file-unreadable', path: join(folder, '3.md'), reason: 'is a link that leaves the folder' },
+  });
 });
 
 test('only the beginning of a huge file is read', async () => {

@@ -1,8 +1,9 @@
-import { type FileHandle, open, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type ItemId, isItemId } from '../core/ids.ts';
+import { oneLine } from '../core/lines.ts';
 import { type Header, readHeader } from '../documents/header.ts';
 import { normaliseText } from '../documents/markdown.ts';
+import { namesInside, readText } from '../process/text-file.ts';
 
 /** The beginning of a document that is there already. */
 interface KnownText {
@@ -15,7 +16,6 @@ interface KnownText {
   header: Header;
 }
 
-const READ_AT_ONCE = 64;
 const HEAD_BYTES = 16_384;
 const ISSUE_NAME = /^([^.].*)\.md$/;
 const LLD_NAME = /^LLD-(.+)\.md$/;
@@ -25,7 +25,7 @@ const TELLING_FIELD = /^(?:brief|status|title):/m;
 
 const NO_HEADER = readHeader('').header;
 
-/** Every issue, in natural order. What can't be read is passed over: it has nothing to be compared with. */
+/** Every issue, in natural order. One that can't be read is an error: what it is from is not known. */
 export async function readKnownIssues(directory: string): Promise<KnownText[]> {
   return (await readHeads(directory, ISSUE_NAME)).map(({ id, head }) => knownText(id, 'issue', head));
 }
@@ -44,37 +44,16 @@ export async function readLldHashes(directory: string): Promise<Map<ItemId, stri
 
 /** Documents are long, and no more of them is read than their beginning. */
 async function readHeads(directory: string, name: RegExp): Promise<{ id: ItemId; head: string }[]> {
-  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
-  const files = entries.flatMap((entry) => {
-    const id = name.exec(entry.name)?.[1] ?? '';
-    // A link could lead out of the folder, to any file of the machine.
-    return entry.isFile() && isItemId(id) && id.toLowerCase() !== 'readme' ? [{ id, file: entry.name }] : [];
+  const files = namesInside(directory, dirname(directory)).flatMap((file) => {
+    const id = name.exec(file)?.[1] ?? '';
+    return isItemId(id) && id.toLowerCase() !== 'readme' ? [{ id, file }] : [];
   });
   const { compare } = new Intl.Collator('en', { numeric: true });
   files.sort((a, b) => compare(a.id, b.id));
-  const known: { id: ItemId; head: string }[] = [];
-  const buffers = Array.from({ length: READ_AT_ONCE }, () => Buffer.allocUnsafe(HEAD_BYTES));
-  for (let at = 0; at < files.length; at += READ_AT_ONCE) {
-    const some = files.slice(at, at + READ_AT_ONCE).map(async ({ id, file }, index) => {
-      const head = await readHead(join(directory, file), buffers[index] ?? Buffer.allocUnsafe(HEAD_BYTES));
-      return head === null ? [] : [{ id, head }];
-    });
-    known.push(...(await Promise.all(some)).flat());
-  }
-  return known;
-}
-
-async function readHead(path: string, buffer: Buffer): Promise<string | null> {
-  let file: FileHandle | null = null;
-  try {
-    file = await open(path, 'r');
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
-    return normaliseText(buffer.toString('utf8', 0, bytesRead));
-  } catch {
-    return null;
-  } finally {
-    await file?.close();
-  }
+  return files.flatMap(({ id, file }) => {
+    const head = readText(join(directory, file), directory, HEAD_BYTES);
+    return head === null ? [] : [{ id, head: normaliseText(head) }];
+  });
 }
 
 function knownText(id: ItemId, kind: KnownText['kind'], head: string): KnownText {
@@ -82,7 +61,7 @@ function knownText(id: ItemId, kind: KnownText['kind'], head: string): KnownText
   const header = TELLING_FIELD.test(block) ? readHeader(block).header : NO_HEADER;
   const text = head.slice(block.length);
   const firstLine = /^[\s#*>-]*(\S.*?)[\s#]*$/m.exec(text)?.[1] ?? '';
-  const title = header.title?.trim() || firstLine;
+  const title = oneLine(header.title || firstLine);
   return { id, kind, title: withoutNumber(title, id).slice(0, 200), text, header };
 }
 

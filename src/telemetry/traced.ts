@@ -20,6 +20,7 @@ export function tracedJournal(journal: Journal): Journal {
     has: (key) => journal.has(key),
     steps: () => journal.steps(),
     last: (name) => journal.last(name),
+    check: () => journal.check?.(),
     remove: () => journal.remove(),
     close: () => journal.close(),
   };

@@ -35,6 +35,8 @@ export interface DetectOptions {
   /** A folder of ours outside of the worktree, for reports and caches; made when needed. */
   scratch: string;
   onLine: (line: string, stream: 'stdout' | 'stderr') => void;
+  /** Hides secrets in the lines. */
+  mask?: (text: string) => string;
   onProgress: () => void;
   onGroup: (leader: number, ended: boolean) => void;
 }

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { glob, mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join, posix, resolve } from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
 import type { TestSettings } from '../core/config.ts';
+import { withoutSequences } from '../core/lines.ts';
 import { createOutputKeeper } from '../core/reason.ts';
 import { type ProgramEnd, runProgram } from '../process/program.ts';
 import type { OpenSandbox, Sandbox } from '../process/sandbox/sandbox.ts';
@@ -31,6 +31,8 @@ export interface SuiteOptions {
   /** The same with all scripts written out, so that arguments can be put into it. */
   script: string;
   onLine: (line: string, stream: 'stdout' | 'stderr') => void;
+  /** Hides secrets in the lines. */
+  mask?: (text: string) => string;
   onProgress: () => void;
   onGroup: (leader: number, ended: boolean) => void;
 }
@@ -155,12 +157,13 @@ async function runOnce(
     signal: wish.signal,
     onProgress: options.onProgress,
     onGroup: options.onGroup,
+    mask: options.mask,
     onLine(line, stream) {
       if (stream === 'stderr' && stderr.length < KEEP_STDERR_CHARS) stderr += `${line}\n`;
       const said = stream === 'stdout' && runner.line !== undefined ? runner.line(line) : line;
       if (said === null) return;
       options.onLine(said, stream);
-      tail.push(stripVTControlCharacters(said));
+      tail.push(withoutSequences(said));
     },
   });
   const output = { stdout: ended.stdout, stderr, exitCode: ended.exitCode };

@@ -96,6 +96,8 @@ export interface RunDetail {
   offset: number;
   keys: KnownKey[];
   models: Record<string, string>;
+  /** Its files are not as it wrote them. */
+  isTampered: boolean;
 }
 
 export type Tone = 'plain' | 'good' | 'bad' | 'wait' | 'active';

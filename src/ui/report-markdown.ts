@@ -13,7 +13,7 @@ const MOST_ROWS = 50;
 const LONGEST_NOTE = 200;
 
 /** A run as a comment: what came of it, what waits for a person, what failed and why. */
-export function markdownReport({ state, record }: FoldedRun, brief: RunBrief): string {
+export function markdownReport({ state, record }: FoldedRun, brief: RunBrief, isTampered = false): string {
   const items = [...state.items.values()];
   const counts = ITEM_STATUSES.flatMap((status) => {
     const many = state.counts[status] ?? 0;
@@ -29,6 +29,7 @@ export function markdownReport({ state, record }: FoldedRun, brief: RunBrief): s
   return [
     `## agentos ${brief.workflow}: ${counts.join(', ') || 'nothing has ended'}`,
     `${items.length} item(s), ${cost}, ${took}; ${models.join(', ')}. Run ${asCode(brief.runId)}.`,
+    ...(isTampered ? [`**Files of this run are not as it wrote them:** \`agentos check --audit ${brief.runId}\``] : []),
     ...section('Needs a person', waiting, ({ ends }) => ends.at(-1)?.reason ?? ''),
     ...section('Failed', failed, whyFailed),
     ...(brief.changeFirst === null ? [] : [`Before a retry: ${asText(brief.changeFirst)}.`]),

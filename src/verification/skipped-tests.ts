@@ -69,7 +69,7 @@ const TEMPLATE = [
   String.raw`\`(?:\\[^]|\$\{(?:[^{}\`]|\`[^\`]*\`|\{[^{}]*\})*\}|\$(?!\{)|[^\`\\$\n]|${BETWEEN})*\``,
   String.raw`\`[^\`\n]*\`?`,
 ];
-const REGEXP = String.raw`(?<=(?:[(,=:\[!&|?{};]|=>|\breturn|^)[ \t]*)/(?![*/])(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\[\n])+/`;
+const REGEXP = String.raw`(?<=(?:[(,=:\[!&|?{};]|=>|\breturn|^)[ \t]*)/(?![*/])(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n]){0,300}\]|[^/\\\[\n]){1,900}/`;
 const TRIPLE = [`"""(?:[^"\\n]|"(?!"")|${BETWEEN})*"""`, `'''(?:[^'\\n]|'(?!'')|${BETWEEN})*'''`];
 
 function language(comments: readonly string[], strings: readonly string[]): RegExp {

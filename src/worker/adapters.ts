@@ -19,7 +19,7 @@ import type { Provider } from '../models/port.ts';
 import type { OpenSandbox, SandboxTool } from '../process/sandbox/sandbox.ts';
 import { userId } from '../process/state-folder.ts';
 import type { AskedContext, RepositoryContext } from '../prompts/context/context.ts';
-import { loadPrompts } from '../prompts/prompts.ts';
+import { createPrompts, type PromptFiles } from '../prompts/prompts.ts';
 import type { Issue } from '../source/port.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
 import type { DocumentRepository } from '../workflow/document.ts';
@@ -49,12 +49,14 @@ export interface ItemInput {
   token: string | null;
   endpoints: Partial<Record<VendorName, string>>;
   fingerprints: Fingerprint[];
+  /** Prompts in place of ours, as they were when the run began. */
+  prompts: PromptFiles;
+  /** Of the approved document that the item is made from, by the parent: what is in its place later is another one. */
+  digest?: string;
   /** What the item is made from, for a design or an issue: a worker asks no service. */
   issue?: Issue;
   /** For a brief: issues of a service that it looks like. */
   existing?: Pick<Issue, 'id' | 'title' | 'body'>[];
-  /** A folder of prompts in place of the repository's. */
-  prompts?: string;
   /** Of an evaluation: what is replayed. */
   replay?: Pick<Replay, 'past' | 'candidate'>;
   /** Of a landing: the branches, and what they are combined on. */
@@ -124,7 +126,8 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
       endpointOf: (vendor) => input.endpoints[vendor],
       env,
       sandbox,
-      onLine: (line) => context.emit({ type: 'output-line', stream: 'stderr', line }),
+      onLine: (line) => context.emit({ type: 'output-line', stream: 'stderr', line: mask(line) }),
+      mask,
       onGroup: context.group,
       offline: offlineProvider,
       agent: programs.agent,
@@ -168,7 +171,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
         hash,
         paths,
         journal,
-        prompts: await loadPrompts(input.prompts ?? paths.prompts),
+        prompts: createPrompts(new Map(input.prompts)),
         provider,
         explore: explorer(config, createGit(paths.repository, env), mask),
         costOf,

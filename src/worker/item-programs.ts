@@ -67,6 +67,7 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
     checkout:
       sandbox === undefined
         ? createCheckoutGuard({
+            verify: () => context.journal.check?.(),
             look: () => lookOutside({ repository: paths.repository, base: paths.base, worktree, git, except }),
             worktree: hasWorktree ? worktree : null,
             onChanged: (files) =>
@@ -95,7 +96,7 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
           caches,
           ownLogins: ownLogins(input.config.ownLogins, paths),
           sandbox,
-          envIn: (directory) => itemEnvironment({ ...own, worktree: directory }),
+          envIn: (directory) => itemEnvironment({ ...own, worktree: directory, isSetUp: false }),
           onGroup: context.group,
           mask,
           transcripts,
@@ -107,7 +108,7 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
     async close() {
       (await opened?.catch(() => null))?.release();
       // Of agents that answered; what works in a worktree needs its own longer.
-      if (opened !== null && !hasWorktree) await removeFolder(home).catch(() => undefined);
+      if (opened !== null && !hasWorktree) await removeFolder(home, paths.work).catch(() => undefined);
     },
   };
 }

@@ -1,4 +1,5 @@
 import { flushCompileCache } from 'node:module';
+import { basename, dirname, join } from 'node:path';
 import { systemClock } from '../core/clock.ts';
 import { AgentosError, codeOf, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
@@ -7,6 +8,7 @@ import { parseTraceparent } from '../core/traceparent.ts';
 import { wordingOf } from '../core/wording.ts';
 import type { Journal } from '../journal/port.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
+import { isHolderAlive, readHolder } from '../process/lock.ts';
 import { capturesContent } from '../telemetry/settings.ts';
 import { tracedJournal } from '../telemetry/traced.ts';
 import { below, createWorkerSpans } from '../telemetry/tracer.ts';
@@ -119,6 +121,7 @@ function stoppableJournal(journal: Journal, stop: AbortSignal): Journal {
     has: (key) => journal.has(key),
     steps: () => journal.steps(),
     last: (name) => journal.last(name),
+    check: () => journal.check?.(),
     remove: () => journal.remove(),
     close: () => journal.close(),
   };
@@ -128,8 +131,14 @@ function stoppableJournal(journal: Journal, stop: AbortSignal): Journal {
 const owed = new Map<number, (answer: JournalAnswer) => void>();
 let calls = 0;
 
-async function openJournal(checkpoint: string | null): Promise<Journal> {
-  if (checkpoint !== null) return openSqliteJournal(checkpoint, { clock: systemClock });
+async function openJournal({ checkpoint, steps, task }: ItemStart): Promise<Journal> {
+  if (checkpoint !== null)
+    return openSqliteJournal(checkpoint, {
+      clock: systemClock,
+      ...(steps === null ? {} : { known: new Map(steps) }),
+      onStep: (made) => post({ type: 'steps', steps: made }),
+      isAlone: () => 'builtIn' in task && isRunning(checkpoint),
+    });
   const [{ openStoredJournal }, { parentStore }] = await Promise.all([
     import('../journal/stored.ts'),
     import('./parent-store.ts'),
@@ -150,7 +159,7 @@ async function runItem(item: ItemStart): Promise<void> {
   let outcome: { result: TaskResult } | { error: ErrorRecord };
   try {
     const task = await loadTask(item.task);
-    const journal = await openJournal(item.checkpoint);
+    const journal = await openJournal(item);
     try {
       const context: TaskContext = {
         id: item.id,
@@ -179,6 +188,12 @@ async function runItem(item: ItemStart): Promise<void> {
   await drained();
   keepCompiledCode();
   await send({ type: 'ended', outcome, rssBytes: process.memoryUsage.rss() });
+}
+
+/** No other run has the item, by its lock: whatever else writes to its journal is none of ours. */
+function isRunning(checkpoint: string): boolean {
+  const holder = readHolder(join(dirname(dirname(checkpoint)), 'locks', `${basename(checkpoint, '.db')}.lock`));
+  return holder === null || holder.pid === process.ppid || !isHolderAlive(holder);
 }
 
 /** What the item was for is there: a checkpoint that can't be removed doesn't change that. The next run removes it. */

@@ -20,6 +20,8 @@ export interface ItemStart {
   attempt: number;
   /** The file of the item's journal; null: the parent has it, and is asked for each of its operations. */
   checkpoint: string | null;
+  /** The steps that its journal may hold, each with its seal, by what earlier attempts of this run said; null in the first. */
+  steps: readonly (readonly [id: string, seal: string])[] | null;
   /** For the task; JSON. */
   input: unknown;
   /** The span that this attempt is; absent: nothing is traced. */
@@ -62,6 +64,8 @@ export type FromWorker =
   | { type: 'alive' }
   /** Spans that began or ended; all of an item come before its `ended`. */
   | { type: 'spans'; spans: SpanRecord[] }
+  /** Steps that the journal holds, or is about to, each with its seal: what else is found in it later is not the item's. */
+  | { type: 'steps'; steps: readonly (readonly [id: string, seal: string])[] }
   /** A process group began or ended. */
   | { type: 'group'; leader: number; ended: boolean }
   | { type: 'journal'; call: number; request: JournalRequest }

@@ -88,13 +88,14 @@ export async function openWorktreeTask(
         onLine: boundedLines((line) =>
           context.emit({ type: 'output-line', stream: 'stdout', line: mask(line), of: 'tests' }),
         ),
+        mask,
         onProgress: context.heartbeat,
         onGroup: context.group,
       });
       return tracedTests(suite);
     },
     async removeHome() {
-      if (!existsSync(directory)) await removeFolder(home).catch(() => undefined);
+      if (!existsSync(directory)) await removeFolder(home, paths.work).catch(() => undefined);
     },
   };
 }

@@ -1,7 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { citationOf, type Evidence, evidenceIn, missingEvidence } from '../documents/already-done.ts';
 import { isTrustworthy, readReview, unusableReview } from '../documents/review/reader.ts';
-import { NO_HOOKS } from '../git/branches.ts';
 import { openCommit } from '../git/repository.ts';
 import { makeOwnFolder, writeFileAtomic } from '../process/files.ts';
 import { alreadyDoneParts } from '../prompts/writing-tasks.ts';
@@ -53,7 +52,7 @@ export function createAlreadyDoneQuestion(
   const skip = async (reply: string, evidence: readonly Evidence[]): Promise<Instead> => {
     const folder = paths.lineage(id);
     const { value } = await context.step({ name: 'already-done', inputs: { reply } }, async () => ({
-      number: await nextVersionNumber(folder),
+      number: nextVersionNumber(folder),
     }));
     const lineage = createLineage(context, folder, value.number);
     const body = `# Already done: ${title.replace(/\s+/g, ' ').trim()}\n\nAll new tests passed before the code.\n`;
@@ -62,7 +61,7 @@ export function createAlreadyDoneQuestion(
     const record = await lineage.add('final', alreadyDoneRecord(context, facts, await openCommit(git, base)));
     await worktree.remove();
     // It is where it began, unless a person used it.
-    await git.run([...NO_HOOKS, 'update-ref', '-d', `refs/heads/${worktree.branch}`, base]).catch(() => undefined);
+    await git.run(['update-ref', '-d', `refs/heads/${worktree.branch}`, base]).catch(() => undefined);
     return end({ status: 'skipped', reason: alreadyDoneReason(base, evidence.map(citationOf)), outputs: [record] });
   };
 

@@ -1,7 +1,8 @@
-import { readFile } from 'node:fs/promises';
-import { AgentosError, systemCode } from '../core/errors.ts';
+import { dirname } from 'node:path';
+import { AgentosError } from '../core/errors.ts';
 import { bodyHash, type Headed, isApproved, isUntouched, readHeader, writeFrontMatter } from '../documents/header.ts';
 import { isLld } from '../documents/lld/sections.ts';
+import { readText, unreadableReason } from '../process/text-file.ts';
 import { type Issue, isHashOf } from '../source/port.ts';
 
 /** Who approved what, as the front matter of the LLD says it. */
@@ -32,12 +33,17 @@ export function approvedLld(body: string, issue: Issue, by: ApprovedBy): string 
 
 /** Null where there is none. One that can't be read is an error: taken for absent, it would be replaced. */
 export async function readLldFile(path: string): Promise<Headed | null> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    const reason = systemCode(error) ?? String(error);
-    if (reason === 'ENOENT' || reason === 'ENOTDIR') return null;
-    throw new AgentosError({ code: 'lld-unreadable', path, reason }, { cause: error });
-  });
+  const text = readLldText(path);
   return text === null ? null : readHeader(text);
+}
+
+/** The same as text. */
+export function readLldText(path: string): string | null {
+  try {
+    return readText(path, dirname(path));
+  } catch (error) {
+    throw new AgentosError({ code: 'lld-unreadable', path, reason: unreadableReason(error) }, { cause: error });
+  }
 }
 
 /** Approved, for what the issue says now, and not edited since. */

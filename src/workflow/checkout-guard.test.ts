@@ -13,13 +13,20 @@ function scene() {
     return Promise.resolve({
       repository: '/r',
       base: '/r/.agentos',
-      work: '/r/.agentos',
+      atMs: 0,
       entries: new Map(files),
       kinds: kinds as OutsideView['kinds'],
-      idle: new Map(),
+      owners: new Map(),
+      busy: new Set(),
+      events: new Map(),
     });
   };
-  const watch = createCheckoutGuard({ look, worktree: '/worktree', onChanged: (names) => told.push(names) });
+  const watch = createCheckoutGuard({
+    verify: () => undefined,
+    look,
+    worktree: '/worktree',
+    onChanged: (names) => told.push(names),
+  });
   const change = (name: string) => (): Promise<void> => {
     files.set(name, `${files.get(name) ?? ''}+`);
     return Promise.resolve();

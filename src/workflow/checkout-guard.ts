@@ -1,9 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { AgentosError } from '../core/errors.ts';
-import { isApproved, readHeader } from '../documents/header.ts';
-import { DESIGN, nameOf, type OutsideKind, type OutsideView } from '../git/checkout-watch.ts';
-import { isHolderAlive, readHolder } from '../process/lock.ts';
+import { nameOf, type OutsideKind, type OutsideView } from '../git/checkout-watch.ts';
+import { itemsWorkedOn } from './worked-on.ts';
 
 /** Detects changes outside the worktree while something runs in it. */
 export interface CheckoutGuard {
@@ -19,6 +16,8 @@ export interface CheckoutGuard {
 }
 
 export interface CheckoutGuardOptions {
+  /** Throws where something else wrote to what is ours alone: the item's journal. */
+  verify: () => void;
   look: () => Promise<OutsideView>;
   /** Where its work is kept; null: it has none. */
   worktree: string | null;
@@ -36,7 +35,7 @@ export const NO_GUARD: CheckoutGuard = {
 /** A look that is not older than this still holds. */
 const FRESH_MS = 5_000;
 
-export function createCheckoutGuard({ look, worktree, onChanged }: CheckoutGuardOptions): CheckoutGuard {
+export function createCheckoutGuard({ verify, look, worktree, onChanged }: CheckoutGuardOptions): CheckoutGuard {
   let last: { view: OutsideView; atMs: number } | null = null;
   let isUnchecked = false;
   const reported = new Set<string>();
@@ -48,6 +47,7 @@ export function createCheckoutGuard({ look, worktree, onChanged }: CheckoutGuard
   };
   const check = async (): Promise<void> => {
     if (!isUnchecked || last === null) return;
+    verify();
     const before = last.view;
     const view = await look();
     last = { view, atMs: performance.now() };
@@ -60,6 +60,7 @@ export function createCheckoutGuard({ look, worktree, onChanged }: CheckoutGuard
   return {
     check,
     async before(work) {
+      verify();
       if (last === null || (!isUnchecked && performance.now() - last.atMs > FRESH_MS)) {
         last = { view: await look(), atMs: performance.now() };
       }
@@ -83,18 +84,31 @@ export interface OutsideChanges {
   faults: string[];
 }
 
-/** What was added, changed or deleted between two looks. */
-export function changesOutside(before: OutsideView, after: OutsideView): OutsideChanges {
+/**
+ * What was added, changed or deleted between two looks. `workedOn`: asked only where something of another item is different and
+ * no run had it at either look.
+ */
+export function changesOutside(
+  before: OutsideView,
+  after: OutsideView,
+  workedOn: (before: OutsideView) => ReadonlySet<string> = itemsWorkedOn,
+): OutsideChanges {
   const changed: string[] = [];
   const isUnstaged = (name: string): boolean => !before.kinds.has(name) && after.kinds.get(name) === 'untracked';
   for (const [name, signature] of before.entries)
     if (after.entries.get(name) !== signature || isUnstaged(name)) changed.push(name);
   for (const name of after.entries.keys()) if (!before.entries.has(name)) changed.push(name);
-  const isBusy = createIsOfBusyItem(before, after);
+  let touched: ReadonlySet<string> | null = null;
+  const isOfRun = (name: string): boolean => {
+    const owners = after.owners.get(name) ?? before.owners.get(name) ?? [];
+    if (owners.some((key) => before.busy.has(key) || after.busy.has(key))) return true;
+    if (owners.length === 0) return false;
+    touched ??= workedOn(before);
+    return owners.some((key) => touched?.has(key));
+  };
   // It goes when a person deletes the state folder, and the next run makes it again.
   const ignoreFile = `${nameOf(after.repository, after.base)}/.gitignore`;
-  const isNoFault = (name: string): boolean =>
-    isBusy(name) || isOurDesign(name, after) || (name === ignoreFile && !after.entries.has(name));
+  const isNoFault = (name: string): boolean => isOfRun(name) || (name === ignoreFile && !after.entries.has(name));
   const files = changed.filter((name) => !isNoFault(name)).sort();
   return { files, faults: files.filter((name) => isFault(kindIn(before, name), kindIn(after, name))) };
 }
@@ -111,7 +125,7 @@ function isFault(was: OutsideKind | null, is: OutsideKind | null): boolean {
     case 'untracked':
       return is !== null && (was === null || was === 'tracked');
     case 'git':
-    case 'design':
+    case 'item':
     case 'ours':
       return true;
     case 'tracked':
@@ -119,27 +133,5 @@ function isFault(was: OutsideKind | null, is: OutsideKind | null): boolean {
     case 'input':
     case null:
       return false;
-  }
-}
-
-/** True for files of an item that another run worked on at one of the looks, or in between. */
-function createIsOfBusyItem(before: OutsideView, after: OutsideView): (name: string) => boolean {
-  const items = new Set([...before.idle.keys(), ...after.idle.keys()]);
-  const busy = [...items].filter((item) => before.idle.get(item) !== after.idle.get(item));
-  const work = nameOf(after.repository, after.work);
-  const starts = busy.flatMap((item) => [`${work}/worktrees/${item}/`, `${work}/homes/${item}/`]);
-  return (name) => starts.some((start) => name.startsWith(start));
-}
-
-/** True for the LLD of another item that a run is writing now, or has approved. */
-function isOurDesign(name: string, { repository, base }: OutsideView): boolean {
-  const id = DESIGN.exec(name)?.[1];
-  if (id === undefined) return false;
-  const holder = readHolder(join(base, 'locks', `lld-${id}.lock`));
-  if (holder !== null && isHolderAlive(holder)) return true;
-  try {
-    return isApproved(readHeader(readFileSync(join(repository, name), 'utf8')));
-  } catch {
-    return false;
   }
 }

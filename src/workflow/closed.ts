@@ -1,4 +1,3 @@
-import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Paths, WorkflowName } from '../core/paths.ts';
 import type { Solved } from '../core/plan.ts';
@@ -7,6 +6,7 @@ import { type Decision, describeDecision } from '../documents/decision.ts';
 import { type Header, readHeader, writeFrontMatter } from '../documents/header.ts';
 import type { Git } from '../git/git.ts';
 import { type BaseCommit, openCommit } from '../git/repository.ts';
+import { namesInside, readText } from '../process/text-file.ts';
 import { type Issue, isHashOf } from '../source/port.ts';
 import type { ItemContext } from './item.ts';
 
@@ -71,13 +71,13 @@ export function alreadyDoneReason(baseCommit: string, citations: readonly string
 export type Closed = { state: 'dropped' } | { state: 'already-done'; solved: Solved };
 
 /** The last record on this text in a folder of the lineage. */
-async function lastRecord(folder: string, workflow: WorkflowName): Promise<{ path: string; header: Header } | null> {
-  const finals = (await readdir(folder).catch(() => []))
+function lastRecord(folder: string, inside: string, workflow: WorkflowName): { path: string; header: Header } | null {
+  const finals = namesInside(folder, inside)
     .flatMap((name) => (/^\d{3,}-final\.md$/.test(name) ? [{ name, number: Number.parseInt(name, 10) }] : []))
     .sort((a, b) => b.number - a.number);
   for (const { name } of finals) {
     const path = join(folder, name);
-    const text = await readFile(path, 'utf8').catch(() => '');
+    const text = readText(path, inside) ?? '';
     // An implementation ends on its branch, so an approved document in here says nothing about it.
     if (workflow === 'implement' && !/^status: (?:dropped|already-done)$/m.test(text)) continue;
     const { header } = readHeader(text);
@@ -97,7 +97,7 @@ export async function closedItems(
   git: Git,
   workflow: WorkflowName,
 ): Promise<(item: Pick<Issue, 'id' | 'hash' | 'rawHash'>) => Promise<Closed | null>> {
-  const known = new Set(await readdir(paths.lineages).catch(() => []));
+  const known = new Set(namesInside(paths.lineages, paths.repository));
   let head: Promise<BaseCommit> | null = null;
   const isUnchanged = async (evidence: Header['evidence']): Promise<boolean> => {
     head ??= openCommit(git, 'HEAD');
@@ -108,7 +108,7 @@ export async function closedItems(
     const { id } = item;
     const folders = workflow === 'issue' ? [paths.lineage(id), paths.briefLineage(id)] : [paths.lineage(id)];
     for (const folder of folders) {
-      const record = known.has(basename(folder)) ? await lastRecord(folder, workflow) : null;
+      const record = known.has(basename(folder)) ? lastRecord(folder, paths.lineages, workflow) : null;
       if (record === null || !isHashOf(record.header[HASH_FIELD[workflow]], item)) continue;
       const { status, evidence, baseCommit } = record.header;
       if (status === 'dropped') return { state: 'dropped' };

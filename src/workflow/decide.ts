@@ -89,7 +89,7 @@ export function createDecider(item: ItemContext, { folder, lineage, canRevise }:
       canRevise,
       models: item.models.all(),
       folder: relative(paths.repository, folder).split(sep).join('/'),
-      number: lineage?.nextNumber ?? (await nextVersionNumber(folder)),
+      number: lineage?.nextNumber ?? nextVersionNumber(folder),
     }));
     return value;
   };

@@ -100,7 +100,7 @@ export function createDocumentQuestions(
       return document.ok ? document.text : reply;
     },
     repair(draft, errors, round, attempt) {
-      const findings = listOf(errors.map(describeFinding));
+      const findings = tagged('check-findings', listOf(errors.map(describeFinding)));
       const task = prompts.fill(names.repair, { id, title, findings, 'edit-format': editFormat });
       return askDrafter(`repair-${round}-${attempt}`, [tagged('draft', draft), task]);
     },
@@ -117,7 +117,7 @@ export function createDocumentQuestions(
       const task = evidence === undefined ? names.review : 'review-already-done';
       parts.push(prompts.fill(task, { id, title, round, 'max-rounds': maxRounds }));
       if (again !== undefined) {
-        const problems = listOf(again.problems);
+        const problems = tagged('problems', listOf(again.problems));
         parts.push(tagged('your-review', again.earlier), prompts.fill('review-again', { problems }));
       }
       return ask({
@@ -138,7 +138,8 @@ export function createDocumentQuestions(
         prompts.fill(names.revise, { id, title, 'edit-format': editFormat }),
       ];
       if (refused === undefined) return askDrafter(`revise-${round}`, parts);
-      const again = `Your last reply was not taken: ${refused.reason}\nReply again with edits or with the whole document.`;
+      const why = tagged('why', refused.reason);
+      const again = `Your last reply was not taken:\n\n${why}\n\nReply again with edits or with the whole document.`;
       return askDrafter(`revise-${round}-again`, [...parts, tagged('your-last-reply', refused.reply), again]);
     },
   };

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { WorkflowName } from '../core/paths.ts';
 import { decisionRows } from '../documents/decision.ts';
@@ -7,6 +6,7 @@ import type { BaseTree } from '../documents/lld/checks.ts';
 import { type CitedTree, weighEvidence } from '../documents/review/evidence.ts';
 import { filledTemplate } from '../documents/template-text.ts';
 import { removeStaleTemporaryFiles } from '../process/files.ts';
+import { readText } from '../process/text-file.ts';
 import type { Issue } from '../source/port.ts';
 import type { ApprovedBy } from './approved-lld.ts';
 import { createDecider } from './decide.ts';
@@ -146,7 +146,7 @@ async function begin<More>(
     const commit = await repository.headCommit();
     const context = await repository.contextFor(commit, work.input);
     const more = await work.begin(await repository.open(commit));
-    const firstNumber = await nextVersionNumber(work.lineage(more));
+    const firstNumber = nextVersionNumber(work.lineage(more));
     const input = { title: mask(title), body: mask(body), raw: mask(raw) };
     return { ...more, commit, context, firstNumber, givenDraft, input };
   });
@@ -170,8 +170,8 @@ export async function leaveTemplate(
   const { id, title, body, raw } = input;
   const note = `No model has seen this: it is the template with the words of ${id}. Run agentos ${workflow} ${id} with a model.`;
   const draft = mask(filledTemplate(template, { id, title, body, note }));
-  const next = await nextVersionNumber(folder);
-  const last = await readFile(join(folder, versionName(next - 1, 'draft')), 'utf8').catch(() => null);
+  const next = nextVersionNumber(folder);
+  const last = readText(join(folder, versionName(next - 1, 'draft')), folder);
   if (last !== draft) {
     const lineage = createLineage(item, folder, next);
     await lineage.add('issue', mask(raw));

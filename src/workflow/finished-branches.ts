@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import { type CommitGraph, type LandingBranch, stackedOn } from '../core/landing.ts';
 import type { Paths } from '../core/paths.ts';
@@ -7,6 +6,7 @@ import { designFacts } from '../documents/lld/document.ts';
 import { branchesBelow } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
 import { readAt } from '../git/repository.ts';
+import { readLldText } from './approved-lld.ts';
 import { BRANCH_PREFIX, type Implementation, idsIn, implementationsOf } from './implementations.ts';
 
 type ReportPaths = Pick<Paths, 'report' | 'reportedLld' | 'lld'>;
@@ -129,5 +129,5 @@ export async function designOn(git: Git, paths: ReportPaths, id: ItemId, commit:
     git,
     places.map((path) => ({ ref: commit, path })),
   );
-  return texts.find((text) => text !== null) ?? (await readFile(paths.lld(id), 'utf8').catch(() => ''));
+  return texts.find((text) => text !== null) ?? readLldText(paths.lld(id)) ?? '';
 }

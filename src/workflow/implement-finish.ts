@@ -1,11 +1,11 @@
-import { readFile, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { oneLine, unlinked } from '../core/lines.ts';
 import { describeDecision } from '../documents/decision.ts';
 import { commitMessage } from '../documents/implementation/commit-message.ts';
 import { type ChangedFile, writeReport } from '../documents/implementation/report.ts';
-import { namesIn } from '../process/files.ts';
+import { namesInside, readText } from '../process/text-file.ts';
 import type { ReviewedCode } from './code-review.ts';
 import type { Gates } from './gates.ts';
 import type { ImplementContext } from './implement-item.ts';
@@ -49,7 +49,7 @@ export async function finishImplementation(context: ImplementContext, finished: 
     [report]: mask(context.portable(await reportOf(context, finished, codeCommit))),
     // Removes one that an earlier design of the item may have left there.
     [beside]: design === beside ? lldText : null,
-    ...(await lineageFiles(context)),
+    ...lineageFiles(context),
   });
   const reportCommit = await commit('report', complete, codeCommit, unlinked(oneLine(`Report on ${id}: ${title}`)));
   signal.throwIfAborted();
@@ -61,14 +61,15 @@ export async function finishImplementation(context: ImplementContext, finished: 
 }
 
 /** Beside the report for the same reason as the design: the checkout may hold these files untracked. */
-async function lineageFiles({ config, paths, id, mask, portable }: ImplementContext): Promise<Record<string, string>> {
+function lineageFiles({ config, paths, id, mask, portable }: ImplementContext): Record<string, string> {
   if (config.lineage !== 'commit') return {};
-  const names = (await namesIn(paths.lineage(id))).filter((name) => name.endsWith('.md'));
-  const files = names.map(async (name): Promise<[string, string]> => {
-    const text = await readFile(join(paths.lineage(id), name), 'utf8');
+  const folder = paths.lineage(id);
+  const names = namesInside(folder, paths.repository).filter((name) => name.endsWith('.md'));
+  const files = names.map((name): [string, string] => {
+    const text = readText(join(folder, name), folder) ?? '';
     return [`${paths.reportedLineage(id)}/${name}`, mask(portable(text))];
   });
-  return Object.fromEntries(await Promise.all(files));
+  return Object.fromEntries(files);
 }
 
 async function reportOf(context: ImplementContext, finished: Finished, codeCommit: string): Promise<string> {

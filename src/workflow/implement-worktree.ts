@@ -1,14 +1,17 @@
+import { readdirSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { toErrorRecord } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
-import { boundedLines } from '../core/lines.ts';
+import { boundedLines, listed } from '../core/lines.ts';
+import { shownPath } from '../core/paths.ts';
 import { wordingOf } from '../core/wording.ts';
 import { copyIgnored } from '../git/copy-ignored.ts';
 import type { Git } from '../git/git.ts';
 import { openWorktree } from '../git/worktree/open.ts';
+import { removeAll, type SetUpRoot } from '../git/worktree/set-up-files.ts';
 import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
-import { writeFileAtomic } from '../process/files.ts';
+import { makeFolder, writeFileAtomic } from '../process/files.ts';
 import { importedFromElsewhere, pythonEnvironment } from '../process/python.ts';
 import type { Sandbox, SandboxWish } from '../process/sandbox/sandbox.ts';
 import { detectSetup, isSetupFile, runSetup } from '../process/setup.ts';
@@ -101,8 +104,17 @@ export interface SetUp {
   first(isNew: boolean): Promise<boolean>;
   /** For a state that the worktree was just restored to, unless that is installed. */
   ensure(tree: string): Promise<void>;
+  /** What it made is as it was: for a state that the worktree was just restored to, before tests run there. */
+  same(tree: string): Promise<SameSetUp>;
+  /** After the tests of the base ran, before anything was written: what they changed of it by themselves is no change. */
+  afterBaseline(): Promise<void>;
   /** After a call of the writer that led from `start` to `tree`, as a durable step. */
   afterWriting(start: string, tree: string, step: string): Promise<Installed>;
+}
+
+export interface SameSetUp {
+  /** What was added to it and is removed again, without what tools keep for themselves. */
+  removed: string[];
 }
 
 interface Installed {
@@ -146,6 +158,32 @@ function createSetUp(
     // Some set-ups lead the user's repository to hooks of the worktree.
     if ((await hooksPath(parts.git)) !== before) await setHooksPath(parts.git, before);
   };
+  const home = paths.home('implement', id);
+  /** The home too: a virtual environment is there, and programs look there for packages and settings. */
+  const roots = (): SetUpRoot[] => [
+    { folder: directory, made: worktree.madeBySetUp() },
+    { folder: home, made: null, except: OWN_FILES },
+  ];
+  const copyFiles = async (): Promise<void> => {
+    const { missing, refused } = await copyIgnored(paths.repository, directory, copy);
+    for (const { path, reason } of refused) emit({ type: 'notice', text: `${path} is not copied: ${reason}` });
+    if (missing.length > 0)
+      emit({ type: 'notice', text: `implement.copy names what is not there: ${missing.join(', ')}` });
+  };
+  /** From nothing, as in a new worktree: a tool that finds its files there leaves them as they are. */
+  const setUpAgain = async (tree: string): Promise<void> => {
+    await removeAll(pathsOf(roots()), roots());
+    await makeFolder(parts.itemEnv['TMPDIR'] ?? home);
+    await worktree.restore(tree);
+    await copyFiles();
+    const command = await commandFor('frozen');
+    if (command !== null) await runAsStep(command);
+    await worktree.ignoreMadeAgain();
+    await worktree.setUpFiles.record(roots());
+    await writeFileAtomic(marker, markerFor(await changedIn(tree)));
+    // It may have changed files of the tree.
+    await worktree.restore(tree);
+  };
   const runAsStep = async (command: string): Promise<void> => {
     const startedAt = performance.now();
     emit({ type: 'step-started', step: 'set-up', model: null });
@@ -160,10 +198,7 @@ function createSetUp(
       const known = (await readFile(marker, 'utf8').catch(() => null))?.replace(/"changed":"\w+"/, '"changed":null');
       if (!isNew && known === markerFor(null)) return false;
       const command = await commandFor('frozen');
-      const { missing, refused } = await copyIgnored(paths.repository, directory, copy);
-      for (const { path, reason } of refused) emit({ type: 'notice', text: `${path} is not copied: ${reason}` });
-      if (missing.length > 0)
-        emit({ type: 'notice', text: `implement.copy names what is not there: ${missing.join(', ')}` });
+      await copyFiles();
       if (command !== null) await runAsStep(command);
       const how = { env: parts.itemEnv, signal: item.signal, sandbox: await openIn(directory, parts) };
       for (const { name, origin } of await importedFromElsewhere(directory, how))
@@ -172,6 +207,7 @@ function createSetUp(
           text: `Python imports ${name} from ${origin}, not from the worktree: that copy would be tested. Name a command that installs this one as implement.setup in agentos.yaml.`,
         });
       await worktree.ignoreMadeBySetup(isNew && command === null && copy.length === 0);
+      await worktree.setUpFiles.record(roots());
       await writeFileAtomic(marker, markerFor(null));
       return command !== null;
     },
@@ -182,8 +218,26 @@ function createSetUp(
       const command = await commandFor('frozen');
       if (command !== null) await runAsStep(command);
       await worktree.ignoreMadeAgain();
+      await worktree.setUpFiles.record(roots());
       await writeFileAtomic(marker, markerFor(changed));
     },
+
+    async same(tree) {
+      const found = await worktree.setUpFiles.changes(roots());
+      const { added, changed } = found ?? { added: [], changed: [] };
+      if (found === null || changed.length > 0) {
+        const names = changed.map((path) => shownPath(directory, path));
+        if (found !== null)
+          emit({ type: 'notice', text: `what the set-up made was changed, so that it runs again: ${listed(names)}` });
+        await setUpAgain(tree);
+      } else await removeAll(added, roots());
+      const names = added.map((path) => shownPath(directory, path));
+      return {
+        removed: names.filter((name) => !isAbsolute(name) && !/(?:^|\/)\.[^/]*(?:$|\/)|__pycache__/.test(name)),
+      };
+    },
+
+    afterBaseline: () => worktree.setUpFiles.recordUnsteady(roots()),
 
     async afterWriting(start, tree, step) {
       const unchanged = { tree, problem: null };
@@ -200,6 +254,7 @@ function createSetUp(
           return { tree, problem: wordingOf(problem).message };
         }
         await worktree.ignoreMadeAgain();
+        await worktree.setUpFiles.record(roots());
         const after = await worktree.snapshot();
         const installed = await worktree.withPathsFrom(tree, after, await setupFiles(tree, after));
         await writeFileAtomic(marker, markerFor(await changedIn(installed)));
@@ -208,6 +263,16 @@ function createSetUp(
       return value;
     },
   };
+}
+
+/** In an item's home, and not of the set-up. */
+const OWN_FILES: ReadonlySet<string> = new Set(['set-up.json', 'reviews', 'test-reports', '.gitconfig']);
+
+function pathsOf(roots: readonly SetUpRoot[]): string[] {
+  return roots.flatMap(({ folder, made, except }) => {
+    const names = made ?? readdirSync(folder).filter((name) => !except?.has(name));
+    return names.map((name) => join(folder, name.replace(/\/$/, '')));
+  });
 }
 
 /** As the user's repository itself says; null: it doesn't. */
@@ -235,7 +300,7 @@ async function runCommand(
   );
   const timeoutMs = config.implement.setupTimeoutMs;
   await traced('set-up', {}, () =>
-    runSetup({ command, directory, env, sandbox, timeoutMs, signal, onLine, onProgress, onGroup }),
+    runSetup({ command, directory, env, sandbox, timeoutMs, signal, onLine, mask, onProgress, onGroup }),
   );
 }
 

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { type ItemId, isItemId, parseItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { type Implemented, readReportStatus } from '../documents/header.ts';
@@ -6,7 +5,8 @@ import { designFacts } from '../documents/lld/document.ts';
 import { branchesBelow, type Foundation } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
 import { readAt } from '../git/repository.ts';
-import { namesIn } from '../process/files.ts';
+import { namesInside } from '../process/text-file.ts';
+import { readLldText } from './approved-lld.ts';
 
 /** A report on a branch of ours, or in the commit that is checked out. */
 export interface Implementation extends Implemented {
@@ -74,7 +74,10 @@ export interface OpenBranch extends Foundation {
   files: readonly string[];
 }
 
-export async function openBranches(git: Git, paths: Pick<Paths, 'report' | 'llds' | 'lld'>): Promise<OpenBranch[]> {
+export async function openBranches(
+  git: Git,
+  paths: Pick<Paths, 'repository' | 'report' | 'llds' | 'lld'>,
+): Promise<OpenBranch[]> {
   const unmerged = [
     'for-each-ref',
     '--format=%(refname)',
@@ -83,11 +86,11 @@ export async function openBranches(git: Git, paths: Pick<Paths, 'report' | 'llds
     `refs/heads/${BRANCH_PREFIX}`,
   ];
   if ((await git.text(unmerged)) === '') return [];
-  const ids = (await namesIn(paths.llds)).map((name) => name.replace(/^LLD-|\.md$/g, ''));
+  const ids = namesInside(paths.llds, paths.repository).map((name) => name.replace(/^LLD-|\.md$/g, ''));
   const found: OpenBranch[] = [];
   for (const foundation of await foundationsOf(git, paths, ids)) {
     const listing = await git.text(['diff', '--name-only', '-z', `HEAD...${foundation.commit}`]);
-    const design = await readFile(paths.lld(parseItemId(foundation.id)), 'utf8').catch(() => '');
+    const design = readLldText(paths.lld(parseItemId(foundation.id))) ?? '';
     found.push({ ...foundation, files: [...listing.split('\0').filter(Boolean), ...designFacts(design).files] });
   }
   return found;

@@ -1,10 +1,10 @@
-import { readdir } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { AgentosError } from '../core/errors.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { bodyHash, type Header, isUntouched, readHeader, writeFrontMatter } from '../documents/header.ts';
 import { makeFolder, writeFileExclusive } from '../process/files.ts';
+import { namesInside } from '../process/text-file.ts';
 import type { Issue } from '../source/port.ts';
 import type { ApprovedBy } from './approved-lld.ts';
 
@@ -65,7 +65,7 @@ const NUMBER = /^\d{1,15}$/;
  * none, and no two processes get the same.
  */
 export async function writeNumberedIssue(paths: Paths, text: string): Promise<ItemId> {
-  let number = await nextNumber(paths);
+  let number = nextNumber(paths);
   await makeFolder(paths.issues);
   for (let attempt = 1; attempt <= MOST_TRIES; attempt++, number++) {
     const id = parseItemId(String(number));
@@ -79,22 +79,19 @@ export async function writeNumberedIssue(paths: Paths, text: string): Promise<It
 }
 
 /** Above every number in use, that of a deleted issue included: its design and its lineage must not become another's. */
-async function nextNumber(paths: Paths): Promise<number> {
+function nextNumber(paths: Paths): number {
   const id = 'x' as ItemId;
   const places: [folder: string, name: string][] = [paths.issue(id), paths.lld(id), paths.lineage(id)].map((path) => [
     dirname(path),
     basename(path),
   ]);
-  const used = await Promise.all(
-    places.map(async ([folder, name]) => {
-      const [before = '', after = ''] = name.split('x');
-      const names = await readdir(folder).catch(() => []);
-      return names
-        .filter((entry) => entry.startsWith(before) && entry.endsWith(after))
-        .map((entry) => entry.slice(before.length, entry.length - after.length))
-        .filter((middle) => NUMBER.test(middle))
-        .map(Number);
-    }),
-  );
-  return used.flat().reduce((highest, number) => Math.max(highest, number), 0) + 1;
+  const used = places.flatMap(([folder, name]) => {
+    const [before = '', after = ''] = name.split('x');
+    return namesInside(folder, paths.repository)
+      .filter((entry) => entry.startsWith(before) && entry.endsWith(after))
+      .map((entry) => entry.slice(before.length, entry.length - after.length))
+      .filter((middle) => NUMBER.test(middle))
+      .map(Number);
+  });
+  return used.reduce((highest, number) => Math.max(highest, number), 0) + 1;
 }

@@ -1,17 +1,17 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { writeFileAtomic } from '../process/files.ts';
+import { namesInside, readText } from '../process/text-file.ts';
 import type { ItemContext } from './item.ts';
 
 export type VersionKind = 'issue' | 'draft' | 'verdict' | 'final';
 
 /** The number after the highest one in the folder. */
-export async function nextVersionNumber(directory: string): Promise<number> {
-  return Math.max(0, ...(await numbersIn(directory))) + 1;
+export function nextVersionNumber(directory: string): number {
+  return Math.max(0, ...numbersIn(directory)) + 1;
 }
 
-async function numbersIn(directory: string): Promise<number[]> {
-  const names = await readdir(directory).catch(() => []);
+function numbersIn(directory: string): number[] {
+  const names = namesInside(directory, dirname(directory));
   return names.map((name) => Number(/^(\d{3,})-/.exec(name)?.[1] ?? 0));
 }
 
@@ -24,15 +24,17 @@ export function versionName(number: number, kind: VersionKind): string {
  * one after the highest. An item that is resumed with other models may come to other versions: none replaces an earlier
  * one, and no number is used twice.
  */
-export async function placeVersion(
+export function placeVersion(
   directory: string,
   from: number,
   kind: VersionKind,
   content: string,
-): Promise<{ number: number; isThere: boolean }> {
-  const taken = (await numbersIn(directory)).filter((number) => number >= from).sort((a, b) => a - b);
+): { number: number; isThere: boolean } {
+  const taken = numbersIn(directory)
+    .filter((number) => number >= from)
+    .sort((a, b) => a - b);
   for (const number of taken) {
-    const text = await readFile(join(directory, versionName(number, kind)), 'utf8').catch(() => null);
+    const text = readText(join(directory, versionName(number, kind)), dirname(directory));
     if (text === content) return { number, isThere: true };
   }
   return { number: taken.includes(from) ? (taken.at(-1) ?? 0) + 1 : from, isThere: false };
@@ -57,7 +59,7 @@ export function createLineage(
     },
     async add(kind, text) {
       const content = text.endsWith('\n') ? text : `${text}\n`;
-      const { number, isThere } = await placeVersion(directory, nextNumber, kind, content);
+      const { number, isThere } = placeVersion(directory, nextNumber, kind, content);
       const path = join(directory, versionName(number, kind));
       nextNumber = number + 1;
       if (isThere) return path;

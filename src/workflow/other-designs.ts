@@ -1,11 +1,11 @@
-import { readFile } from 'node:fs/promises';
 import { describeForecast, type ForecastDesign, forecastOf } from '../core/forecast.ts';
 import { isItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { isApproved, readHeader } from '../documents/header.ts';
 import { type DesignFacts, designFacts } from '../documents/lld/document.ts';
-import { namesIn } from '../process/files.ts';
+import { namesInside } from '../process/text-file.ts';
 import { tagged } from '../prompts/tags.ts';
+import { readLldText } from './approved-lld.ts';
 import { createDesignCache } from './design-cache.ts';
 
 /** Of a longer backlog, those with the highest numbers. */
@@ -21,14 +21,14 @@ export async function otherDesigns(
   ownId: string,
   isThere: (path: string) => boolean,
 ): Promise<ForecastDesign[]> {
-  const ids = (await namesIn(paths.llds)).flatMap((name) => {
+  const ids = namesInside(paths.llds, paths.repository).flatMap((name) => {
     const id = /^LLD-(.+)\.md$/.exec(name)?.[1] ?? '';
     return isItemId(id) && id !== ownId && !isThere(paths.report(id)) ? [id] : [];
   });
   const cache = createDesignCache(paths.designs);
   const designs: ForecastDesign[] = [];
   for (const id of ids.sort(byNumber).slice(-MOST_DESIGNS)) {
-    const text = await readFile(paths.lld(id), 'utf8').catch(() => '');
+    const text = readLldText(paths.lld(id)) ?? '';
     if (isApproved(readHeader(text))) designs.push(asForecast(id, await cache.factsOf(text)));
   }
   return designs;

@@ -37,6 +37,8 @@ function play(file: string, outcomes: TestOutcome[]): Played {
     setUp: {
       first: async () => false,
       ensure: async () => undefined,
+      same: async () => ({ removed: [] }),
+      afterBaseline: async () => undefined,
       afterWriting: async (_, tree) => ({ tree, problem: null }),
     },
     baseTree: 'base',

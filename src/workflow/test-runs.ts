@@ -78,13 +78,14 @@ export function createTestRuns(context: TestRunsContext): TestRuns {
     await worktree.restore(tree);
     const dropped = await worktree.dropIgnored();
     if (installs) await setUp.ensure(tree);
+    const { removed } = await setUp.same(tree);
     const wish = {
       lacksCode,
       ...(files === undefined ? {} : { files }),
       ...(coverage === undefined ? {} : { coverage }),
     };
     const found = await runOnce(step, () => checkout.before(() => suite.run({ ...wish, signal })));
-    return { ...stored(found), dropped, directory: worktree.directory };
+    return { ...stored(found), dropped: [...dropped, ...removed], directory: worktree.directory };
   };
 
   return {
@@ -103,6 +104,7 @@ export function createTestRuns(context: TestRunsContext): TestRuns {
         if (!isRead(found)) throw cannotRun(found);
         const why = await refuse(found);
         if (why !== null) throw new AgentosError({ code: 'tests-cannot-run', command: found.command, detail: why });
+        await setUp.afterBaseline();
         return { run: { ...stored(found), dropped: [] } };
       });
       return value.run;

@@ -72,6 +72,8 @@ test.each([
         setUp: {
           first: async () => false,
           ensure: async () => undefined,
+          same: async () => ({ removed: [] }),
+          afterBaseline: async () => undefined,
           afterWriting: async (_, tree) => ({ tree, problem: null }),
         },
         journal,

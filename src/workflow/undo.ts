@@ -32,7 +32,7 @@ export const DESIGNS: Rule = {
 export const STATE: Rule = {
   name: '-state',
   why: 'the state folder is no part of an implementation',
-  forbids: ({ path }) => path.startsWith('.agentos/'),
+  forbids: ({ path }) => /^\.agentos(?:\/|$)/i.test(path),
 };
 
 export const LINKS: Rule = {

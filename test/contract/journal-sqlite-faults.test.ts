@@ -18,7 +18,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/core/clock.ts';
 import { AgentosError, codeOf, type Problem } from '../../src/core/errors.ts';
 import type { Journal } from '../../src/journal/port.ts';
+import { sealOf } from '../../src/journal/schema.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
+import { stepId } from '../../src/journal/step-id.ts';
 import { runChild, startChild } from '../support/journal-child-process.ts';
 import { canMount, mountSmallDisk } from '../support/small-disk.ts';
 
@@ -303,5 +305,75 @@ describe('several openers and ends', () => {
     rmSync(file);
     expect(existsSync(`${file}-wal`)).toBe(true);
     expect(open().steps()).toEqual([]);
+  });
+});
+
+describe('a SQLite journal that another program writes to', () => {
+  /** As an agent could that knows our schema: a finished step with a seal that fits. */
+  function forge(name: string, id: string, result: string): void {
+    const db = new DatabaseSync(file);
+    const at = new Date().toISOString();
+    const order = Number(db.prepare('SELECT coalesce(max(finish_order), 0) + 1 AS next FROM steps').get()?.['next']);
+    const seal = sealOf({ id, name, startedAt: at, finishedAt: at, finishOrder: order, result });
+    db.prepare(
+      `INSERT OR REPLACE INTO steps (id, name, starts, started_at, finished_at, finish_order, seal, result)
+       VALUES (?, ?, 1, ?, ?, ?, ?, ?)`,
+    ).run(id, name, at, at, order, seal, result);
+    db.close();
+  }
+  const key = { name: 'green-1', inputs: { tree: 'x' } };
+
+  it('takes no step from it that its owner did not write', async () => {
+    const journal = open();
+    await take(journal, 'one');
+    forge(key.name, stepId(key), '{"passed":true}');
+    const error = await journal.step(key, async () => ({ passed: false })).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'journal-damaged' });
+    expect(existsSync(file)).toBe(false);
+    expect(await open().step(key, async () => 'made again')).toEqual({ value: 'made again', replayed: false });
+  });
+
+  it('notices a changed record, a changed file and another file in its place, however it was done', async () => {
+    for (const change of [
+      () => forge('one', stepId({ name: 'one', inputs: null }), '"other"'),
+      () => overwrite(0, readFileSync(file).subarray(0, 16)),
+      () => writeFileSync(`${file}-wal`, Buffer.concat([readFileSync(`${file}-wal`), Buffer.alloc(1)])),
+      () => {
+        const bytes = readFileSync(file);
+        rmSync(file);
+        writeFileSync(file, bytes);
+      },
+    ]) {
+      const journal = open();
+      await take(journal, 'one');
+      journal.check?.();
+      change();
+      expect(problemOf(() => journal.check?.()).code).toBe('journal-damaged');
+      expect(existsSync(file)).toBe(false);
+    }
+  });
+
+  it('is left alone where another owner has taken it over', async () => {
+    const journal = open();
+    await take(journal, 'one');
+    const other = open();
+    expect(problemOf(() => journal.check?.()).code).toBe('journal-fenced');
+    await take(other, 'two');
+    other.check?.();
+  });
+
+  it('holds for a later attempt only what the earlier ones said', async () => {
+    const known = new Map<string, string>();
+    const first = openSqliteJournal(file, {
+      clock: systemClock,
+      onStep: (steps) => {
+        for (const [id, seal] of steps) known.set(id, seal);
+      },
+    });
+    await take(first, 'one');
+    first.close();
+    openSqliteJournal(file, { clock: systemClock, known }).close();
+    forge(key.name, stepId(key), '{"passed":true}');
+    expect(problemOf(() => openSqliteJournal(file, { clock: systemClock, known })).code).toBe('journal-damaged');
   });
 });

@@ -284,7 +284,7 @@ test('killed while a model settles a conflict, a landing resumes in the middle o
   killed.child.kill('SIGKILL');
   await killed.ended;
   expect(vendor.calls).toHaveLength(2);
-  expect(vendor.calls[0]?.text).toContain('issue 57, "Item 57", is merged on top of issue 42');
+  expect(vendor.calls[0]?.text).toContain('issue 57, "LLD-57.md", is merged on top of issue 42');
   expect(vendor.calls[0]?.text).toMatch(/<brought-by-the-branch>[^]*\+export const list = \['two'\];/);
   expect(vendor.calls[1]?.toolResults[0]?.text).toContain('<<<<<<<');
 

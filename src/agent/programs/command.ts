@@ -11,7 +11,8 @@ import type { Writer } from '../port.ts';
 export type CommandWriterOptions = Pick<
   WriterDependencies,
   'env' | 'sandbox' | 'onGroup' | 'idleTimeoutMs' | 'ceilingMs'
->;
+> &
+  Partial<Pick<WriterDependencies, 'mask'>>;
 
 /** A shell command of the user's own as implementer: the task on stdin, the files it changes are its work. */
 export function createCommandWriter({ command, text: spec }: CommandSpec, options: CommandWriterOptions): Writer {
@@ -30,6 +31,7 @@ export function createCommandWriter({ command, text: spec }: CommandSpec, option
           env: { ...options.env, AGENTOS_PHASE: phase, AGENTOS_ITEM: item },
           input: `${promptText([{ text: system }, { text: task }])}\n`,
           onGroup: options.onGroup,
+          mask: options.mask,
           signal: call.signal,
           // The call's own bounds end it earlier.
           timeoutMs: LONGEST_MS,

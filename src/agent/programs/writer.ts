@@ -12,7 +12,7 @@ import { detailOf } from '../../models/detail.ts';
 import { fieldsOf } from '../../models/json-fields.ts';
 import { type Provider, promptText } from '../../models/port.ts';
 import { makeFolder, makeOwnFolder, removeFolder } from '../../process/files.ts';
-import { findProgram, type ProgramEnd } from '../../process/program.ts';
+import { findProgram, interpreted, type ProgramEnd } from '../../process/program.ts';
 import { runTaggedProgram } from '../../process/remains.ts';
 import type { WriterDependencies } from '../create.ts';
 import type { WriteReply, WriteRequest, Writer } from '../port.ts';
@@ -90,8 +90,10 @@ async function callAgent(
   const token = options.token.reveal();
   const login = options.ownLogins?.agents.includes(spec.provider) ? options.ownLogins : null;
   const endpoint = login === null ? endpointFor(spec, options) : null;
-  const file = await findProgram(agent.program, env['PATH']);
+  // What the repository brings in its own folders is not the agent that was installed.
+  const file = await findProgram(agent.program, env['PATH'], request.worktree);
   if (file === null) throw missing(agent);
+  const program = await interpreted(file, env['PATH'], request.worktree);
   const alive = (): void => {
     call.alive();
     request.onProgress();
@@ -113,12 +115,13 @@ async function callAgent(
     { signal, timeoutMs }: { signal: AbortSignal; timeoutMs: number },
   ): Promise<ProgramEnd> =>
     runTaggedProgram({
-      command: [file, ...args],
+      command: [...program, ...args],
       cwd: request.worktree,
       env: { ...ownEnv, ...added },
       sandbox,
       input,
       onLine,
+      mask,
       onProgress: alive,
       onGroup,
       signal,
@@ -128,7 +131,7 @@ async function callAgent(
     });
 
   await makeFolder(home);
-  if (agent.folder !== null) await removeFolder(await makeOwnFolder(home, agent.folder));
+  if (agent.folder !== null) await removeFolder(await makeOwnFolder(home, agent.folder), home);
   const start = await agent.prepare({
     may: request.may,
     command: spec.command,

@@ -2,7 +2,7 @@ import { AgentosError, toErrorRecord } from '../../core/errors.ts';
 import type { Subscriber } from '../../core/events.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
-import { definedOnly } from '../../core/json.ts';
+import { definedOnly, shownJson } from '../../core/json.ts';
 import type { PipelineName } from '../../core/paths.ts';
 import type { Plan } from '../../core/plan.ts';
 import { countsOf, type Summary } from '../../core/summary.ts';
@@ -25,7 +25,7 @@ import { sweep } from '../../run/sweep.ts';
 import { SELECT_FLAGS } from '../flags.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { printProblem } from '../problem.ts';
-import { type BatchRequest, parseBatchFlags, placeFlagsOf, projectOf } from '../request.ts';
+import { type BatchRequest, hideSecrets, parseBatchFlags, placeFlagsOf, projectOf } from '../request.ts';
 import { requireTrust } from '../trusted.ts';
 import { version } from '../version.ts';
 
@@ -35,6 +35,9 @@ export async function batchCommand(name: PipelineName, positional: string[], raw
   return runBatchCommand(pipelineNamed(name, request), request);
 }
 
+const VISIBLE_KEYS =
+  'Keys stay visible in /proc to other programs of this user: this system does not let them be overwritten.';
+
 /** What every batch command does with its flags: plan, and unless that is all, run and sum up. */
 export async function runBatchCommand(
   pipeline: Pipeline,
@@ -42,8 +45,9 @@ export async function runBatchCommand(
   resumes: string | null = null,
 ): Promise<number> {
   const project = await projectOf(request.place, request.config);
+  const isHidden = hideSecrets(project.keys);
   project.hosts.onNotice = (text) => void process.stderr.write(`${printable(text)}\n`);
-  if (!request.dryRun) await requireTrust(project, { ...request.place, trust: request.trust });
+  if (!request.dryRun || request.trust) await requireTrust(project, { ...request.place, trust: request.trust });
   const { workers, asked } = request.parallel;
   refuseSelection(project, request);
   await refuseSwappedOrder(pipeline, project, request);
@@ -53,6 +57,7 @@ export async function runBatchCommand(
   const output = outputFor(project, request);
   const printJson = jsonPrinter(project);
   try {
+    if (!isHidden && !request.dryRun) output.terminal.line(`[COORDINATOR] ${VISIBLE_KEYS}`);
     if (asked > workers) output.terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);
     if (request.dryRun)
       return showPlan(
@@ -92,7 +97,7 @@ export function outputFor(project: Project, { json, dryRun, level }: BatchReques
 /** A value as one line on stdout. */
 export function jsonPrinter({ mask }: Project): (value: unknown) => void {
   return (value) => {
-    process.stdout.write(`${mask(JSON.stringify(value))}\n`);
+    process.stdout.write(`${mask(shownJson(value))}\n`);
   };
 }
 

@@ -1,8 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { systemCode } from '../../core/errors.ts';
+import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import { withoutSecrets } from '../../core/keys.ts';
+import { shownJson } from '../../core/json.ts';
+import { plainEnvironment } from '../../core/keys.ts';
+import { predicate } from '../../core/lines.ts';
 import { type Coverage, formatCoverage } from '../../documents/coverage.ts';
 import type { DocumentFinding } from '../../documents/finding.ts';
 import { readHeader } from '../../documents/header.ts';
@@ -12,6 +13,7 @@ import { isReview, isTrustworthy, type Review, readReview } from '../../document
 import { createGit } from '../../git/git.ts';
 import { findRepository, headCommit, openCommit } from '../../git/repository.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
+import { NOT_TEXT, readText, unreadableReason } from '../../process/text-file.ts';
 
 /** One file as `check --json` prints it. */
 type CheckEntry =
@@ -26,11 +28,19 @@ type CheckEntry =
 /** The files of the repository around a file, at a commit that it names or at the newest one. */
 type TreeOf = (file: string, commit: string | null) => Promise<BaseTree | null>;
 
-export async function checkCommand(files: string[], flags: { json?: boolean; repo?: string }): Promise<number> {
+export async function checkCommand(
+  files: string[],
+  flags: { json?: boolean; repo?: string; baseDir?: string; audit?: boolean },
+): Promise<number> {
+  if (flags.audit) return (await import('./check-audit.ts')).auditCommand(files, flags);
+  if (files.length === 0) {
+    const hint = 'See: agentos check --help';
+    throw new AgentosError({ code: 'usage', reason: "Missing required argument 'files'.", hint });
+  }
   const treeOf = await treesFor(flags.repo);
   const entries = await Promise.all(files.map((file) => checkFile(file, treeOf)));
   if (flags.json) {
-    process.stdout.write(`${JSON.stringify(entries, null, 2)}\n`);
+    process.stdout.write(`${shownJson(entries, 2)}\n`);
   } else {
     const terminal = createTerminal(process.stdout, process.env, (text) => text);
     for (const entry of entries) printCheck(terminal, entry);
@@ -50,12 +60,7 @@ function isGood(entry: CheckEntry): boolean {
   }
 }
 
-const UNREADABLE: Record<string, string> = {
-  ENOENT: 'does not exist',
-  ENOTDIR: 'does not exist',
-  EISDIR: 'is a folder',
-  EACCES: 'may not be read',
-};
+const UNREADABLE: Record<string, string> = { EISDIR: 'is a folder', EACCES: 'may not be read' };
 
 async function checkFile(file: string, treeOf: TreeOf): Promise<CheckEntry> {
   const unknown = (what: string, unreadable: boolean): CheckEntry => ({
@@ -64,14 +69,14 @@ async function checkFile(file: string, treeOf: TreeOf): Promise<CheckEntry> {
     error: `${file} ${what}`,
     unreadable,
   });
-  let bytes: Buffer;
+  let text: string | null;
   try {
-    bytes = await readFile(resolve(file));
+    text = readText(resolve(file), null);
   } catch (error) {
-    const code = systemCode(error);
-    return unknown(UNREADABLE[code ?? ''] ?? `can't be read: ${code ?? String(error)}`, true);
+    const reason = unreadableReason(error);
+    return unknown(UNREADABLE[reason] ?? predicate(reason), reason !== NOT_TEXT);
   }
-  const text = bytes.toString('utf8');
+  if (text === null) return unknown('does not exist', true);
   if (isLld(text)) {
     const tree = await treeOf(resolve(file), readHeader(text).header.baseCommit);
     return { file, kind: 'lld', ...checkLld(text, { tree }), pathsChecked: tree !== null };
@@ -90,7 +95,7 @@ async function checkFile(file: string, treeOf: TreeOf): Promise<CheckEntry> {
     };
   }
   if (text.trim() === '') return unknown('is empty', false);
-  return unknown(bytes.includes(0) ? 'is not UTF-8 text' : 'is neither an LLD nor a review', false);
+  return unknown('is neither an LLD nor a review', false);
 }
 
 /**
@@ -98,7 +103,7 @@ async function checkFile(file: string, treeOf: TreeOf): Promise<CheckEntry> {
  * the `baseCommit` of its front matter while that commit is there, else at HEAD. Without any, paths are not looked up.
  */
 async function treesFor(repo: string | undefined): Promise<TreeOf> {
-  const env = withoutSecrets(process.env, [], []);
+  const env = plainEnvironment(process.env);
   const open = async (directory: string, commit: string | null): Promise<BaseTree> => {
     const git = createGit(await findRepository(directory, env), env);
     const named = commit === null ? null : await openCommit(git, commit).catch(() => null);

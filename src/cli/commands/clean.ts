@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
+import { shownJson } from '../../core/json.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { requireOwnFolder, tidyWorkFolder } from '../../process/state-folder.ts';
 import { type CleanEntry, clean } from '../../run/clean/clean.ts';
@@ -38,7 +39,7 @@ export async function cleanCommand(flags: CleanFlags): Promise<number> {
       : await discard(project, ids, dryRun);
   if (!dryRun) await tidyWorkFolder(paths);
   if (json) {
-    process.stdout.write(`${mask(JSON.stringify({ dryRun, removed, kept }, null, 2))}\n`);
+    process.stdout.write(`${mask(shownJson({ dryRun, removed, kept }, 2))}\n`);
     return EXIT.ok;
   }
   const terminal = createTerminal(process.stdout, process.env, mask);

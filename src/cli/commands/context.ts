@@ -1,21 +1,20 @@
 import { EXIT } from '../../core/exit-code.ts';
+import { shownJson } from '../../core/json.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
 import { contextOf } from '../../run/item-context.ts';
-import { lookingBack, openProject } from '../../run/project.ts';
-import { type PlaceFlags, readItemId } from '../request.ts';
+import { lookingBack } from '../../run/project.ts';
+import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
 
 /** What drafter and reviewer are shown of the repository for an item, as they are shown it. Reads, and writes nothing. */
 export async function contextCommand(which: string, flags: PlaceFlags & { json?: boolean }): Promise<number> {
-  const { repo, baseDir, config: configFile, source } = flags;
-  const id = readItemId(which, repo);
-  const place = { cwd: process.cwd(), env: process.env, repo, baseDir, config: configFile, flags: { source } };
-  const project = lookingBack(await openProject({ ...place, mayBeBare: true }));
+  const id = readItemId(which, flags.repo);
+  const project = lookingBack(await projectOf(flags, {}, { mayBeBare: true }));
   const { mask } = project;
   const context = await contextOf(project, id);
   const { base, budgetTokens, tokens, files, leftOut } = context;
   if (flags.json) {
     const shown = { id, base, budgetTokens, tokens, files, leftOut };
-    process.stdout.write(`${mask(JSON.stringify(shown, null, 2))}\n`);
+    process.stdout.write(`${mask(shownJson(shown, 2))}\n`);
     return EXIT.ok;
   }
   const terminal = createTerminal(process.stdout, process.env, mask);

@@ -1,6 +1,7 @@
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import type { ItemId } from '../../core/ids.ts';
+import { shownJson } from '../../core/json.ts';
 import type { Paths } from '../../core/paths.ts';
 import { describeDecision } from '../../documents/decision.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
@@ -34,7 +35,7 @@ export async function decideCommand(idText: string, flags: DecideFlags): Promise
   if (flags.json) {
     const { by, at, reason } = decision;
     const facts = { workflow, id, decision: decision.kind, by, at, reason, lineage, next };
-    process.stdout.write(`${mask(JSON.stringify(facts))}\n`);
+    process.stdout.write(`${mask(shownJson(facts))}\n`);
     return EXIT.ok;
   }
   const terminal = createTerminal(process.stdout, process.env, mask);

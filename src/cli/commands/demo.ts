@@ -23,6 +23,7 @@ import { openProject, type Project } from '../../run/project.ts';
 import { runPlan } from '../../run/run.ts';
 import type { Interruption } from '../../run/stops.ts';
 import { watchInterrupts } from '../interrupt.ts';
+import { hideSecrets } from '../request.ts';
 import { version } from '../version.ts';
 
 /** How an item of the tour ends, and what to say about it. */
@@ -60,6 +61,7 @@ export async function demoCommand({ dir }: { dir: string }): Promise<number> {
   const directory = resolve(dir);
   const place = relative(process.cwd(), directory) || '.';
   const env = tourEnvironment();
+  hideSecrets([]);
   const terminal = createTerminal(process.stdout, process.env, (text) => text);
   const title = (text: string): void => terminal.line(`\n${paint(terminal, 'bold', text)}`);
   const interrupt = watchInterrupts();

@@ -5,7 +5,8 @@ import type { Role } from '../../core/config.ts';
 import { AgentosError, codeOf, type Problem, systemCode, toErrorRecord } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
-import { VENDORS, withoutSecrets } from '../../core/keys.ts';
+import { shownJson } from '../../core/json.ts';
+import { plainEnvironment, VENDORS } from '../../core/keys.ts';
 import { keyVendorOf, parseModelSpec } from '../../core/model-spec.ts';
 import { proxyVariables } from '../../core/proxy.ts';
 import { wordingOf } from '../../core/wording.ts';
@@ -16,11 +17,11 @@ import { requireModels } from '../../models/require-models.ts';
 import { tryKey } from '../../models/try-key.ts';
 import { createVendorAgents, trustCertificates } from '../../models/vendor-agents.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
-import { namesIn } from '../../process/files.ts';
 import { runProgram } from '../../process/program.ts';
 import { findSandbox } from '../../process/sandbox/find.ts';
 import { detectSetup } from '../../process/setup.ts';
-import { loadPrompts } from '../../prompts/prompts.ts';
+import { namesInside } from '../../process/text-file.ts';
+import { readPromptFiles } from '../../prompts/prompts.ts';
 import type { Project } from '../../run/project.ts';
 import { claimsOf, isTrusted } from '../../run/trust.ts';
 import { detectTests, type FoundTests, packagesWithTests } from '../../testing/detect.ts';
@@ -59,14 +60,16 @@ export async function doctorCommand(
 ): Promise<number> {
   // New enough: on an older one the program has ended before.
   const rows = [row('node', 'ok', process.version)];
-  const env = withoutSecrets(process.env, [], []);
+  const env = plainEnvironment(process.env);
   rows.push(await seen('git', () => createGit(process.cwd(), env).text(['--version'])));
   let implementing: Row[] = [];
+  let mask = (text: string): string => text;
   if (databaseOf(flags) !== null) rows.push(await seen('hub', () => hubOf(flags)));
   if (rows.every(({ name, state }) => state === 'ok' || name === 'hub')) {
     try {
       const project = await projectOf(flags);
-      const claims = flags.trust ? [] : await claimsOf(project);
+      ({ mask } = project);
+      const claims = flags.trust ? [] : claimsOf(project);
       if (!(await isTrusted(project, claims))) {
         if (flags.keys) await requireTrust(project, flags);
         const found = `not given yet: ${claims.map(({ where }) => where).join(', ')}`;
@@ -88,10 +91,10 @@ export async function doctorCommand(
   }
   const healthy = rows.every(({ state }) => state !== 'bad');
   if (flags.json) {
-    process.stdout.write(`${JSON.stringify({ healthy, checks: rows }, null, 2)}\n`);
+    process.stdout.write(`${mask(shownJson({ healthy, checks: rows }, 2))}\n`);
     return healthy ? EXIT.ok : EXIT.failed;
   }
-  const terminal = createTerminal(process.stdout, process.env, (text) => text);
+  const terminal = createTerminal(process.stdout, process.env, mask);
   for (const { name, state, detail, todo } of rows) {
     const [style, mark] = MARKS[state];
     terminal.line(`${paint(terminal, style, mark)}  ${name.padEnd(14)}  ${printable(detail)}`);
@@ -208,7 +211,7 @@ async function checkProject(project: Project): Promise<Row[]> {
     row('configuration', 'ok', configFile ?? 'no agentos.yaml: the defaults'),
     await state(project),
     await issues(project),
-    await seen('prompts', () => loadPrompts(paths.prompts).then(() => 'readable')),
+    await seen('prompts', () => (readPromptFiles(paths.prompts), 'readable')),
     ...(await models(project)),
   ];
 }
@@ -232,7 +235,7 @@ async function state({ paths }: Project): Promise<Row> {
 
 async function issues({ paths, config, source }: Project): Promise<Row> {
   if (config.remote.source !== null) return row('issues', 'ok', `from ${source.location}`);
-  const ids = (await namesIn(paths.issues))
+  const ids = namesInside(paths.issues, paths.repository)
     .filter((name) => name.endsWith('.md') && name.toLowerCase() !== 'readme.md')
     .map((name) => name.slice(0, -'.md'.length));
   const odd = ids.filter((id) => !isItemId(id));

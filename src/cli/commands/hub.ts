@@ -10,10 +10,11 @@ import { runHub } from '../../hub/hub.ts';
 import { readHub } from '../../hub/hub-link.ts';
 import { listMachines, revokeMachine } from '../../hub/machines.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
+import { ownEnvironment } from '../../process/own-environment.ts';
 import { prepareStateFolder } from '../../process/state-folder.ts';
 import { withDatabase } from '../hub-database.ts';
 import { watchInterrupts } from '../interrupt.ts';
-import { type DatabaseFlags, databaseOf } from '../request.ts';
+import { type DatabaseFlags, databaseOf, hideSecrets } from '../request.ts';
 import { version } from '../version.ts';
 
 interface HubFlags extends DatabaseFlags {
@@ -35,7 +36,9 @@ export async function hubCommand(flags: HubFlags): Promise<number> {
     throw new AgentosError({ code: 'usage', reason, hint: 'Write both: --tls-cert <file> --tls-key <file>' });
   }
   const base = stateFolder(flags.baseDir);
-  const config = resolveConfig({}, await settingsIn(flags.config), process.env);
+  const env = ownEnvironment();
+  const config = resolveConfig({}, await settingsIn(flags.config), env);
+  hideSecrets(config.keys);
   await prepareStateFolder(base);
   const terminal = createTerminal(process.stdout, process.env, createMask(config.keys.map((key) => key.secret)));
   const interrupt = watchInterrupts();
@@ -53,8 +56,8 @@ export async function hubCommand(flags: HubFlags): Promise<number> {
           : null,
       leaseMs: flags.lease,
       config,
-      env: process.env,
-      childEnv: withoutSecrets(process.env, config.keys, []),
+      env,
+      childEnv: withoutSecrets(env, config.keys, []),
       version,
       openPages:
         flags.repo === undefined

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import { withoutSecrets } from '../../core/keys.ts';
+import { plainEnvironment } from '../../core/keys.ts';
 import { findRepository } from '../../git/repository.ts';
 import { writeFileAtomic } from '../../process/files.ts';
 import { version } from '../version.ts';
@@ -19,7 +19,7 @@ export async function initCommand({ print, repo }: { print?: boolean; repo?: str
     process.stdout.write(textWith(PUBLISHED_SCHEMA));
     return EXIT.ok;
   }
-  const repository = await findRepository(resolve(repo ?? '.'), withoutSecrets(process.env, [], []));
+  const repository = await findRepository(resolve(repo ?? '.'), plainEnvironment(process.env));
   const file = join(repository, 'agentos.yaml');
   const exists = await lstat(file).then(
     () => true,

@@ -84,7 +84,7 @@ async function printFrom(
       const end = lines > 0 ? lines : isOver || bytesRead === LARGEST_PIECE_BYTES ? bytesRead : 0;
       if (end === 0) break;
       position += end;
-      process.stdout.write(forReader(mask(buffer.toString('utf8', 0, end))));
+      process.stdout.write(forReader(mask(printable(buffer.toString('utf8', 0, end)))));
     }
     return position;
   } finally {

@@ -3,6 +3,7 @@ import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import type { Paths } from '../../core/paths.ts';
 import { writeFileAtomic } from '../../process/files.ts';
+import { isTampered } from '../../run/audit.ts';
 import { lookingBack, type Project } from '../../run/project.ts';
 import { readRecord, runIds } from '../../run/run-history.ts';
 import { createRuns } from '../../ui/data/runs.ts';
@@ -23,6 +24,8 @@ export async function reportCommand(which: string | undefined, flags: ReportFlag
   const project = lookingBack(await projectOf(flags));
   const { paths, mask } = project;
   const runId = await runToReport(paths, which);
+  if (await isTampered(paths.run(runId).directory))
+    process.stderr.write(`Files of this run are not as it wrote them: agentos check --audit ${runId}\n`);
   const text =
     flags.format === 'md'
       ? mask(await markdownOf(project, runId))
@@ -44,7 +47,9 @@ export async function reportCommand(which: string | undefined, flags: ReportFlag
 async function markdownOf(project: Project, runId: string): Promise<string> {
   const runs = createRuns(project);
   const [folded, brief] = [await runs.folded(runId), await runs.brief(runId)];
-  return folded === null || brief === null ? '' : `${markdownReport(folded, brief)}\n`;
+  if (folded === null || brief === null) return '';
+  const isChanged = await isTampered(project.paths.run(runId).directory);
+  return `${markdownReport(folded, brief, isChanged)}\n`;
 }
 
 /** The one that is named, or the last that can be read. */

@@ -2,6 +2,7 @@ import { localTime } from '../../core/duration.ts';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
+import { shownJson } from '../../core/json.ts';
 import { oneLine } from '../../core/lines.ts';
 import type { ItemDetail, Stage, Standing } from '../../core/summary.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
@@ -34,7 +35,7 @@ export async function statusCommand(
     }
   }
   const terminal = createTerminal(process.stdout, process.env, mask);
-  const printJson = (value: unknown): void => void process.stdout.write(`${mask(JSON.stringify(value, null, 2))}\n`);
+  const printJson = (value: unknown): void => void process.stdout.write(`${mask(shownJson(value, 2))}\n`);
 
   if (which !== undefined && !known.includes(which)) {
     const id = /^#|\.md$/.test(which) ? readItemId(which, flags.repo) : which;

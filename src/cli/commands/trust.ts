@@ -11,7 +11,7 @@ export async function trustCommand(flags: PlaceFlags & { revoke?: boolean }): Pr
     say(`No longer trusted (${await revokeTrust(project)}).`);
     return EXIT.ok;
   }
-  const claims = await claimsOf(project);
+  const claims = claimsOf(project);
   if (claims.length === 0) {
     say('Nothing in this repository needs your trust.');
     return EXIT.ok;

@@ -13,7 +13,7 @@ import { tryLock } from '../../process/lock.ts';
 import { prepareStateFolder } from '../../process/state-folder.ts';
 import { requireDatabase } from '../hub-database.ts';
 import { watchInterrupts } from '../interrupt.ts';
-import type { DatabaseFlags } from '../request.ts';
+import { type DatabaseFlags, hideSecrets } from '../request.ts';
 import { version } from '../version.ts';
 import { stateFolder } from './hub.ts';
 
@@ -29,6 +29,7 @@ const TAG = /^[\w.-]{1,40}$/;
 /** Takes items of the hub's backlog until a signal ends it. */
 export async function workerCommand(flags: WorkerFlags): Promise<number> {
   const databaseUrl = requireDatabase(flags);
+  hideSecrets([]);
   const parallel = parallelOf(flags.parallel);
   for (const tag of flags.tag ?? []) {
     if (!TAG.test(tag))

@@ -17,8 +17,13 @@ const LABEL =
   /^\W*(?:(?:the|my|our|final|overall|governance|review(?:er'?s?)?|lld|design|recommended|gemini)\s+){0,3}(?:verdict|decision|review(?: (?:result|status|outcome))?)\b\s*(?:\([^)]*\)\s*)?(?:is\b\s*)?[:=–—|-]+\s*(.*)$/i;
 const LABEL_IS = /^\W*(?:(?:the|my|our|final|overall)\s+){0,2}(?:verdict|decision)\b\s*(?:is\b)?\s*(.*)$/i;
 /** A label in another language: only the plain word in capitals counts behind it. */
-export const FOREIGN_LABEL =
-  /^\W*([\p{L}][\p{L} ]{0,30}?)\W*[:：]\W*((?:APPROVED|REVISE|DISCUSS|BLOCKED|REJECTED)\b\W*)$/u;
+const FOREIGN_LABEL = /^\W*([\p{L}][\p{L} ]{0,30}?)\W*[:：]\W*((?:APPROVED|REVISE|DISCUSS|BLOCKED|REJECTED)\b\W*)$/u;
+/** A label and a word. */
+const LONGEST_LABEL = 120;
+
+export function foreignLabel(text: string): RegExpExecArray | null {
+  return text.length > LONGEST_LABEL ? null : FOREIGN_LABEL.exec(text);
+}
 const EARLIER = /\b(?:previous|prior|earlier|last|former|coverage|gate|pre-?flight|option|alternative)\b/i;
 
 export interface VerdictWord {
@@ -60,6 +65,6 @@ export function labelledVerdict(text: string): VerdictWord | null {
     return word.verdict === 'APPROVED' || standsAlone(word) || /^\s+(?:because|since|as|for|due)\b/i.test(word.rest)
       ? word
       : null;
-  const [, label = '', foreign] = FOREIGN_LABEL.exec(text) ?? [];
+  const [, label = '', foreign] = foreignLabel(text) ?? [];
   return foreign === undefined || EARLIER.test(label) ? null : verdictWord(foreign);
 }

@@ -5,7 +5,7 @@ import { bareTitle, type Part } from './outline.ts';
 import type { Verdict } from './review.ts';
 import { type Line, linesOf } from './text.ts';
 import {
-  FOREIGN_LABEL,
+  foreignLabel,
   labelledVerdict,
   offersChoice,
   standsAlone,
@@ -102,7 +102,7 @@ function readStructure(node: Code, reading: VerdictReading, part: Part): void {
 function wordInHeading(part: Part): VerdictWord | null {
   const title = bareTitle(part.title);
   if (part.kind === 'title' || part.kind === 'tier' || title === '') return null;
-  if (part.kind === 'other' && FOREIGN_LABEL.test(title)) return labelledVerdict(title);
+  if (part.kind === 'other' && foreignLabel(title) !== null) return labelledVerdict(title);
   const isVerdict = part.kind === 'verdict';
   const said = (isVerdict ? HEADING_LABEL.exec(title)?.[1] : undefined) ?? title;
   return isVerdict ? verdictWord(said) : wholeStatement(said);

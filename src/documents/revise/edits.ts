@@ -98,7 +98,7 @@ function applyEdit(text: string, edit: Edit): Applied {
   if (!match) return { ok: false, reason: `the draft has no such text: ${quoted}` };
   const shift = indentOf(lines[match.first]).slice(indentOf(search.find((line) => line.trim() !== '')).length);
   // The draft's own blank lines around the place stay.
-  const trimmed = edit.replace.replace(/^(?:\s*\n)+|\s+$/g, '');
+  const trimmed = withoutBlankEnds(edit.replace);
   const shifted = trimmed === '' ? [] : trimmed.split('\n').map((line) => (line === '' ? line : shift + line));
   return { ok: true, text: lines.toSpliced(match.first, match.last - match.first + 1, ...shifted).join('\n') };
 }
@@ -120,4 +120,10 @@ function looseLines(lines: string[], search: string[]): { first: number; last: n
 
 function indentOf(line: string | undefined): string {
   return /^\s*/.exec(line ?? '')?.[0] ?? '';
+}
+
+/** Without blank lines in front, and without white space behind. */
+function withoutBlankEnds(text: string): string {
+  const end = text.trimEnd();
+  return end.slice(end.lastIndexOf('\n', end.search(/\S/)) + 1);
 }

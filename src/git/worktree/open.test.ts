@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -272,7 +272,13 @@ test('without Git LFS its files stay pointers, and that is said', async () => {
   ] as const)
     bench.git('config', `filter.lfs.${name}`, value);
   const here = benchAt(bench, bench.root, bench.base);
-  const { worktree, warnings } = await here.open();
+  const bin = join(bench.home, 'bin');
+  await mkdir(bin);
+  await symlink(execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim(), join(bin, 'git'));
+  const env = { ...here.env, PATH: bin };
+  const { directory, user: repository, lockFile, head: start } = here;
+  const options = { repository, directory, branch: 'agentos/42-title', start, lockFile, env };
+  const { worktree, warnings } = await openWorktree(options);
   expect(warnings).toEqual([expect.stringContaining('Git LFS, which is not installed')]);
   await writeFile(join(worktree.directory, 'work.txt'), 'work\n');
   expect(await worktree.changes(await worktree.treeOf(here.head), await worktree.snapshot())).toEqual([

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, systemCode } from '../../core/errors.ts';
 import { makeFolder, removeFolder } from '../../process/files.ts';
-import { type BranchRef, branchesNear, freeBranch, isAncestor, NO_HOOKS, unusable } from '../branches.ts';
+import { type BranchRef, branchesNear, freeBranch, isAncestor, unusable } from '../branches.ts';
 import type { Git } from '../git.ts';
 import { inGitQueue, removeStaleGitLocks } from '../locks.ts';
 import {
@@ -55,7 +55,7 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
   const isNew = !state.ready;
   const isMoved = state.start !== options.start;
   const commit = isMoved ? options.start : state.head;
-  const { settings, warning } = await lfsSettings(repository, commit);
+  const { settings, warning } = await lfsSettings(repository, commit, env);
   const git = worktreeGit(place, gitDir, env, settings);
   await rm(`${place.indexFile}.lock`, { force: true });
   if (isNew) await rm(place.indexFile, { force: true });
@@ -92,7 +92,7 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
 /** To a newer base, unless there is something on the branch that would be lost. Returns where it is then. */
 async function moveBranch(repository: Git, { branch, start, head }: WorktreeState, base: string): Promise<string> {
   if (head !== start && !(await isAncestor(repository, head, base))) return head;
-  await repository.run([...NO_HOOKS, 'update-ref', '-m', 'agentos', `refs/heads/${branch}`, base, head]);
+  await repository.run(['update-ref', '-m', 'agentos', `refs/heads/${branch}`, base, head]);
   return base;
 }
 
@@ -134,7 +134,7 @@ async function claimWorktree(
   const { directory } = place;
   const [registered, found] = await Promise.all([registrationOf(place), readWorktreeState(place)]);
   const isForeign = found !== null && registered === null && !(await hasCommit(repository, found.head));
-  if (isForeign) for (const folder of [directory, place.stateFolder]) await removeFolder(folder);
+  if (isForeign) for (const folder of [directory, place.stateFolder]) await removeFolder(folder, place.work);
   const noted = isForeign ? null : found;
   const isFilled = await hasContent(directory);
   // By hand: folder, registration and branch are all gone, and only our note is left.
@@ -155,7 +155,7 @@ async function claimWorktree(
   const gitDir = await repairRegistration(place, registered, state.branch);
   if ((await lockReason(gitDir)) === BEING_MADE) await rm(join(gitDir, 'locked'), { force: true });
   if (there === undefined) {
-    await repository.run([...NO_HOOKS, 'update-ref', `refs/heads/${state.branch}`, state.head]);
+    await repository.run(['update-ref', `refs/heads/${state.branch}`, state.head]);
   }
   return { gitDir, state: { ...state, head: there?.commit ?? state.head }, isEmpty: !isFilled };
 }
@@ -172,7 +172,7 @@ async function addWorktree(
   // Before git begins: should we be killed in between, what git leaves is known to be ours.
   await writeWorktreeState(place, state);
   const add = ['worktree', 'add', '--quiet', '--no-checkout', '-B', branch, directory, start];
-  await repository.run([...NO_HOOKS, ...add]);
+  await repository.run([...add]);
   return { gitDir: await repairRegistration(place, null, branch), state, isEmpty: true };
 }
 

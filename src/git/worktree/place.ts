@@ -2,7 +2,7 @@ import { readFile, realpath, rename, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { makeFolder } from '../../process/files.ts';
-import { createGit, type Git } from '../git.ts';
+import { createGit, type Git, type GitSetting } from '../git.ts';
 
 /** Where the parts of one worktree are. */
 export interface WorktreePlace {
@@ -12,6 +12,8 @@ export interface WorktreePlace {
   name: string;
   /** The repository's own `.git`, also where the user stands in a linked worktree or a submodule. */
   commonDir: string;
+  /** The folder that all of it is in, but for git's own. */
+  work: string;
   /** Ours alone, where no agent has business: the private index, the note of what was done. */
   stateFolder: string;
   indexFile: string;
@@ -31,8 +33,9 @@ export async function realFolder(path: string): Promise<string> {
 
 export function placeIn(commonDir: string, directory: string): WorktreePlace {
   const name = basename(directory);
-  const stateFolder = join(worktreeStates(dirname(dirname(directory))), name);
-  return { directory, name, commonDir, stateFolder, indexFile: join(stateFolder, 'index') };
+  const work = dirname(dirname(directory));
+  const stateFolder = join(worktreeStates(work), name);
+  return { directory, name, commonDir, work, stateFolder, indexFile: join(stateFolder, 'index') };
 }
 
 /** Of all worktrees, in the base directory. */
@@ -76,8 +79,6 @@ function stateFile({ stateFolder }: WorktreePlace): string {
   return join(stateFolder, 'state.json');
 }
 
-export type GitSetting = readonly [name: string, value: string];
-
 /** For checkouts and snapshots, which may be of anything. */
 export const LONG_MS = 900_000;
 
@@ -87,8 +88,6 @@ export const LONG_MS = 900_000;
  * fifth off the time, also on two cores.
  */
 const OUR_SETTINGS: readonly GitSetting[] = [
-  ['core.hooksPath', '/dev/null'],
-  ['core.fsmonitor', 'false'],
   ['core.splitIndex', 'false'],
   ['core.sparseCheckout', 'false'],
   ['index.sparse', 'false'],
@@ -111,21 +110,11 @@ export function worktreeGit(
   standingIn: string = place.commonDir,
 ): Git {
   const binding = { gitDir, workTree: place.directory, indexFile: place.indexFile };
-  return createGit(standingIn, withSettings(env, [...OUR_SETTINGS, ...settings]), binding);
+  return createGit(standingIn, env, binding, [...OUR_SETTINGS, ...settings]);
 }
 
 /** Git inside a submodule of a worktree; looked for there and nowhere above. */
 export function submoduleGit(directory: string, env: Record<string, string>, settings: readonly GitSetting[]): Git {
   const alone = { ...env, GIT_CEILING_DIRECTORIES: directory.slice(0, directory.lastIndexOf('/')) };
-  return createGit(directory, withSettings(alone, [...OUR_SETTINGS, ...settings]));
-}
-
-/** As with `-c`, and what git itself starts sees them too. */
-function withSettings(env: Record<string, string>, settings: readonly GitSetting[]): Record<string, string> {
-  const there = Number(env['GIT_CONFIG_COUNT'] ?? 0) || 0;
-  const added = settings.flatMap(([name, value], index) => [
-    [`GIT_CONFIG_KEY_${there + index}`, name],
-    [`GIT_CONFIG_VALUE_${there + index}`, value],
-  ]);
-  return { ...env, ...Object.fromEntries(added), GIT_CONFIG_COUNT: String(there + settings.length) };
+  return createGit(directory, alone, undefined, [...OUR_SETTINGS, ...settings]);
 }

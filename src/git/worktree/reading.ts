@@ -4,10 +4,10 @@ import { codeOf } from '../../core/errors.ts';
 import type { Paths } from '../../core/paths.ts';
 import { makeFolder, removeFolder } from '../../process/files.ts';
 import { type Lock, tryLock } from '../../process/lock.ts';
-import type { Git } from '../git.ts';
+import type { Git, GitSetting } from '../git.ts';
 import { inGitQueue } from '../locks.ts';
 import { checkOut } from './open.ts';
-import { type GitSetting, LONG_MS, placeOf, type WorktreePlace, worktreeGit, worktreeStates } from './place.ts';
+import { LONG_MS, placeOf, type WorktreePlace, worktreeGit, worktreeStates } from './place.ts';
 import { readable, shareIndex, splitNames } from './private-index.ts';
 import { registrationOf, repairRegistration } from './registration.ts';
 import { removeWorktree } from './remove.ts';
@@ -51,7 +51,7 @@ export function createReadingWorktree({ repository, paths, env, onChanged }: Rea
   const prepare = async ({ commit, tree }: ReadState): Promise<{ git: Git; directory: string }> => {
     taken ??= await take(repository, paths);
     const { place } = taken;
-    const settings = settingsOf.get(commit) ?? (await lfsSettings(repository, commit)).settings;
+    const settings = settingsOf.get(commit) ?? (await lfsSettings(repository, commit, env)).settings;
     settingsOf.set(commit, settings);
     const gitDir = await inGitQueue(paths.gitQueue, () => register(place, commit));
     const git = worktreeGit(place, gitDir, env, settings);
@@ -105,7 +105,7 @@ function lockOf(locks: string, name: string): Lock | null {
 /** Git's own folder for the worktree is made again too: a program may have left notes, settings or another HEAD in it. */
 async function register(place: WorktreePlace, commit: string): Promise<string> {
   const known = await registrationOf(place);
-  if (known !== null) await removeFolder(known);
+  if (known !== null) await removeFolder(known, place.commonDir);
   const gitDir = await repairRegistration(place, null, null);
   await writeFile(join(gitDir, 'HEAD'), `${commit}\n`);
   return gitDir;
@@ -123,7 +123,7 @@ async function fill(git: Git, place: WorktreePlace, tree: string): Promise<void>
     if (codeOf(error) !== 'git-failed') throw error;
     // A folder that a program made unwritable, say.
     for (const name of await readdir(place.directory))
-      if (name !== '.git') await removeFolder(join(place.directory, name));
+      if (name !== '.git') await removeFolder(join(place.directory, name), place.directory);
     await make();
   });
 }
@@ -162,8 +162,8 @@ export async function removeReadingWorktrees({
     try {
       const place = await placeOf(repository, join(paths.worktrees, name));
       if ((await registrationOf(place)) === null) {
-        await removeFolder(place.directory);
-        await removeFolder(place.stateFolder);
+        await removeFolder(place.directory, place.work);
+        await removeFolder(place.stateFolder, place.work);
       } else await removeWorktree({ repository, place, branch: null, lockFile: paths.gitQueue });
     } finally {
       lock.release();

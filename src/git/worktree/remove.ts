@@ -31,10 +31,10 @@ export async function removeWorktree({ repository, place, branch, lockFile }: Re
     if (state !== null) await writeWorktreeState(place, { ...state, ready: false });
     // What `git worktree remove` does, but the queue does not wait while the files are deleted.
     const aside = join(place.stateFolder, `removed-${process.pid}-${Date.now()}`);
-    if (!(await moveFolder(directory, aside))) await removeFolder(directory);
-    await removeFolder(gitDir);
+    if (!(await moveFolder(directory, aside, place.work))) await removeFolder(directory, place.work);
+    await removeFolder(gitDir, place.commonDir);
     await rmdir(dirname(gitDir)).catch(() => undefined);
   });
   await removePins(repository, place.name);
-  await removeFolder(place.stateFolder);
+  await removeFolder(place.stateFolder, place.work);
 }

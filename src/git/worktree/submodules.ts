@@ -1,8 +1,9 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../../core/errors.ts';
-import { createGit, type Git } from '../git.ts';
-import { type GitSetting, LONG_MS, submoduleGit } from './place.ts';
+import { findProgram } from '../../process/program.ts';
+import { createGit, type Git, type GitRunOptions, type GitSetting } from '../git.ts';
+import { LONG_MS, submoduleGit } from './place.ts';
 
 const DEEPEST = 8;
 
@@ -45,10 +46,18 @@ export async function updateSubmodules(options: SubmoduleOptions, depth = 0): Pr
     [`submodule.${name}.active`, 'true'],
     [`submodule.${name}.update`, 'checkout'],
   ]);
-  if (submodules.some(({ local }) => local !== null)) settings.push(['protocol.file.allow', 'always']);
-  const paths = submodules.map(({ path }) => path);
   const how = force ? ['--init', '--force'] : ['--init'];
-  await gitWith(settings).run(['submodule', '--quiet', 'update', ...how, '--', ...paths], { timeoutMs: LONG_MS });
+  const update = async (some: readonly Submodule[], options: GitRunOptions): Promise<void> => {
+    const args = ['submodule', '--quiet', 'update', ...how, '--', ...some.map(({ path }) => path)];
+    if (some.length > 0) await gitWith(settings).run(args, { ...options, timeoutMs: LONG_MS });
+  };
+  // Of other folders of this machine only the user's own copies are read: a repository could name any.
+  const isLocal = ({ local }: Submodule): boolean => local !== null;
+  await update(submodules.filter(isLocal), { env: { GIT_ALLOW_PROTOCOL: 'file' } });
+  await update(
+    submodules.filter((submodule) => !isLocal(submodule)),
+    { isNetworked: true },
+  );
   for (const { path, url, copies, local } of submodules) {
     const inner = join(top, path);
     const git = submoduleGit(inner, env, []);
@@ -81,8 +90,10 @@ async function submodulesOf({ gitWith, top, modules, home, env }: SubmoduleOptio
   for (const [key, path] of settings) {
     const name = /^submodule\.(.+)\.path$/s.exec(key)?.[1];
     const commit = commits.get(path);
-    if (name === undefined || commit === undefined) continue;
+    if (name === undefined || commit === undefined || !isSubmoduleName(name)) continue;
     const named = settings.get(`submodule.${name}.url`) ?? '';
+    // Git refuses it too: it would be taken for an option.
+    if (named.startsWith('-')) continue;
     const url = chosen.get(`submodule.${name}.url`) ?? (await absoluteUrl(home, named));
     const copies = places.map((place) => join(place, name));
     let local: string | null = null;
@@ -92,6 +103,11 @@ async function submodulesOf({ gitWith, top, modules, home, env }: SubmoduleOptio
     found.push({ name, path, url, copies, local });
   }
   return found;
+}
+
+/** By git's own rule: the name is a part of paths. */
+function isSubmoduleName(name: string): boolean {
+  return name !== '' && !name.split(/[\\/]/).includes('..');
 }
 
 /** What a configuration says of submodules; null: the repository's own. */
@@ -153,21 +169,33 @@ const WITHOUT_LFS: readonly GitSetting[] = [
   ['filter.lfs.required', 'false'],
 ];
 
+/** As `git lfs install` sets them, whatever the repository's settings say. */
+const WITH_LFS: readonly GitSetting[] = [
+  ['filter.lfs.process', 'git-lfs filter-process'],
+  ['filter.lfs.smudge', 'git-lfs smudge -- %f'],
+  ['filter.lfs.clean', 'git-lfs clean -- %f'],
+  ['filter.lfs.required', 'true'],
+];
+
 const WARNING =
   'The repository keeps files with Git LFS, which is not installed here: in the worktree they are pointers, not content.';
 
 /**
- * Git LFS works by itself where it is installed. Where it isn't, a checkout would fail as soon as the user's settings
- * ask for it.
+ * Git LFS is the one filter that runs, where it is used and installed. Where it isn't installed, a checkout would fail as
+ * soon as the user's settings ask for it.
  */
 export async function lfsSettings(
   repository: Git,
   commit: string,
+  env: Readonly<Record<string, string>>,
 ): Promise<{ settings: readonly GitSetting[]; warning: string | null }> {
   const pathspec = ':(glob)**/.gitattributes';
   const isUsed = await works(repository, ['grep', '--quiet', '--fixed-strings', 'filter=lfs', commit, '--', pathspec]);
-  if (!isUsed || (await works(repository, ['lfs', 'version']))) return { settings: [], warning: null };
-  return { settings: WITHOUT_LFS, warning: WARNING };
+  if (!isUsed) return { settings: WITHOUT_LFS, warning: null };
+  // Asked of git itself, a repository's alias of that name could answer.
+  if ((await findProgram('git-lfs', env['PATH'])) === null) return { settings: WITHOUT_LFS, warning: WARNING };
+  const isWanted = await works(repository, ['config', '--get-regexp', String.raw`^filter\.lfs\.(process|smudge)$`]);
+  return { settings: isWanted ? WITH_LFS : WITHOUT_LFS, warning: null };
 }
 
 async function works(git: Git, args: string[]): Promise<boolean> {

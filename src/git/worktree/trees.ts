@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { NO_HOOKS } from '../branches.ts';
 import type { Git } from '../git.ts';
 import { readAt } from '../repository.ts';
 import { LONG_MS } from './place.ts';
@@ -200,7 +199,7 @@ export async function openPins(repository: Git, name: string): Promise<Pin> {
 export async function removePins(repository: Git, name: string): Promise<void> {
   const refs = (await repository.text(['for-each-ref', '--format=%(refname)', pinsOf(name)])).split('\n');
   const input = refs.flatMap((ref) => (ref === '' ? [] : [`delete ${ref}\n`])).join('');
-  if (input !== '') await repository.run([...NO_HOOKS, 'update-ref', '--stdin'], { input });
+  if (input !== '') await repository.run(['update-ref', '--stdin'], { input });
 }
 
 export function pinsOf(name: string): string {

@@ -2,8 +2,8 @@ import { access, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AgentosError, codeOf } from '../../core/errors.ts';
 import { makeWritable } from '../../process/files.ts';
-import type { Git } from '../git.ts';
-import { type GitSetting, type WorktreePlace, type WorktreeState, worktreeGit, writeWorktreeState } from './place.ts';
+import type { Git, GitSetting } from '../git.ts';
+import { type WorktreePlace, type WorktreeState, worktreeGit, writeWorktreeState } from './place.ts';
 import {
   captureIndex,
   ignoredFiles,
@@ -17,6 +17,7 @@ import {
 } from './private-index.ts';
 import { repairRegistration } from './registration.ts';
 import { removeWorktree } from './remove.ts';
+import { createSetUpFiles, type SetUpFiles } from './set-up-files.ts';
 import { updateSubmodules } from './submodules.ts';
 import {
   changesBetween,
@@ -84,6 +85,10 @@ export interface Worktree {
   ignoreMadeBySetup(isUntouched?: boolean): Promise<string[]>;
   /** The same for a set-up that ran again, right after the worktree was restored. */
   ignoreMadeAgain(): Promise<void>;
+  /** What is no part of a snapshot because the set-up made it, and what git ignored then; a folder ends with a slash. */
+  madeBySetUp(): string[];
+  /** Names, sizes and dates of these files, as they were after the set-up. */
+  readonly setUpFiles: SetUpFiles;
   /**
    * Removes files that git ignores and that were not there after the set-up: they are no part of the branch, so nothing may
    * pass because of them. Returns their names.
@@ -244,6 +249,8 @@ export function createWorktree(
       return (state.made ?? []).map(readable);
     },
     ignoreMadeAgain: ignoreMade,
+    madeBySetUp: () => [...(state.made ?? []), ...state.ignored].map(readable),
+    setUpFiles: createSetUpFiles(join(place.stateFolder, 'set-up-files.json')),
     dropIgnored: async () => (await removeIgnored(await ours(), place, state.ignored)).map(readable),
     remove: () => removeWorktree({ repository, place, branch, lockFile }),
   };

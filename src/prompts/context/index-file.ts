@@ -10,7 +10,7 @@ export interface Known {
 }
 
 /** Another version counts and splits words in another way. */
-const MAGIC = 'agentos-context-1\n';
+const MAGIC = 'agentos-context-2\n';
 const LARGEST_BYTES = 256_000_000;
 const KINDS = ['text', 'binary', 'secret'] as const;
 

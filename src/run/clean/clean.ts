@@ -146,7 +146,7 @@ async function homesOf(
       return {
         entry: { kind: 'home', name, path, why: keptBecause ?? 'there is no worktree for it', discard: null },
         item,
-        remove: keptBecause === null ? () => removeFolder(path) : null,
+        remove: keptBecause === null ? () => removeFolder(path, dirname(folder)) : null,
       };
     });
 }
@@ -167,7 +167,7 @@ async function undoneOf(project: Project, worktrees: ReadonlySet<string>): Promi
     return {
       entry: { kind: 'undone', name, path, why, discard: null },
       item,
-      remove: isOver ? () => removeFolder(path) : null,
+      remove: isOver ? () => removeFolder(path, paths.base) : null,
     };
   });
 }
@@ -211,7 +211,7 @@ async function runsOf({ paths }: Project): Promise<Candidate[]> {
     candidates.push({
       entry: { kind: 'run', name: runId, path, why: keptBecause ?? 'older than 14 days, and done', discard: null },
       item: null,
-      remove: keptBecause === null ? () => removeFolder(path) : null,
+      remove: keptBecause === null ? () => removeFolder(path, paths.base) : null,
     });
   }
   return candidates;
@@ -255,7 +255,7 @@ async function cachesOf({ paths }: Project, asked: boolean): Promise<Candidate[]
   return [...new Set([paths.caches, dirname(paths.designs)])].filter(existsSync).map((path) => ({
     entry: { kind: 'cache', name: 'caches', path, why, discard: null },
     item: null,
-    remove: asked && !isBusy ? () => removeFolder(path) : null,
+    remove: asked && !isBusy ? () => removeFolder(path, dirname(path)) : null,
   }));
 }
 
@@ -270,7 +270,7 @@ async function abandonedOf({ paths }: Project): Promise<Candidate[]> {
       discard: null,
     },
     item: null,
-    remove: () => removeFolder(folder),
+    remove: () => removeFolder(folder, dirname(paths.work)),
   }));
 }
 

@@ -4,7 +4,7 @@ import type { ItemId } from '../../core/ids.ts';
 import { keyOf } from '../../core/item.ts';
 import { shellWord } from '../../core/lines.ts';
 import type { Paths } from '../../core/paths.ts';
-import { branchesNear, NO_HOOKS, unusable } from '../../git/branches.ts';
+import { branchesNear, unusable } from '../../git/branches.ts';
 import { createGit, type Git } from '../../git/git.ts';
 import { removeStaleGitLocks } from '../../git/locks.ts';
 import { placeOf, readWorktreeState, type WorktreePlace, type WorktreeState } from '../../git/worktree/place.ts';
@@ -112,7 +112,7 @@ async function partsOf(paths: Paths, git: Git, id: ItemId): Promise<Part[]> {
 async function filePart(
   kind: 'checkpoint' | 'home' | 'undone',
   path: string,
-  remove: () => unknown = () => removeFolder(path),
+  remove: () => unknown = () => removeFolder(path, dirname(dirname(path))),
 ): Promise<Part | null> {
   return (await isThere(path)) ? { entry: entryOf(kind, path), remove } : null;
 }
@@ -135,9 +135,9 @@ async function worktreePart(
   const remove = async (): Promise<void> => {
     const branch = state?.branch ?? null;
     if (gitDir !== null) return removeWorktree({ repository: git, place, branch, lockFile: paths.gitQueue });
-    await removeFolder(directory);
+    await removeFolder(directory, place.work);
     await removePins(git, place.name);
-    await removeFolder(place.stateFolder);
+    await removeFolder(place.stateFolder, place.work);
   };
   return { entry: entryOf('worktree', directory), remove };
 }
@@ -198,7 +198,7 @@ async function refPart(paths: Paths, git: Git, { branch, tip, directory, isMade,
   if (holder !== null) return kept(`it is part of ${holder}`);
   // Not `git branch -D`, which rewrites the user's settings; and only from where it was looked at.
   const remove = async (): Promise<void> => {
-    await git.run([...NO_HOOKS, 'update-ref', '-d', `refs/heads/${branch}`, tip]);
+    await git.run(['update-ref', '-d', `refs/heads/${branch}`, tip]);
   };
   return { entry, remove };
 }

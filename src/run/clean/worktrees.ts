@@ -100,7 +100,7 @@ async function judge(
       // What a landing came to is on a branch of its own.
       if (item?.workflow === 'land' && branch !== null) await deleteBranch(git, branch);
       await removePins(git, name);
-      await removeFolder(place.stateFolder);
+      await removeFolder(place.stateFolder, place.work);
     },
   });
   if (isReadingWorktree(name)) {

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { stripVTControlCharacters } from 'node:util';
+import { withoutSequences } from '../../core/lines.ts';
 import { isInside } from '../../core/paths.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 
@@ -58,6 +58,6 @@ export function loadMessage(text: string): string {
 }
 
 function plain(text: string, limit: number): string {
-  const clean = stripVTControlCharacters(text).trim();
+  const clean = withoutSequences(text).trim();
   return clean.length > limit ? `${clean.slice(0, limit)}…` : clean;
 }

@@ -23,6 +23,8 @@ const DIRECTIVE = /\s*(?<!\\)#\s*(skip|todo)\b.*$/i;
 /** Of node-tap; no part of the name. */
 const TIME = /\s+#\s*time=[\d.]+\s*m?s\b.*$/;
 const INDENT = 4;
+/** Subtests in each other; what is deeper is text. */
+const DEEPEST = 50;
 
 /**
  * TAP 13 and 14. A subtest is a suite: only the points inside it are cases, unless it fails though all of them pass. Some
@@ -43,7 +45,7 @@ export function parseTap(
 
 const HEADING = /^# (?!Subtest\b|tests +\d|pass +\d|fail +\d|ok$)(.+)$/;
 
-function readLevel(lines: readonly string[], hasHeadings = false): Level {
+function readLevel(lines: readonly string[], hasHeadings = false, depth = 0): Level {
   const level: Level = { title: '', points: [], planned: null, bail: null };
   /** A subtest whose result has not come yet. */
   let pending: Level | null = null;
@@ -51,9 +53,10 @@ function readLevel(lines: readonly string[], hasHeadings = false): Level {
   let heading = '';
   for (let at = 0; at < lines.length; at += 1) {
     const line = lines[at] ?? '';
-    if (line.startsWith(' '.repeat(INDENT))) {
+    if (depth < DEEPEST && line.startsWith(' '.repeat(INDENT))) {
       const end = endOfBlock(lines, at);
-      const inner = readLevel(lines.slice(at, end).map((indented) => indented.slice(INDENT)));
+      const indented = lines.slice(at, end).map((one) => one.slice(INDENT));
+      const inner = readLevel(indented, false, depth + 1);
       at = end - 1;
       const owner = level.points.at(-1);
       if (owner?.name.endsWith(' {')) {

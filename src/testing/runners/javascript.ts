@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, matchesGlob, posix } from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
+import { withoutSequences } from '../../core/lines.ts';
 import type { LoadFailure } from '../port.ts';
 import { createPathInWorktree, loadMessage, type PathInWorktree, type Reading } from '../reports/report.ts';
 import type { Changes, RunOutput } from '../runner.ts';
@@ -73,7 +73,7 @@ const TYPESCRIPT_ERROR = /^\s*(\S.*?)(?:\((\d+),\d+\):|:(\d+):\d+ -) error TS(\d
 
 export function typescriptErrors(output: string): TypeScriptError[] {
   const found: TypeScriptError[] = [];
-  for (const line of stripVTControlCharacters(output).split(/\r?\n/)) {
+  for (const line of withoutSequences(output).split(/\r?\n/)) {
     const [, file, , , code, text] = TYPESCRIPT_ERROR.exec(line) ?? [];
     const last = found.at(-1);
     if (file !== undefined) found.push({ file, code: Number(code), text: line.trim() });
@@ -92,7 +92,7 @@ export function withPrintedErrors(
   output: Pick<RunOutput, 'stdout' | 'stderr' | 'exitCode'>,
   pathInWorktree: PathInWorktree,
 ): Reading | null {
-  const printed = printedErrors(stripVTControlCharacters(`${output.stdout}\n${output.stderr}`), pathInWorktree);
+  const printed = printedErrors(withoutSequences(`${output.stdout}\n${output.stderr}`), pathInWorktree);
   const failureOf = ([file, message]: [string, string]): LoadFailure => ({ file, message: loadMessage(message) });
   if (reading === null) return printed.size === 0 ? null : { cases: [], loadFailures: [...printed].map(failureOf) };
   const known = new Set([...reading.cases, ...reading.loadFailures].map(({ file }) => file));

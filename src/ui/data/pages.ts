@@ -8,6 +8,7 @@ import type { Standing } from '../../core/summary.ts';
 import { readFrontMatter } from '../../documents/header.ts';
 import { createGit } from '../../git/git.ts';
 import { personOf } from '../../git/repository.ts';
+import { isTampered } from '../../run/audit.ts';
 import { contextOf } from '../../run/item-context.ts';
 import { detailOf, standings } from '../../run/item-standing.ts';
 import { readBelow } from '../../run/item-versions.ts';
@@ -116,7 +117,8 @@ async function runDetail({ paths, config }: Project, runs: Runs, runId: string):
   if (brief === null || folded === null) return null;
   const { state, offset, record } = folded;
   const keys = knownKeys(config.keys, await readKeysFile(paths.keys), Date.now());
-  return { brief, snapshot: snapshotOf(state), offset, keys, models: record.models };
+  const isChanged = await isTampered(paths.run(runId).directory);
+  return { brief, snapshot: snapshotOf(state), offset, keys, models: record.models, isTampered: isChanged };
 }
 
 async function shownContext(project: Project, id: string): Promise<ShownContext | null> {

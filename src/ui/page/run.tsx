@@ -92,6 +92,11 @@ function Shown({ run }: { run: LiveRun }) {
         {canAct() && <RunActions brief={brief} isRunning={isRunning} isStopping={state.stopping} />}
       </header>
       <Figures run={run} brief={brief} isRunning={isRunning} />
+      {detail.isTampered && (
+        <p class="banner tone-bad">
+          Files of this run are not as it wrote them: <code>agentos check --audit {brief.runId}</code>
+        </p>
+      )}
       {brief.changeFirst !== null && <p class="banner tone-bad">Before a retry: {brief.changeFirst}.</p>}
       {brief.retryCommand !== null && (
         <div class="retry-line">

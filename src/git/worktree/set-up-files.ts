@@ -1,0 +1,140 @@
+import { lstatSync, readdirSync, type Stats } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setImmediate as breathe } from 'node:timers/promises';
+import { z } from 'zod';
+import { removeFolder, writeFileAtomic } from '../../process/files.ts';
+
+/*
+ * What the set-up of a worktree made is no part of a tree, and yet tests run with it: packages, virtual environments, built
+ * files. An agent could put into it what the code lacks. So names, sizes and dates of its files are recorded after the
+ * set-up, and compared before tests run. The time of the last change of any kind can't be set back.
+ */
+
+/** A folder that the set-up made something in. */
+export interface SetUpRoot {
+  folder: string;
+  /** What the set-up made in it, relative to the folder; a folder ends with a slash. Null: all there is. */
+  made: readonly string[] | null;
+  /** Names at its top that are ours. */
+  except?: ReadonlySet<string>;
+}
+
+export interface SetUpChanges {
+  /** Whole paths. What is all new is one folder. */
+  added: string[];
+  /** Changed, or gone. */
+  changed: string[];
+}
+
+const recordSchema = z.object({
+  /** What is known of each file, by its path. */
+  files: z.record(z.string(), z.string()),
+  /** Files that the tests change by themselves: they did so before anything was written. */
+  unsteady: z.array(z.string()),
+});
+
+type Known = z.infer<typeof recordSchema>;
+
+const IN_A_ROW = 2_000;
+
+export interface SetUpFiles {
+  /** What is there now is what the set-up made. */
+  record(roots: readonly SetUpRoot[]): Promise<void>;
+  /** What is different now is so because of the tests alone, and will be again. */
+  recordUnsteady(roots: readonly SetUpRoot[]): Promise<void>;
+  /** Null: nothing was recorded. */
+  changes(roots: readonly SetUpRoot[]): Promise<SetUpChanges | null>;
+}
+
+/** `file`: where the record is kept. */
+export function createSetUpFiles(file: string): SetUpFiles {
+  let known: Known | null = null;
+  const read = async (): Promise<Known | null> => {
+    known ??= await readFile(file, 'utf8').then(
+      (text) => recordSchema.safeParse(JSON.parse(text)).data ?? null,
+      () => null,
+    );
+    return known;
+  };
+  const write = async (next: Known): Promise<void> => {
+    known = next;
+    await writeFileAtomic(file, JSON.stringify(next));
+  };
+  return {
+    async record(roots) {
+      const { unsteady } = (await read()) ?? { unsteady: [] };
+      await write({ files: Object.fromEntries(await walk(roots)), unsteady });
+    },
+    async recordUnsteady(roots) {
+      const before = await read();
+      if (before === null) return;
+      const { changed } = changesFrom(before, await walk(roots));
+      if (changed.length > 0) await write({ ...before, unsteady: [...new Set([...before.unsteady, ...changed])] });
+    },
+    async changes(roots) {
+      const before = await read();
+      return before === null ? null : changesFrom(before, await walk(roots));
+    },
+  };
+}
+
+/** What is known of each path; folders are known by name alone. */
+type Walked = Map<string, string>;
+
+const FOLDER = 'folder';
+
+function changesFrom({ files, unsteady }: Known, now: Walked): SetUpChanges {
+  const isUnsteady = new Set(unsteady);
+  const changed = Object.keys(files).filter((path) => now.get(path) !== files[path] && !isUnsteady.has(path));
+  const added: string[] = [];
+  for (const path of [...now.keys()].filter((one) => files[one] === undefined).sort()) {
+    const last = added.at(-1);
+    if (last === undefined || !path.startsWith(`${last}/`)) added.push(path);
+  }
+  return { added, changed };
+}
+
+/** A file that is linked to a cache changes whenever another item links it too. */
+function signatureOf({ mode, size, mtimeMs, ctimeMs, ino, nlink }: Stats): string {
+  return `${mode} ${size} ${mtimeMs} ${ino} ${nlink > 1 ? 'linked' : ctimeMs}`;
+}
+
+/** Links are not followed. */
+async function walk(roots: readonly SetUpRoot[]): Promise<Walked> {
+  const walked: Walked = new Map();
+  let count = 0;
+  for (const { folder, made, except } of roots) {
+    const left = made === null ? namesIn(folder).filter((name) => !except?.has(name)) : [...made];
+    const paths = left.map((name) => join(folder, name.replace(/\/$/, '')));
+    for (const path of paths) {
+      count += 1;
+      if (count % IN_A_ROW === 0) await breathe();
+      const found = lstatSync(path, { throwIfNoEntry: false });
+      if (found === undefined) continue;
+      if (found.isDirectory()) {
+        walked.set(path, FOLDER);
+        for (const name of namesIn(path)) paths.push(`${path}/${name}`);
+      } else {
+        walked.set(path, signatureOf(found));
+      }
+    }
+  }
+  return walked;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+/** Removes what was added, or all that the set-up made. */
+export async function removeAll(paths: readonly string[], roots: readonly SetUpRoot[]): Promise<void> {
+  for (const path of paths) {
+    const root = roots.find(({ folder }) => path.startsWith(`${folder}/`));
+    if (root !== undefined) await removeFolder(path, root.folder);
+  }
+}
