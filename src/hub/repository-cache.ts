@@ -25,6 +25,7 @@ export async function gitWithHub(git: Git, remote: Remote, args: string[]): Prom
   const { token, link, signal } = remote;
   // In the environment, where the arguments of a process are for all to read.
   const env = {
+    GIT_ALLOW_PROTOCOL: 'http',
     GIT_CONFIG_COUNT: '2',
     GIT_CONFIG_KEY_0: 'http.extraHeader',
     GIT_CONFIG_VALUE_0: `Authorization: Bearer ${token}`,
