@@ -1,7 +1,9 @@
+import { readFile } from 'node:fs/promises';
 import type { CoordinatedEnd, CoordinatedItem } from '../coordinator/coordinator.ts';
 import type { Config } from '../core/config.ts';
 import { AgentosError, type ErrorRecord, isDiskReason, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
+import { sha256 } from '../core/hash.ts';
 import { type Item, type ItemEnd, itemOfKey } from '../core/item.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { Fingerprint } from '../core/mask.ts';
@@ -105,6 +107,8 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
         input: {
           ...stage.input,
           ...claim.input[item.workflow],
+          // Of the design as it is put there: what programs make of the file later is not it.
+          ...(item.workflow === 'implement' ? { digest: await digestOf(place.paths.lld(item.id)) } : {}),
           id: item.id,
           runId: claim.run,
           repository: place.paths.repository,
@@ -180,6 +184,10 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
     },
     cancel: ({ problem, retry }) => parts.cancel(id, new AgentosError(problem, { retry })),
   };
+}
+
+async function digestOf(file: string): Promise<string> {
+  return sha256(await readFile(file, 'utf8').catch(() => ''));
 }
 
 /** As the submitter's configuration has it. */
