@@ -18,7 +18,8 @@ export default defineConfig({
     projects: [
       // Unit tests leave nothing behind in their process: a fresh one per file would double their time.
       { extends: true, test: { name: 'unit', include: ['src/**/*.test.ts'], isolate: false } },
-      { extends: true, test: { name: 'program', include: ['test/**/*.test.ts'] } },
+      // What takes minutes has a command of its own: npm run faults.
+      { extends: true, test: { name: 'program', include: ['test/**/*.test.ts'], exclude: ['test/faults/**'] } },
     ],
   },
 });

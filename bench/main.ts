@@ -24,6 +24,8 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   'gateway-server': async () => (await import('./gateway-server.ts')).gatewayServerBench(),
   ui: async () => (await import('./ui.ts')).uiBench(),
   repositories: async () => (await import('./repositories.ts')).repositoriesBench(),
+  hub: async () => (await import('./hub.ts')).hubBench(),
+  'hub-scale': async () => (await import('./hub-scale.ts')).hubScaleBench(),
   'gateway-pool': async () => (await import('./gateway-pool.ts')).gatewayPoolBench(),
 };
 

@@ -38,7 +38,8 @@ export async function sandboxBench(): Promise<BenchRow[]> {
       await mkdir(paths.caches);
       await git.run(['worktree', 'add', '--quiet', worktree]);
       const config = resolveConfig({}, {}, {});
-      const open = createItemSandbox({ tool, paths, home, git, config, endpoints, onNotice: () => undefined });
+      const none = { hidden: [], endpoints, onNotice: () => undefined };
+      const open = createItemSandbox({ tool, paths, home, git, config, ...none });
       const env = { PATH: process.env['PATH'] ?? '', HOME: home };
       const wish: SandboxWish = { worktree, may: 'write', env };
       const times = { plain: [] as number[], apart: [] as number[], reaching: [] as number[] };

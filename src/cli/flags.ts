@@ -190,7 +190,16 @@ function severalOf<T>(parse: (text: string) => T): (text: string, before?: T[]) 
 /** All of them but which items: a resumed run knows its own. */
 export function addResumeFlags(command: Command): Command {
   for (const [name, help] of Object.entries(WRITE_FLAGS)) command.option(name, help);
-  return addRunFlags(command, new Set());
+  addRunFlags(command, new Set());
+  return addDatabaseFlag(command).option('--detach', 'with --database: leave it running; agentos status shows it');
+}
+
+/** For commands that work on a hub's backlog as well as on this machine alone. */
+export function addDatabaseFlag(command: Command): Command {
+  return command.option(
+    '--database <url>',
+    'the database of the hub (AGENTOS_DATABASE_URL), instead of this machine alone',
+  );
 }
 
 function addRunFlags(command: Command, compared: ReadonlySet<keyof ConfigFlags>): Command {
@@ -238,7 +247,7 @@ export function addPlaceFlags(command: Command): Command {
     .option('--source <place>', 'issues: directory, github:owner/name or gitlab:group/name (default: directory)');
 }
 
-function duration(text: string): number {
+export function duration(text: string): number {
   const ms = parseDuration(text);
   if (ms === null) throw new InvalidArgumentError('Write a duration such as 90s, 30m or 2h (at most 24 days).');
   return ms;

@@ -1,8 +1,10 @@
 import { Argument, Command, Option } from 'commander';
 import { AgentosError } from '../core/errors.ts';
 import type { PipelineName } from '../core/paths.ts';
+import { runs } from './action.ts';
 import {
   addBatchFlags,
+  addDatabaseFlag,
   addEvalFlags,
   addLandFlags,
   addPlaceFlags,
@@ -11,6 +13,7 @@ import {
   addWatchFlags,
   port,
 } from './flags.ts';
+import { addHubCommands } from './hub-program.ts';
 import { suggestion } from './problem.ts';
 import { version } from './version.ts';
 
@@ -42,11 +45,6 @@ export function createProgram(): Command {
       .showSuggestionAfterError(false)
       .addHelpText('after', `\nExamples:\n${examples.map((example) => `  ${example}`).join('\n')}`);
 
-  const runs =
-    <Words extends unknown[]>(load: () => Promise<(...words: Words) => Promise<number>>) =>
-    async (...words: Words) => {
-      process.exitCode = await (await load())(...words);
-    };
   const batch = (name: PipelineName) =>
     runs(async () => {
       const { batchCommand } = await import('./commands/batch.ts');
@@ -136,7 +134,8 @@ export function createProgram(): Command {
       .option('--drop', 'it will not be done')
       .option('--reason <why>', 'why; recorded in the lineage and the review log')
       .option('--json', 'print JSON'),
-  ).action(runs(async () => (await import('./commands/decide.ts')).decideCommand));
+  );
+  addDatabaseFlag(decide).action(runs(async () => (await import('./commands/decide.ts')).decideCommand));
 
   const check = command('check', 'checks LLDs, or reads reviews and prints verdict and findings; offline', [
     'agentos check docs/lld/LLD-42.md',
@@ -166,7 +165,8 @@ export function createProgram(): Command {
       .argument('[run]', 'one run, or the id of one item')
       .option('--watch', 'follow a run as it goes, whichever terminal it was started in')
       .option('--json', 'print JSON'),
-  ).action(runs(async () => (await import('./commands/status.ts')).statusCommand));
+  );
+  addDatabaseFlag(status).action(runs(async () => (await import('./commands/status.ts')).statusCommand));
 
   const ui = command('ui', 'the dashboard: what needs you, what happens now, what happened and why', [
     'agentos ui                         prints an address with a token; open it in a browser',
@@ -178,7 +178,7 @@ export function createProgram(): Command {
     .option('--token <token>', 'the token in the address (default: a new one at each start)')
     .option('--open', 'open it in the browser')
     .option('--read-only', 'nothing can be decided, started or stopped from it');
-  addPlaceFlags(ui).action(runs(async () => (await import('./commands/ui.ts')).uiCommand));
+  addDatabaseFlag(addPlaceFlags(ui)).action(runs(async () => (await import('./commands/ui.ts')).uiCommand));
 
   const report = command('report', 'a run as one HTML file, for build servers, mails and pull requests', [
     'agentos report                     the last run; prints the path of the file',
@@ -208,7 +208,7 @@ export function createProgram(): Command {
     .argument('<id>', 'the item')
     .option('--follow', 'keep printing until the item ends')
     .addOption(new Option('--agent', 'what agents did: read, wrote, ran, and what came back').conflicts('follow'));
-  addPlaceFlags(logs).action(runs(async () => (await import('./commands/logs.ts')).logsCommand));
+  addDatabaseFlag(addPlaceFlags(logs)).action(runs(async () => (await import('./commands/logs.ts')).logsCommand));
 
   const context = command('context', 'what the models are shown of the repository for an item, and why', [
     'agentos context 42',
@@ -237,13 +237,14 @@ export function createProgram(): Command {
       .option('--keys', 'try every key with one cheap call')
       .option('--trust', 'trust the repository’s configuration for this call')
       .option('--json', 'print JSON'),
-  ).action(runs(async () => (await import('./commands/doctor.ts')).doctorCommand));
+  );
+  addDatabaseFlag(doctor).action(runs(async () => (await import('./commands/doctor.ts')).doctorCommand));
 
   const keys = command('keys', 'the credential pool: ids, state and learned limits; never a secret', [
     'agentos keys',
     'agentos keys --json',
   ]);
-  addPlaceFlags(keys.option('--json', 'print JSON')).action(
+  addDatabaseFlag(addPlaceFlags(keys.option('--json', 'print JSON'))).action(
     runs(async () => (await import('./commands/keys.ts')).keysCommand),
   );
 
@@ -273,6 +274,8 @@ export function createProgram(): Command {
   addPlaceFlags(trust.option('--revoke', 'take it back')).action(
     runs(async () => (await import('./commands/trust.ts')).trustCommand),
   );
+
+  addHubCommands(command);
 
   const init = command('init', 'writes a commented agentos.yaml', ['agentos init', 'agentos init --print']);
   init

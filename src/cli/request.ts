@@ -5,7 +5,7 @@ import type { ConfigFlags } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import { type ItemId, isItemId, parseItemId } from '../core/ids.ts';
 import { definedOnly } from '../core/json.ts';
-import { type VendorKey, withoutSecrets } from '../core/keys.ts';
+import { DATABASE_VARIABLE, type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { flagWords } from '../core/lines.ts';
 import { isInside } from '../core/paths.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
@@ -19,7 +19,7 @@ import { BOUND_FLAGS, ROLE_FLAGS, SELECT_FLAGS } from './flags.ts';
 const BARE_PARALLEL = 3;
 
 /** As the parser of the command line leaves them: its options check and convert what they are given. */
-interface BatchFlags extends PlaceFlags {
+interface BatchFlags extends PlaceFlags, DatabaseFlags {
   ids?: string[];
   all?: boolean;
   parallel?: string | true;
@@ -32,6 +32,7 @@ interface BatchFlags extends PlaceFlags {
   until?: Until;
   trust?: boolean;
   again?: boolean;
+  detach?: boolean;
   /** False: `--no-notify`. */
   notify?: string | false;
   comment?: boolean;
@@ -63,6 +64,10 @@ export interface BatchRequest {
   evaluation?: EvalRequest;
   /** Of `land`. */
   landing?: LandRequest;
+  /** The hub's database; null: this machine alone. */
+  database: string | null;
+  /** On a hub: submit and leave. */
+  detach: boolean;
 }
 
 export function parseBatchFlags(command: string, positional: readonly string[], rawFlags: unknown): BatchRequest {
@@ -80,6 +85,14 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
     throw usage(`${selects.join(' and ')} choose among all issues.`, `Write: agentos ${command} --all ${selects[0]} …`);
   if (flags.quiet && flags.verbose) throw usage('--quiet and --verbose exclude each other.', 'Remove one of them.');
   const config = configOf(flags);
+  const database = isLocal(command) ? null : databaseOf(flags);
+  if (flags.detach && command === 'watch')
+    throw usage('A watch waits for changes, so it has nothing to leave.', 'Remove --detach.');
+  if (flags.detach && database === null)
+    throw usage(
+      '--detach leaves items running on a hub, and none is named.',
+      'Name its database with --database, or in AGENTOS_DATABASE_URL.',
+    );
   if (flags.offline && (config.drafter ?? config.reviewer ?? config.implementer) !== undefined) {
     throw usage(
       "--offline plays the recorded tour and can't be combined with --drafter, --reviewer or --implementer.",
@@ -101,6 +114,8 @@ export function parseBatchFlags(command: string, positional: readonly string[], 
       ...definedOnly({ source: flags.source, comment: flags.comment, pr: flags.pr, create: flags.create }),
     },
     again: flags.again ?? false,
+    database,
+    detach: flags.detach ?? false,
     ...(flags.until === undefined ? {} : { until: flags.until }),
     ...(flags.notify === undefined ? {} : { notify: flags.notify }),
   };
@@ -119,12 +134,15 @@ function configOf(flags: BatchFlags): ConfigFlags {
 interface Parallel {
   workers: number;
   asked: number;
+  /** On a hub; null: as many as its machines take. */
+  limit: number | null;
 }
 
 function parallelOf(flag: string | true | undefined): Parallel {
   const few = Math.min(BARE_PARALLEL, availableParallelism());
   const asked = flag === undefined ? 1 : flag === true ? few : wholeNumberOf('--parallel', flag);
-  return { workers: Math.min(asked, MAX_PARALLEL), asked };
+  const workers = Math.min(asked, MAX_PARALLEL);
+  return { workers, asked, limit: flag === undefined ? null : workers };
 }
 
 function wholeNumberOf(name: string, text: string): number {
@@ -147,10 +165,9 @@ export function retryFlagsOf({
   trust,
   again,
   notify,
-}: Pick<
-  BatchRequest,
-  'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'trust' | 'again' | 'notify'
->): string[] {
+  database = null,
+}: Pick<BatchRequest, 'config' | 'parallel' | 'haltAfter' | 'place' | 'until' | 'trust' | 'again' | 'notify'> &
+  Partial<Pick<BatchRequest, 'database'>>): string[] {
   const written = (flags: typeof BOUND_FLAGS): Record<string, string | number | undefined> =>
     Object.fromEntries(
       flags.map(({ name, setting, write }) => {
@@ -165,6 +182,8 @@ export function retryFlagsOf({
     '--halt': haltAfter,
     ...written(BOUND_FLAGS),
     ...placeValues({ ...place, ...definedOnly({ source: config.source }) }),
+    // Nothing to repeat where the environment names it.
+    '--database': database === null || database === databaseOf({}) ? undefined : withoutPassword(database),
     // The whole way is what is meant without it.
     '--until': until === 'implement' ? undefined : until,
     '--notify': notify || undefined,
@@ -188,6 +207,30 @@ export interface PlaceFlags {
   baseDir?: string;
   config?: string;
   source?: string;
+}
+
+/** Comparisons, landings and reactions are made here: they work on what is in this repository and its pull requests. */
+export function isLocal(command: string): boolean {
+  return command === 'eval' || command === 'land' || command === 'react';
+}
+
+export interface DatabaseFlags {
+  database?: string;
+}
+
+/** The database of the hub; null: this machine works alone. */
+export function databaseOf({ database }: DatabaseFlags): string | null {
+  // The arguments of a process are for all users of the machine to read.
+  if (database !== undefined && URL.parse(database)?.password) process.title = 'agentos';
+  return database ?? (ownEnvironment()[DATABASE_VARIABLE]?.trim() || null);
+}
+
+/** For lines that are shown. */
+function withoutPassword(url: string): string {
+  const shown = URL.parse(url);
+  if (shown === null) return '…';
+  shown.password = '';
+  return shown.href;
 }
 
 export async function projectOf(

@@ -2,7 +2,9 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../core/clock.ts';
 import { type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
+import type { StepStore } from '../journal/stored.ts';
 import type { AttemptTrace } from '../telemetry/span.ts';
+import { answerFrom } from '../worker/parent-store.ts';
 import type { FromWorker, ItemStart, TaskResult } from '../worker/protocol.ts';
 import type { WorkerProcess } from '../worker/spawn.ts';
 import type { WorkerPool } from './worker-pool.ts';
@@ -17,6 +19,8 @@ const START_UP_MS = 15_000;
 interface AttemptOptions {
   pool: WorkerPool;
   item: ItemStart;
+  /** The item's journal, where the worker has to ask for it. */
+  store: StepStore | null;
   idleTimeoutMs: number;
   clock: Clock;
   onEvent: (event: ItemEvent) => void;
@@ -32,6 +36,8 @@ interface AttemptOptions {
   stop: AbortSignal;
   /** Aborted when there is no time left for being friendly. */
   kill: AbortSignal;
+  /** How long a step in flight may still take; asked when the item has to stop. */
+  finishStepMs?: (() => number) | undefined;
 }
 
 export type AttemptOutcome = { result: TaskResult } | { error: ErrorRecord };
@@ -45,7 +51,7 @@ export type AttemptOutcome = { result: TaskResult } | { error: ErrorRecord };
  *              item ended well meanwhile.
  */
 export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcome> {
-  const { pool, item, idleTimeoutMs, clock, onEvent, stop, kill } = options;
+  const { pool, item, idleTimeoutMs, clock, onEvent, stop, kill, store } = options;
   const worker = pool.take();
   const output = options.attachOutput(worker);
   const timers = new Set<NodeJS.Timeout>();
@@ -67,7 +73,7 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
       later(friendlyMs + ABORT_MS, () => worker.signal('SIGTERM'));
       later(friendlyMs + ABORT_MS + TERM_MS, () => worker.signal('SIGKILL'));
     };
-    const onStop = (): void => beginStopping(toErrorRecord(stop.reason), FINISH_STEP_MS);
+    const onStop = (): void => beginStopping(toErrorRecord(stop.reason), options.finishStepMs?.() ?? FINISH_STEP_MS);
     const onKill = (): void => worker.signal('SIGKILL');
     stop.addEventListener('abort', onStop, { once: true });
     kill.addEventListener('abort', onKill, { once: true });
@@ -113,6 +119,14 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
           return;
         case 'group':
           pool.noteGroup(worker, message.leader, message.ended);
+          return;
+        case 'journal':
+          if (store === null) throw new TypeError('a worker asked for a journal that it has itself');
+          void answerFrom(store, message.request).then(
+            (steps) => worker.send({ type: 'journal', call: message.call, answer: { steps } }),
+            (error: unknown) =>
+              worker.send({ type: 'journal', call: message.call, answer: { error: toErrorRecord(error) } }),
+          );
           return;
         case 'ended':
           rssBytes = message.rssBytes;

@@ -96,6 +96,12 @@ export class Backlog<Item extends Queued> {
     for (const follower of this.#followers.get(id) ?? []) this.#giveUp(follower, id);
   }
 
+  /** Nothing will come after it any more, and its id may come again. */
+  forget(id: string): void {
+    this.#ended.delete(id);
+    this.#followers.delete(id);
+  }
+
   /** Those that can never start, since the last time; they count as cancelled already. */
   takeHopeless(): Hopeless<Item>[] {
     return this.#hopeless.splice(0);

@@ -3,6 +3,7 @@ import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts
 import type { ItemEvent } from '../core/events.ts';
 import type { ItemEnd } from '../core/item.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
+import type { StepStore } from '../journal/stored.ts';
 import type { AttemptTrace } from '../telemetry/span.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
 import type { WorkerProcess, WorkerSettings } from '../worker/spawn.ts';
@@ -17,10 +18,12 @@ export interface CoordinatedEnd extends ItemEnd {
 /** One item of a batch, as far as the coordinator has to know it. */
 export interface CoordinatedItem {
   id: string;
-  /** The file of its journal. */
-  checkpoint: string;
+  /** The file of its journal, or what keeps its steps in place of a file. */
+  checkpoint: string | StepStore;
   /** For the task; a function is called at each attempt, and may return a promise. */
   input: unknown;
+  /** Instead of those that the others have. */
+  bounds?: Pick<CoordinatorOptions, 'maxRetries' | 'timeoutMs' | 'idleTimeoutMs'>;
   /** Instead of the task that the others have. */
   task?: TaskReference;
   /** No two items that share one of these are under way at the same time, the delays between attempts included. */
@@ -70,6 +73,8 @@ export interface CoordinatorOptions {
   nameOf?: (id: string) => string;
   /** The span of an attempt that begins now; null: nothing is traced. */
   traceAttempt?: (id: string, attempt: number) => AttemptTrace | null;
+  /** How long a step in flight may still take, asked when its item has to stop (default: 2 s). */
+  finishStepMs?: () => number;
   /** Distinguishes the processes of this run from others. */
   runTag: string;
   /** Instead of the system's, or of a part of it. */
@@ -134,6 +139,16 @@ export class ParallelCoordinator {
     this.#loop?.poke();
   }
 
+  /** To a coordinator that runs until it is closed. */
+  add(item: CoordinatedItem): void {
+    this.#loop?.add(item);
+  }
+
+  /** What was added may end; then the run has ended. */
+  close(): void {
+    this.#loop?.close();
+  }
+
   /** Ends everything at once. */
   kill(): void {
     this.#stop.abort(new AgentosError({ code: 'interrupted', signal: 'SIGKILL' }));
@@ -150,8 +165,14 @@ export class ParallelCoordinator {
     this.#pool.signalAll('SIGCONT');
   }
 
-  /** The ends in the order of the given items, then of those that joined. */
-  async run(items: readonly CoordinatedItem[], { next }: { next?: NextItems } = {}): Promise<CoordinatedEnd[]> {
+  /**
+   * The ends in the order of the given items, then of those that joined. `isOpen`: it takes further items until it is closed, and
+   * keeps nothing of those that ended.
+   */
+  async run(
+    items: readonly CoordinatedItem[],
+    { next, isOpen = false }: { next?: NextItems; isOpen?: boolean } = {},
+  ): Promise<CoordinatedEnd[]> {
     const { globalTimeoutMs } = this.#options;
     const timer =
       globalTimeoutMs === null
@@ -170,6 +191,7 @@ export class ParallelCoordinator {
           this.#completed(flight, (await this.#endedElsewhere(flight)) ?? (await this.#attempt(flight))),
         warmUp: (workers) => this.warmUp(workers),
         next,
+        isOpen,
       });
       if (this.#halted !== null) this.#loop.halt(this.#halted);
       return await this.#loop.run(items);
@@ -220,13 +242,14 @@ export class ParallelCoordinator {
         task: item.task ?? task,
         id: item.id,
         attempt: attempts,
-        checkpoint: item.checkpoint,
+        checkpoint: typeof item.checkpoint === 'string' ? item.checkpoint : null,
         steps: flight.steps === null ? null : [...flight.steps],
         input,
         ...(trace && { traceparent: trace.traceparent }),
       },
+      store: typeof item.checkpoint === 'string' ? null : item.checkpoint,
       trace,
-      idleTimeoutMs,
+      idleTimeoutMs: item.bounds?.idleTimeoutMs ?? idleTimeoutMs,
       clock: this.#clock,
       onEvent: (event) => onEvent(item.id, event),
       onSteps: (steps) => {
@@ -237,6 +260,7 @@ export class ParallelCoordinator {
       attachOutput: (worker) => attachOutput?.(item.id, worker) ?? discardOutput(worker),
       stop,
       kill: this.#kill.signal,
+      finishStepMs: this.#options.finishStepMs,
     });
     trace?.ended('error' in outcome ? outcome.error : null);
     return outcome;

@@ -37,6 +37,8 @@ export interface LoopOptions {
   /** How many workers there is work for. */
   warmUp: (workers: number) => void;
   next: NextItems | undefined;
+  /** Items may be added until it is closed. */
+  isOpen: boolean;
 }
 
 /**
@@ -49,6 +51,9 @@ export class Loop {
   #aside: Claimed[] = [];
   readonly #order: string[] = [];
   readonly #ends = new Map<string, CoordinatedEnd>();
+  /** Items that have not ended. */
+  #left = 0;
+  #isOpen: boolean;
   /** Items whose delay is over, and that wait for a worker. */
   readonly #again: Flight[] = [];
   readonly #underWay = new Map<string, Flight>();
@@ -62,6 +67,7 @@ export class Loop {
 
   constructor(given: LoopOptions) {
     this.#given = given;
+    this.#isOpen = given.isOpen;
     const { onCycle, nameOf = (id: string) => id, haltAfter } = given.options;
     this.#backlog = new Backlog((ids) => onCycle?.(ids.map(nameOf)));
     this.#halt = createHaltRule(haltAfter);
@@ -73,6 +79,16 @@ export class Loop {
     this.#join(items, false);
     this.poke();
     return this.#done.promise;
+  }
+
+  add(item: CoordinatedItem): void {
+    this.#join([item], false);
+    this.poke();
+  }
+
+  close(): void {
+    this.#isOpen = false;
+    this.poke();
   }
 
   poke(): void {
@@ -111,13 +127,14 @@ export class Loop {
     } catch (error) {
       this.#done.reject(error);
     }
-    if (this.#ends.size === this.#order.length)
+    if (this.#left === 0 && !this.#isOpen)
       this.#done.resolve(this.#order.map((id) => this.#ends.get(id)).filter((end) => end !== undefined));
   }
 
   #join(items: readonly CoordinatedItem[], ahead: boolean): void {
     this.#backlog.add(items, { ahead });
-    for (const { id } of items) this.#order.push(id);
+    this.#left += items.length;
+    if (!this.#given.isOpen) for (const { id } of items) this.#order.push(id);
   }
 
   #startWhatCan(): void {
@@ -165,7 +182,8 @@ export class Loop {
   /** Null: it was refused, or set aside. */
   #begin(item: CoordinatedItem, sinceMs: number | null): Flight | null {
     const { clock, options } = this.#given;
-    const { claim, claimWaitMs = 0, timeoutMs, onEvent } = options;
+    const { claim, claimWaitMs = 0, onEvent } = options;
+    const { timeoutMs } = item.bounds ?? options;
     try {
       const release = claim?.(item.id);
       const deadline = new AbortController();
@@ -228,8 +246,9 @@ export class Loop {
   }
 
   /** Null: no further attempt. A wait that can't end in time is not begun: the item says now what it would say then. */
-  #delayMs({ attempts, startedAt }: Flight, { problem, retry }: ErrorRecord): number | null {
-    const { maxRetries, timeoutMs, random = Math.random } = this.#given.options;
+  #delayMs({ item, attempts, startedAt }: Flight, { problem, retry }: ErrorRecord): number | null {
+    const { random = Math.random } = this.#given.options;
+    const { maxRetries, timeoutMs } = item.bounds ?? this.#given.options;
     const retryAfterMs = problem.code === 'provider-quota' ? problem.retryAfterMs : null;
     const delayMs = nextAttemptDelayMs({ retry, attempts, maxRetries, retryAfterMs, random: random() });
     return delayMs === null || this.#given.clock.now() + delayMs >= startedAt + timeoutMs ? null : delayMs;
@@ -245,8 +264,10 @@ export class Loop {
   #finish(item: CoordinatedItem, end: ItemEnd): void {
     const { onEvent, onHalt } = this.#given.options;
     const { status, error } = end;
-    this.#ends.set(item.id, { id: item.id, ...end });
+    this.#left -= 1;
     this.#backlog.end(item.id, status);
+    if (this.#given.isOpen) this.#backlog.forget(item.id);
+    else this.#ends.set(item.id, { id: item.id, ...end });
     onEvent(item.id, { type: 'item-finished', ...end });
     const joining = this.#given.next?.({ id: item.id, ...end }) ?? [];
     this.#join(joining, true);

@@ -78,6 +78,7 @@ export function statusOfError({ problem, retry }: ErrorRecord): ItemStatus {
     case 'item-stalled':
       return 'stalled';
     case 'worker-crashed':
+    case 'machine-lost':
       return 'crashed';
     case 'interrupted':
     case 'halted':

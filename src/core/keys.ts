@@ -109,11 +109,15 @@ const LOOKS_SECRET =
 /** What a collector of traces wants to see before it takes any; an endpoint may hold a password. */
 const COLLECTOR_SECRET = /^OTEL_EXPORTER_OTLP_(\w+_)?(HEADERS|CLIENT_KEY)$/;
 const COLLECTOR_ENDPOINT = /^OTEL_EXPORTER_OTLP_(\w+_)?ENDPOINT$/;
+/** Holds the address of the hub's database, with its password. */
+export const DATABASE_VARIABLE = 'AGENTOS_DATABASE_URL';
 /** The shell's own, although they end like a password. */
 const HARMLESS: ReadonlySet<string> = new Set(['PWD', 'OLDPWD']);
 
 function looksSecret(name: string, value: string): boolean {
   if (LOOKS_SECRET.test(name)) return !HARMLESS.has(name);
+  // With it a program could take the place of a machine.
+  if (name === DATABASE_VARIABLE) return true;
   return COLLECTOR_SECRET.test(name) || (COLLECTOR_ENDPOINT.test(name) && value.includes('@'));
 }
 

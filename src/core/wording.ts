@@ -1,6 +1,7 @@
 import { formatDuration, localTime } from './duration.ts';
 import type { MissingKey, Problem } from './errors.ts';
 import { HOST_PROBLEMS } from './host-problems.ts';
+import { HUB_PROBLEMS } from './hub-problems.ts';
 import { IMPLEMENTATION_PROBLEMS, type Words } from './implementation-problems.ts';
 import { endSentence, firstLine, inWords, listed, oneLine, predicate, shorten, statusText } from './lines.ts';
 
@@ -300,6 +301,7 @@ const PROBLEMS = {
     `There is no run ${shorten(p.run)}.`,
     'agentos status lists the runs; agentos lld --all starts one.',
   ],
+  ...HUB_PROBLEMS,
   ...IMPLEMENTATION_PROBLEMS,
   ...HOST_PROBLEMS,
   internal: (p: { detail: string }) => [

@@ -56,6 +56,8 @@ export interface Ledger {
   open(item: string): LedgerCall;
   /** Spent by an earlier run whose answers this item takes over: it counts for the item, not for the run. */
   addToItem(item: string, costUsd: number): void;
+  /** Spent by this run, before the program was started again. */
+  addToRun(costUsd: number): void;
   accountOf(item: string): Account;
   spentUsd(item?: string): number;
 }
@@ -132,6 +134,9 @@ export function createLedger({ maxCostUsd, maxCostPerItemUsd }: BudgetLimits): L
     },
     addToItem(item, costUsd) {
       recordOf(item).spentUsd += costUsd;
+    },
+    addToRun(costUsd) {
+      run.spentUsd += costUsd;
     },
     accountOf: (item) => items.get(item)?.account ?? EMPTY,
     spentUsd: (item) => (item === undefined ? run.spentUsd : (items.get(item)?.spentUsd ?? 0)),

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { Caller, Sink } from './caller.ts';
@@ -6,6 +6,9 @@ import type { Headers } from './upstream.ts';
 
 /** The longest reply has some 100,000 tokens; in events that is less than this. */
 const MAX_RECORDING_BYTES = 32 * 1024 * 1024;
+
+/** Tells one answer to a question from another: a relay may only join two pieces of the same one. */
+export const ANSWER_HEADER = 'x-agentos-answer';
 
 type Ending = { how: 'end' } | { how: 'whole' } | { how: 'fail'; error: unknown };
 
@@ -21,6 +24,7 @@ interface Recording extends Sink {
 }
 
 function createRecording(vendor: VendorName): Recording {
+  const id = randomUUID();
   const unwanted = new AbortController();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -96,7 +100,7 @@ function createRecording(vendor: VendorName): Recording {
       giveUpIfUnwanted();
     },
     head(status, headers) {
-      head = { status, headers };
+      head = { status, headers: { ...headers, [ANSWER_HEADER]: id } };
       changed();
     },
     write(chunk) {

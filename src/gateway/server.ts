@@ -52,12 +52,10 @@ export interface GatewayOptions {
   bounds?: Partial<GatewayBounds>;
 }
 
-export interface Gateway {
-  url: string;
-  /** What a client of this vendor takes for the vendor's base URL; without the version, as the agents' variables want it. */
-  endpointOf(vendor: VendorName): string;
-  issueToken(grant: Grant): string;
-  revoke(token: string): void;
+/** A gateway without a server of its own. */
+export interface GatewayCore {
+  /** `grantOf`: what the tokens that the request carries stand for; null: nothing. Never rejects. */
+  handle(request: IncomingMessage, response: ServerResponse, grantOf: FindGrant): Promise<void>;
   /**
    * The item's answers are stored, or its attempt ended in an orderly way and the next one asks again. Not to be called
    * for a worker that crashed: its successor comes back for what was paid.
@@ -65,17 +63,34 @@ export interface Gateway {
   forget(item: string): void;
   /** What an item spent before this run and takes over; it counts for the item, not for the run. */
   addSpent(item: string, costUsd: number): void;
+  /** What the run spent before the program was started again. */
+  addSpentByRun(costUsd: number): void;
   spentUsd(item?: string): number;
+  /** Ends what is under way. */
   close(): Promise<void>;
+}
+
+type FindGrant = (tokens: readonly string[]) => Grant | null;
+
+export interface Gateway extends Omit<GatewayCore, 'handle'> {
+  url: string;
+  /** What a client of this vendor takes for the vendor's base URL; without the version, as the agents' variables want it. */
+  endpointOf(vendor: VendorName): string;
+  issueToken(grant: Grant): string;
+  revoke(token: string): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** An HTTP server on 127.0.0.1 that speaks the vendors' formats and puts a key of the pool in for each request. */
-export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+/** Set by a relay: it fills waits with keep-alives itself. */
+export const RELAY_HEADER = 'x-agentos-relay';
+/** Longer than any call may take. */
+const NEVER_MS = 24 * 3_600_000;
+
+/** Speaks the vendors' formats and puts a key of the pool in for each request. */
+export function createGateway(options: GatewayOptions): GatewayCore {
   const { pool, clock, prices, budget, onEvent = () => {} } = options;
   const bounds = { ...BOUNDS, ...options.bounds };
   const bases = baseUrls(options.upstreams);
-  const tokens = createTokenBook();
   const answers = createAnswers(bounds);
   const ledger = createLedger(budget);
   const upstream = createUpstream(bounds, createVendorAgents(options.env ?? {}));
@@ -88,12 +103,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
   const settings = { ...bounds, pool, upstream, ledger, budget, prices, clock, onEvent };
 
-  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const serve = async (request: IncomingMessage, response: ServerResponse, grantOf: FindGrant): Promise<void> => {
     const url = URL.parse(request.url ?? '/', 'http://127.0.0.1');
     const route = url === null ? null : routeOf(request.method ?? 'GET', url);
     const asksForAccount = request.method === 'GET' && url?.pathname === ACCOUNT_PATH;
     if (url === null || (route === null && !asksForAccount)) return refuse(response, openaiChat, notFound(request));
-    const grant = isLoopback(request) ? tokens.find(tokensOf(request.headers, url)) : null;
+    const grant = grantOf(tokensOf(request.headers, url));
     if (route === null) {
       if (grant === null) return refuse(response, openaiChat, unknownToken('gateway'));
       return sendJson(response, ledger.accountOf(grant.item));
@@ -105,8 +120,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       (error: unknown) => refuse(response, route.format, error),
     );
     if (call === undefined) return;
+    const isRelayed = request.headers[RELAY_HEADER] !== undefined;
     const caller = createCaller(response, {
       ...bounds,
+      ...(isRelayed ? { earlyHeadersMs: NEVER_MS, keepAliveMs: NEVER_MS } : {}),
       vendor: route.vendor,
       format: route.format,
       streaming: call.facts.streaming,
@@ -129,9 +146,30 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await recording.deliverTo(caller);
   };
 
+  return {
+    async handle(request, response, grantOf) {
+      response.on('error', () => {});
+      await tracked(serve(request, response, grantOf).catch((error: unknown) => refuse(response, openaiChat, error)));
+    },
+    forget: (item) => answers.forget(item),
+    addSpent: (item, costUsd) => ledger.addToItem(item, costUsd),
+    addSpentByRun: (costUsd) => ledger.addToRun(costUsd),
+    spentUsd: (item) => ledger.spentUsd(item),
+    async close() {
+      closing.abort(new AgentosError({ code: 'interrupted', signal: 'the end of the run' }));
+      await Promise.all(running);
+      upstream.close();
+    },
+  };
+}
+
+/** An HTTP server on 127.0.0.1 with the gateway of one run. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const core = createGateway(options);
+  const tokens = createTokenBook();
   const server = createServer((request, response) => {
-    response.on('error', () => {});
-    void tracked(handle(request, response).catch((error: unknown) => refuse(response, openaiChat, error)));
+    const known: FindGrant = (given) => (isLoopback(request) ? tokens.find(given) : null);
+    void core.handle(request, response, known);
   });
   // Longer than clients keep an idle connection: a close that crosses a request would look like a fault.
   server.keepAliveTimeout = 120_000;
@@ -145,20 +183,17 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const close = async (): Promise<void> => {
     if (!server.listening) return;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    closing.abort(new AgentosError({ code: 'interrupted', signal: 'the end of the run' }));
+    const ended = core.close();
     server.closeAllConnections();
     await closed;
-    await Promise.all(running);
-    upstream.close();
+    await ended;
   };
   return {
+    ...core,
     url,
     endpointOf: (vendor) => `${url}/${vendor}`,
     issueToken: (grant) => tokens.issue(grant),
     revoke: (token) => tokens.revoke(token),
-    forget: (item) => answers.forget(item),
-    addSpent: (item, costUsd) => ledger.addToItem(item, costUsd),
-    spentUsd: (item) => ledger.spentUsd(item),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -229,7 +264,7 @@ export function createTokenBook(): TokenBook {
 }
 
 /** Where the clients of each vendor put their key. */
-function tokensOf(headers: IncomingHttpHeaders, url: URL): string[] {
+export function tokensOf(headers: IncomingHttpHeaders, url: URL): string[] {
   const bearer = /^Bearer\s+(.+)$/i.exec(headers.authorization ?? '')?.[1];
   return [headers['x-api-key'], bearer, headers['x-goog-api-key'], ...url.searchParams.getAll('key')]
     .flatMap((value) => value ?? [])

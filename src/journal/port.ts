@@ -26,7 +26,7 @@ export interface Journal {
   /** Throws where anything but this owner has written to it since it was opened. Absent: no program of an item can reach it. */
   check?: () => void;
   /** Ends well: the record is not needed any more. */
-  remove(): void;
+  remove(): Promise<void>;
   close(): void;
 }
 
@@ -36,7 +36,7 @@ export interface SettlingJournal extends Journal {
    * Stores a result for the step of this name that was started last, in place of its function. It may be settled again until
    * another step is started: the last result counts. False, and nothing is stored, where there is no such step.
    */
-  settle(name: string, value: unknown): boolean;
+  settle(name: string, value: unknown): Promise<boolean>;
 }
 
 export interface StepKey {

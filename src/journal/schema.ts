@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import { faultOf, JournalFault, NewerSchema, sqliteCode } from './fault.ts';
+import type { StoredStep } from './stored.ts';
 
 /** "agtj": marks a SQLite file as a journal of ours. */
 const applicationId = 0x6167746a;
@@ -83,6 +84,8 @@ export interface Contents {
   inFlight: string[];
   /** The step that was started last: where the item is. */
   latest: { id: string; name: string } | null;
+  /** All of them, as they would be stored elsewhere. */
+  all: StoredStep[];
 }
 
 /** Reads the whole journal and throws a `JournalFault` unless every page and every record is sound. Writes nothing. */
@@ -117,11 +120,20 @@ function pragma(db: DatabaseSync, name: 'application_id' | 'user_version'): numb
 }
 
 function readContents(db: DatabaseSync): Contents {
-  const contents: Contents = { finished: [], inFlight: [], latest: null };
+  const contents: Contents = { finished: [], inFlight: [], latest: null, all: [] };
   let highest = 0;
-  for (const row of db.prepare(`SELECT number, ${stepColumns} FROM steps ORDER BY finish_order, number`).iterate()) {
+  const rows = db.prepare(`SELECT number, starts, ${stepColumns} FROM steps ORDER BY finish_order, number`);
+  for (const row of rows.iterate()) {
     const step = readStep(row);
     const number = Number(row['number']);
+    contents.all.push({
+      id: text(row['id']),
+      name: text(row['name']),
+      number,
+      starts: Number(row['starts']),
+      startedAt: text(row['started_at']),
+      end: step && { finishedAt: step.finishedAt, order: step.finishOrder, result: step.result },
+    });
     if (number > highest) {
       highest = number;
       contents.latest = { id: text(row['id']), name: text(row['name']) };

@@ -8,7 +8,7 @@ import { createDatabase, deleteDatabase, deleteDrafts, pageBytes } from './datab
 import { JournalFault, journalError } from './fault.ts';
 import type { SettlingJournal, StepContext, StepKey, StepRecord, StepResult } from './port.ts';
 import { examine, type FinishedStep, readStep, schema, sealOf, stepColumns } from './schema.ts';
-import { stepId } from './step-id.ts';
+import { encode, stepId } from './step-id.ts';
 
 export interface SqliteJournalOptions {
   clock: Clock;
@@ -129,7 +129,7 @@ class SqliteJournal implements SettlingJournal {
     });
   }
 
-  settle(name: string, value: unknown): boolean {
+  async settle(name: string, value: unknown): Promise<boolean> {
     const result = encode(value, name);
     return this.#guard(() =>
       this.#write(() => {
@@ -148,7 +148,7 @@ class SqliteJournal implements SettlingJournal {
     });
   }
 
-  remove(): void {
+  async remove(): Promise<void> {
     this.#guard(() => {
       this.#write(() => {});
       this.close();
@@ -335,18 +335,6 @@ function prepareStatements(db: DatabaseSync) {
     list: prepare(`SELECT id, name, started_at, finished_at FROM steps
       WHERE finish_order IS NOT NULL ORDER BY finish_order`),
   };
-}
-
-function encode(value: unknown, name: string): string {
-  try {
-    return JSON.stringify(value) ?? 'null';
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new AgentosError(
-      { code: 'internal', detail: `step ${name}: its result is not JSON: ${why}` },
-      { cause: error },
-    );
-  }
 }
 
 /** A damaged file is moved before it is closed: closing would fold the log into it and delete the log. */

@@ -66,3 +66,16 @@ function refuse(what: string, place: Place): never {
     detail: `step ${place.step}: ${place.path} is not a JSON value but ${what}`,
   });
 }
+
+/** A result as it is stored. */
+export function encode(value: unknown, name: string): string {
+  try {
+    return JSON.stringify(value) ?? 'null';
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new AgentosError(
+      { code: 'internal', detail: `step ${name}: its result is not JSON: ${why}` },
+      { cause: error },
+    );
+  }
+}

@@ -21,6 +21,8 @@ export const STATE_ENTRIES: ReadonlySet<string> = new Set([
   'compile-cache',
   'forge',
   'keys.json',
+  'hub',
+  'machine',
   'watch.json',
 ]);
 

@@ -76,7 +76,7 @@ export async function decide(project: Project, id: ItemId, word: Word, who: Deci
     const number = placeVersion(folder, question.number + decided.length, 'verdict', decision.document).number;
     const lineage = `${question.folder}/${versionName(number, 'verdict')}`;
     // The journal first: by it the decision is taken, and a run writes the file if we could not.
-    if (!settle(paths, waiting, decision)) throw await notWaiting(paths, id);
+    if (!(await settle(paths, waiting, decision))) throw await notWaiting(paths, id);
     await writeFileAtomic(join(paths.repository, lineage), decision.document);
     return { workflow, decision, lineage, replaces: decided.length > 0, kept: null };
   } finally {
@@ -91,10 +91,10 @@ export async function requireDecidable(project: Project, id: ItemId, word: Word)
   await refuseUnfit(project, waiting, word);
 }
 
-function settle(paths: Paths, { workflow, id, step }: WaitingItem, decision: Decision): boolean {
+async function settle(paths: Paths, { workflow, id, step }: WaitingItem, decision: Decision): Promise<boolean> {
   const journal = openSqliteJournal(paths.checkpoint(workflow, id), { clock: systemClock });
   try {
-    return journal.settle(step, decision);
+    return await journal.settle(step, decision);
   } finally {
     journal.close();
   }

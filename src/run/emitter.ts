@@ -7,8 +7,9 @@ import { type Pipeline, stageAfter } from './pipeline.ts';
 
 /** The one place that events of a run come from: each is stamped, folded into the state, and passed to all subscribers. */
 export interface Emitter {
-  run(event: RunEvent): void;
-  item(item: Item, event: ItemEvent): void;
+  /** `at`: when it happened, if not now. */
+  run(event: RunEvent, at?: string): void;
+  item(item: Item, event: ItemEvent, at?: string): void;
   /** Says the same thing once. */
   warn(text: string): void;
   subscribe(...subscribers: Subscriber[]): void;
@@ -21,14 +22,14 @@ export function createEmitter(state: RunState, pipeline: Pipeline, repository: s
     for (const subscriber of subscribers) subscriber(event);
   };
   const warned = new Set<string>();
-  const at = (): string => new Date().toISOString();
+  const now = (): string => new Date().toISOString();
   return {
-    run: (event) => publish({ at: at(), ...event }),
-    item({ id, workflow }, event) {
+    run: (event, at = now()) => publish({ at, ...event }),
+    item({ id, workflow }, event, at = now()) {
       // The last words of a worker that was killed can come after its stage was ended. What a call has cost still counts.
       const isLate = state.items.get(id)?.ends.some((end) => end.workflow === workflow);
       if (isLate && event.type !== 'gateway-call') return;
-      const known = { at: at(), item: id, workflow };
+      const known = { at, item: id, workflow };
       if (event.type !== 'item-finished') return publish({ ...known, ...event });
       const following = event.status === 'succeeded' ? stageAfter(pipeline, workflow) : undefined;
       publish({
@@ -39,7 +40,7 @@ export function createEmitter(state: RunState, pipeline: Pipeline, repository: s
       });
     },
     warn(text) {
-      if (!warned.has(text)) publish({ at: at(), type: 'warning', text });
+      if (!warned.has(text)) publish({ at: now(), type: 'warning', text });
       warned.add(text);
     },
     subscribe: (...more) => void subscribers.push(...more),

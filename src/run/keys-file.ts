@@ -1,8 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { systemClock } from '../core/clock.ts';
-import type { VendorKey } from '../core/keys.ts';
-import type { Paths } from '../core/paths.ts';
 import type { KeyView } from '../pool/port.ts';
 import { writeFileAtomic } from '../process/files.ts';
 
@@ -25,21 +23,28 @@ const fileSchema = z.object({ at: z.string(), keys: z.array(keySchema) });
 /** What the last run learned of its keys: shown by `agentos keys`, and where the next run's pool starts from. */
 export type KeysFile = z.infer<typeof fileSchema>;
 
+export function parseKeys(value: unknown): KeysFile | null {
+  return fileSchema.safeParse(value).data ?? null;
+}
+
 /** Null where there is none, or none that can be read: everything in it can be learned again. */
 export async function readKeysFile(path: string): Promise<KeysFile | null> {
   try {
-    return fileSchema.parse(JSON.parse(await readFile(path, 'utf8')));
+    return parseKeys(JSON.parse(await readFile(path, 'utf8')));
   } catch {
     return null;
   }
 }
 
 /** The clock of this process means nothing to the next one: times are written as dates. */
-export async function writeKeysFile(path: string, views: readonly KeyView[]): Promise<void> {
+export function keysRecord(views: readonly KeyView[]): KeysFile {
   const date = (ms: number | null): number | null =>
     ms === null ? null : ms - systemClock.now() + systemClock.dateMs();
-  const keys = views.map((key) => ({ ...key, untilMs: date(key.untilMs) }));
-  await writeFileAtomic(path, `${JSON.stringify({ at: new Date().toISOString(), keys }, null, 2)}\n`);
+  return { at: new Date().toISOString(), keys: views.map((key) => ({ ...key, untilMs: date(key.untilMs) })) };
+}
+
+export async function writeKeysFile(path: string, views: readonly KeyView[]): Promise<void> {
+  await writeFileAtomic(path, `${JSON.stringify(keysRecord(views), null, 2)}\n`);
 }
 
 type Seen = KeysFile['keys'][number];
@@ -60,12 +65,11 @@ export interface KnownKey {
 
 const NO_LIMITS: Seen['limits'] = { requestsPerMinute: null, tokensPerMinute: null, concurrency: null };
 
-export async function knownKeys(
-  paths: Pick<Paths, 'keys'>,
-  keys: readonly VendorKey[],
+export function knownKeys(
+  keys: readonly { id: string; vendor: string }[],
+  file: KeysFile | null,
   nowMs: number,
-): Promise<KnownKey[]> {
-  const file = await readKeysFile(paths.keys);
+): KnownKey[] {
   return keys.map(({ id, vendor }) => {
     const seen = file?.keys.find((key) => key.id === id && key.vendor === vendor);
     // A pause that has ended does not count; a dead key stays dead until it was seen to work.

@@ -22,7 +22,7 @@ import type { Project } from './project.ts';
 import { openPullRequest } from './pull-request.ts';
 import { waitingItem } from './waiting-item.ts';
 
-interface PublisherOptions {
+export interface PublisherOptions {
   project: Project;
   runId: string;
   state: RunState;

@@ -1,9 +1,9 @@
 import { systemClock } from '../core/clock.ts';
 import type { Config } from '../core/config.ts';
 import type { ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
-import { VENDORS, type VendorKey, type VendorName } from '../core/keys.ts';
+import { VENDORS, type VendorName } from '../core/keys.ts';
 import { keyVendorOf, parseModelSpec } from '../core/model-spec.ts';
-import { Secret } from '../core/secret.ts';
+import { itemEvent, keysFor, poolEvent } from '../gateway/events.ts';
 import { type GatewayEvent, noteCall, type TraceRequest } from '../gateway/exchange.ts';
 import type { Gateway } from '../gateway/server.ts';
 import { trustCertificates } from '../models/vendor-agents.ts';
@@ -81,7 +81,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
   };
 
   const pool: Pool = createCredentialPool({
-    keys: keysOf(config, vendors),
+    keys: keysFor(config.keys, vendors),
     limits: config.limits,
     remembered: remembered(await readKeysFile(paths.keys)),
     clock: systemClock,
@@ -165,46 +165,4 @@ function vendorsOf({ keys, ownLogins }: Config, casts: readonly Cast[]): VendorN
   // What it speaks is not known: it may use whatever there is a key for.
   const any = specs.some((spec) => spec.provider === 'acp' && !ownLogins.includes('acp'));
   return VENDORS.filter((vendor) => used.has(vendor) || (any && keys.some((key) => key.vendor === vendor)));
-}
-
-/** A compatible server on this machine often asks for no key; the pool needs one to lease all the same. */
-function keysOf(config: Config, vendors: readonly VendorName[]): VendorKey[] {
-  const keys = config.keys.filter((key) => vendors.includes(key.vendor));
-  const keyless = vendors.includes('openai-compatible') && !keys.some((key) => key.vendor === 'openai-compatible');
-  return keyless ? [...keys, { id: 'no-key', vendor: 'openai-compatible', secret: new Secret('none') }] : keys;
-}
-
-function poolEvent(event: PoolEvent): RunEvent {
-  const inMs = (atMs: number): number => Math.max(0, atMs - systemClock.now());
-  switch (event.type) {
-    case 'key-cooling':
-      return { type: 'key-cooling', keyId: event.keyId, forMs: inMs(event.untilMs), why: event.why };
-    case 'exhausted':
-      return {
-        type: 'pool-exhausted',
-        vendor: event.vendor,
-        reason: event.reason,
-        forMs: event.earliestMs === null ? null : inMs(event.earliestMs),
-      };
-    case 'resumed':
-      return { type: 'pool-resumed', vendor: event.vendor, reason: event.reason };
-    case 'key-dead':
-    case 'groups-merged':
-      return event;
-  }
-}
-
-function itemEvent(event: GatewayEvent): ItemEvent | null {
-  switch (event.type) {
-    case 'gateway-waiting':
-      return { type: 'quota-waiting', vendor: event.vendor, reason: event.reason, forMs: event.forMs };
-    case 'gateway-resumed':
-      return { type: 'quota-resumed', vendor: event.vendor, reason: event.reason, waitedMs: event.waitedMs };
-    case 'gateway-answer-reused':
-      return { type: 'answer-reused', step: event.step };
-    case 'gateway-call': {
-      const { vendor, model, keyId, status, attempts, waitedMs, durationMs, costUsd, usage } = event;
-      return { type: 'gateway-call', vendor, model, keyId, status, attempts, waitedMs, durationMs, costUsd, usage };
-    }
-  }
 }

@@ -15,6 +15,7 @@ import {
   WORKFLOWS,
   type WorkflowName,
 } from '../core/paths.ts';
+import type { Plan } from '../core/plan.ts';
 import { foldEvent, newRunState, type RunState } from '../core/run-state.ts';
 import { isHolderAlive } from '../process/lock.ts';
 
@@ -86,11 +87,13 @@ export async function readRun(paths: Paths, runId: string): Promise<RunHistory |
 
 /** How a run stands, from what it recorded at its start and at its end. */
 export function standingOf(
-  record: Pick<RunRecord, 'pid' | 'processStart' | 'startedAt'>,
+  record: Pick<RunRecord, 'pid' | 'processStart' | 'startedAt' | 'hub'>,
   summary: Pick<RunSummary, 'exitCode'> | null,
 ): RunStanding {
   if (summary !== null) return STANDING_BY_EXIT_CODE.get(summary.exitCode ?? EXIT.ok) ?? 'failed';
-  return isHolderAlive({ ...record, since: record.startedAt }) ? 'running' : 'interrupted';
+  // On a hub its items are worked on whether they are followed or not.
+  const isRunning = record.hub?.isSubmitted === true || isHolderAlive({ ...record, since: record.startedAt });
+  return isRunning ? 'running' : 'interrupted';
 }
 
 /** Most lines are what programs printed. */
@@ -224,6 +227,17 @@ const recordSchema = z.object({
       state: z.string().optional(),
     }),
   ),
+  /** Of a run on a hub. */
+  hub: z
+    .looseObject({
+      database: z.string(),
+      repository: z.string(),
+      isSubmitted: z.boolean(),
+      isShownOnly: z.boolean().optional(),
+      retryFlags: z.array(z.string()),
+      plan: z.custom<Plan>((value) => typeof value === 'object' && value !== null),
+    })
+    .optional(),
 });
 
 const summarySchema = z.looseObject({

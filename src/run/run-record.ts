@@ -67,9 +67,11 @@ export function runIdOf(startedAt: Date, base: string): string {
   return `${stamp}-${sha256(`${base}\0${process.pid}\0${stamp}`).slice(0, 8)}`;
 }
 
+type OutcomeOptions = Pick<RunOptions, 'project' | 'pipeline' | 'plan' | 'interrupt' | 'retryFlags'>;
+
 /** What the state of a run that has ended comes to. */
 export async function outcomeOf(
-  options: RunOptions,
+  options: OutcomeOptions,
   state: RunState,
   { runId, startedAt }: { runId: string; startedAt: Date },
 ): Promise<Summary> {
@@ -131,7 +133,7 @@ function landedItems(item: ItemState, { branches, merged, onto }: Landing): Item
 }
 
 function landingFacts(
-  { plan, pipeline }: RunOptions,
+  { plan, pipeline }: OutcomeOptions,
   items: readonly ItemSummary[],
   state: RunState,
 ): Pick<Summary, 'landing'> {
@@ -144,7 +146,7 @@ function landingFacts(
   return { landing: { branch, onto: landing.onto, base: landing.base, pullRequest } };
 }
 
-function comparison({ plan, pipeline }: RunOptions, state: RunState): Evaluation {
+function comparison({ plan, pipeline }: OutcomeOptions, state: RunState): Evaluation {
   const replayed = plan.items.flatMap(({ id }) => pipeline.stages[0].settingOf?.(id)?.input?.replay ?? []);
   const candidates = replayed.map(({ past, candidate }) => ({ kind: past.kind, candidate }));
   return evaluationOf(
@@ -153,7 +155,7 @@ function comparison({ plan, pipeline }: RunOptions, state: RunState): Evaluation
   );
 }
 
-async function itemSummary(options: RunOptions, id: ItemId, item: ItemState): Promise<ItemSummary> {
+async function itemSummary(options: OutcomeOptions, id: ItemId, item: ItemState): Promise<ItemSummary> {
   const { project, pipeline, plan, retryFlags } = options;
   const last = item.ends.at(-1);
   const isAhead = stagesAhead(pipeline, plan.items.filter(isOpen)).some(({ workflow }) => workflow === 'implement');
@@ -162,7 +164,7 @@ async function itemSummary(options: RunOptions, id: ItemId, item: ItemState): Pr
 }
 
 async function questionOf(
-  { project, retryFlags }: RunOptions,
+  { project, retryFlags }: OutcomeOptions,
   id: ItemId,
   { workflow }: ItemState,
 ): Promise<Asked | null> {

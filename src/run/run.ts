@@ -35,6 +35,7 @@ import {
   type StageOptions,
   stageOf,
 } from './pipeline.ts';
+import { openPosting, patienceForPosts } from './posting.ts';
 import type { Project } from './project.ts';
 import { openRunGateway } from './run-gateway.ts';
 import { outcomeOf, placeOf, runIdOf, runRecord, storeSummary } from './run-record.ts';
@@ -68,10 +69,6 @@ export interface RunOptions {
 const PATIENT_MS = 10_000;
 const HURRIED_MS = 1_500;
 
-/** For what is still to be posted when the last item has ended. */
-const POSTS_MS = 120_000;
-const POSTS_AFTER_STOP_MS = 1_500;
-
 /** The parent's composition root: records the run, hands its items to the coordinator, and sums up. */
 export async function runPlan(options: RunOptions): Promise<Summary> {
   const trace = await openTrace(options);
@@ -92,10 +89,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const warnings = await requirements(project, casts);
   const sandbox = await openRunSandbox(project, startsPrograms(pipeline, open, casts));
 
-  const isWriting = config.remote.comment || config.remote.create || config.remote.pr.open;
-  // What talks to services is nothing that other runs should load.
-  const publishing = isWriting ? await import('./remote-work.ts') : null;
-  const tracker = (await publishing?.requireWriting(project)) ?? null;
+  const openPublisher = await openPosting(project);
   await requireOwnFolder(paths);
   await prepareStateFolder(paths.base);
   await project.designs.save();
@@ -127,18 +121,14 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   });
   emitter.subscribe(files.subscriber, trace.subscriber, ...options.subscribers, disk.subscriber, notifier.subscriber);
   project.hosts.onNotice = (text) => emitter.run({ type: 'warning', text });
-  const publisher = publishing?.createPublisher(
-    {
-      project,
-      runId,
-      state,
-      place: placeOf(options.retryFlags),
-      onNotice: (item, text) => emitter.item(item, { type: 'notice', text }),
-      onWarning: (text) => emitter.warn(text),
-      inputOf: (item) => stageOf(pipeline, item.workflow).settingOf?.(item.id)?.input,
-    },
-    tracker,
-  );
+  const publisher = openPublisher?.({
+    runId,
+    state,
+    place: placeOf(options.retryFlags),
+    onNotice: (item, text) => emitter.item(item, { type: 'notice', text }),
+    onWarning: (text) => emitter.warn(text),
+    inputOf: (item) => stageOf(pipeline, item.workflow).settingOf?.(item.id)?.input,
+  });
   if (publisher !== undefined) emitter.subscribe(publisher.subscriber);
   const { workflow, parallel, models, groups } = plan;
   const items = plan.items.map((item) => item.id);
@@ -255,8 +245,8 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   } finally {
     cancels?.close();
     watch.dispose();
-    const patienceMs = interrupt.polite.aborted ? POSTS_AFTER_STOP_MS : POSTS_MS;
-    await Promise.race([Promise.all([gateway?.close(), publisher?.close(patienceMs)]), watch.killed]);
+    const posted = publisher?.close(patienceForPosts(interrupt.polite));
+    await Promise.race([Promise.all([gateway?.close(), posted]), watch.killed]);
   }
 
   // From here on the outcome is settled: a signal can't change it, and no event comes after `run-finished`.
@@ -280,6 +270,6 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   return summary;
 }
 
-function foreignText(runId: string, path: string): string {
+export function foreignText(runId: string, path: string): string {
   return `Another program wrote to ${path}, which only this one writes. agentos check --audit ${runId} shows where.`;
 }

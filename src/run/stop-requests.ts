@@ -1,15 +1,17 @@
 import { appendFile } from 'node:fs/promises';
 import { AgentosError } from '../core/errors.ts';
-import type { ItemId } from '../core/ids.ts';
+import { type ItemId, parseItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { isHolderAlive } from '../process/lock.ts';
 import type { CancelRequest } from './follow-cancels.ts';
-import { type RunRecord, readRecord } from './run-history.ts';
+import { type RunRecord, readRecord, readSummary } from './run-history.ts';
 
 /** Stops a run, in whichever terminal it is: like Ctrl+C there, and the second time too. */
 export async function stopRun(paths: Paths, runId: string): Promise<void> {
-  const { pid } = await runUnderWay(paths, runId);
-  process.kill(pid, 'SIGINT');
+  const record = await runUnderWay(paths, runId);
+  if (isAlive(record)) return void process.kill(record.pid, 'SIGINT');
+  // It was left at a hub: what follows it now asks there for the end of its items.
+  for (const { id } of record.items) await requestCancel(paths, runId, parseItemId(id), 'the dashboard');
 }
 
 /**
@@ -26,6 +28,11 @@ export async function requestCancel(paths: Paths, runId: string, id: ItemId, by:
 async function runUnderWay(paths: Paths, runId: string): Promise<RunRecord> {
   const record = await readRecord(paths, runId);
   if (record === null) throw new AgentosError({ code: 'run-missing', run: runId });
-  if (!isHolderAlive({ ...record, since: record.startedAt })) throw new AgentosError({ code: 'run-ended', run: runId });
+  const isLeft = record.hub?.isSubmitted === true && (await readSummary(paths, runId)) === null;
+  if (!isAlive(record) && !isLeft) throw new AgentosError({ code: 'run-ended', run: runId });
   return record;
+}
+
+function isAlive(record: RunRecord): boolean {
+  return isHolderAlive({ ...record, since: record.startedAt });
 }

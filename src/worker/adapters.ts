@@ -45,6 +45,8 @@ export interface ItemInput {
   config: Omit<Config, 'keys' | 'endpoints' | 'keyVariables'>;
   /** What programs of the item run in; null: they run without one. */
   sandbox: SandboxTool | null;
+  /** Folders that are hidden from them beyond those of the item's own paths. */
+  hidden?: readonly string[];
   token: string | null;
   endpoints: Partial<Record<VendorName, string>>;
   fingerprints: Fingerprint[];
@@ -110,6 +112,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
     home: paths.home(workflow, parseItemId(input.id)),
     git,
     config,
+    hidden: input.hidden ?? [],
     endpoints: Object.values(input.endpoints),
     onNotice: (text) => context.emit({ type: 'notice', text }),
   });

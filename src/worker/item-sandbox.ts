@@ -27,6 +27,8 @@ export interface ItemSandboxOptions {
   home: string;
   git: Git;
   config: Pick<Config, 'sandbox' | 'passEnvironment'>;
+  /** Beyond the repository and the state folder. */
+  hidden: readonly string[];
   /** Of the gateway. */
   endpoints: readonly string[];
   onNotice: (text: string) => void;
@@ -43,7 +45,7 @@ export function createItemSandbox(options: ItemSandboxOptions): OpenSandbox {
   /** Looking at a hundred places takes longer than all the rest. */
   const known = new Map<string, readonly Rule[]>();
   return async (wish) => {
-    common ??= commonRules(paths);
+    common ??= commonRules(paths, options.hidden);
     const looking = looks.get(wish.worktree) ?? createShownGit(git, wish.worktree);
     looks.set(wish.worktree, looking);
     const shown = await (await looking)();
@@ -93,10 +95,10 @@ async function ownGitConfig({ config }: ShownGit, home: string): Promise<string>
 /** Archives name owners that are not there in the sandbox. */
 const ROOT = { TAR_OPTIONS: '--no-same-owner' };
 
-async function commonRules({ repository, base, work }: Paths): Promise<Rules> {
+async function commonRules({ repository, base, work }: Paths, hidden: readonly string[]): Promise<Rules> {
   const rules = createRules();
   hideSystem(rules, process.env);
-  rules.hide(repository, base, work, ...(isInside(repository, base) ? [] : await statesBeside(base)));
+  rules.hide(...hidden, repository, base, work, ...(isInside(repository, base) ? [] : await statesBeside(base)));
   return rules;
 }
 

@@ -17,6 +17,8 @@ import type { Task, TaskContext } from './protocol.ts';
 import {
   type FromWorker,
   type ItemStart,
+  type JournalAnswer,
+  type JournalRequest,
   KEEP_COMPILED_CODE,
   type TaskReference,
   type TaskResult,
@@ -127,6 +129,31 @@ function stoppableJournal(journal: Journal, stop: AbortSignal): Journal {
   };
 }
 
+/** Answers that the parent owes us, by the number of the call. */
+const owed = new Map<number, (answer: JournalAnswer) => void>();
+let calls = 0;
+
+async function openJournal({ checkpoint, steps, task }: ItemStart): Promise<Journal> {
+  if (checkpoint !== null)
+    return openSqliteJournal(checkpoint, {
+      clock: systemClock,
+      ...(steps === null ? {} : { known: new Map(steps) }),
+      onStep: (made) => post({ type: 'steps', steps: made }),
+      isAlone: () => 'builtIn' in task && isRunning(checkpoint),
+    });
+  const [{ openStoredJournal }, { parentStore }] = await Promise.all([
+    import('../journal/stored.ts'),
+    import('./parent-store.ts'),
+  ]);
+  const ask = (request: JournalRequest): Promise<JournalAnswer> =>
+    new Promise((resolve) => {
+      calls += 1;
+      owed.set(calls, resolve);
+      post({ type: 'journal', call: calls, request });
+    });
+  return openStoredJournal(parentStore(ask), systemClock);
+}
+
 async function runItem(item: ItemStart): Promise<void> {
   const stop = new AbortController();
   const abort = new AbortController();
@@ -134,12 +161,7 @@ async function runItem(item: ItemStart): Promise<void> {
   let outcome: { result: TaskResult } | { error: ErrorRecord };
   try {
     const task = await loadTask(item.task);
-    const journal = openSqliteJournal(item.checkpoint, {
-      clock: systemClock,
-      ...(item.steps === null ? {} : { known: new Map(item.steps) }),
-      onStep: (steps) => post({ type: 'steps', steps }),
-      isAlone: () => 'builtIn' in item.task && isRunning(item.checkpoint),
-    });
+    const journal = await openJournal(item);
     try {
       const context: TaskContext = {
         id: item.id,
@@ -154,7 +176,7 @@ async function runItem(item: ItemStart): Promise<void> {
       const result = await inTrace(item, () => task(context));
       // An item that waits for a decision has stored its question; without a step there is nothing to resume.
       const isNeeded = result.status === 'discuss' || result.keepsCheckpoint === true;
-      if (!isNeeded || journal.steps().length === 0) removeJournal(journal);
+      if (!isNeeded || journal.steps().length === 0) await removeJournal(journal);
       outcome = { result };
     } finally {
       journal.close();
@@ -177,9 +199,9 @@ function isRunning(checkpoint: string): boolean {
 }
 
 /** What the item was for is there: a checkpoint that can't be removed doesn't change that. The next run removes it. */
-function removeJournal(journal: Journal): void {
+async function removeJournal(journal: Journal): Promise<void> {
   try {
-    journal.remove();
+    await journal.remove();
   } catch (error) {
     if (codeOf(error) === 'journal-fenced') throw error;
     emit({
@@ -216,6 +238,10 @@ process.on('message', (message: ToWorker) => {
     case 'abort':
       running?.stop.abort(revive(message.error));
       running?.abort.abort(revive(message.error));
+      return;
+    case 'journal':
+      owed.get(message.call)?.(message.answer);
+      owed.delete(message.call);
   }
 });
 

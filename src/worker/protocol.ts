@@ -3,6 +3,7 @@ import type { ItemEvent } from '../core/events.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import type { ReactionResult } from '../core/reaction.ts';
 import type { Journal } from '../journal/port.ts';
+import type { StoredStep } from '../journal/stored.ts';
 import type { SpanRecord } from '../telemetry/span.ts';
 
 /** A module's URL and the name of its export, since a function can't cross processes. */
@@ -18,8 +19,8 @@ export interface ItemStart {
   task: TaskReference;
   id: string;
   attempt: number;
-  /** The file of the item's journal. */
-  checkpoint: string;
+  /** The file of the item's journal; null: the parent has it, and is asked for each of its operations. */
+  checkpoint: string | null;
   /** The steps that its journal may hold, each with its seal, by what earlier attempts of this run said; null in the first. */
   steps: readonly (readonly [id: string, seal: string])[] | null;
   /** For the task; JSON. */
@@ -43,13 +44,20 @@ export interface TaskResult {
 /** The argument of the one worker of a run that leaves its compiled code for the workers of later runs. */
 export const KEEP_COMPILED_CODE = 'keep-compiled-code';
 
+/** What a worker asks of the journal that its parent has. */
+export type JournalRequest = { do: 'open' } | { do: 'put'; step: StoredStep } | { do: 'remove' };
+
+/** `steps`: all of them, when it was opened. */
+export type JournalAnswer = { steps: StoredStep[] } | { error: ErrorRecord };
+
 /** From the parent to a worker. */
 export type ToWorker =
   | { type: 'start'; item: ItemStart }
   /** Begin no further step; what is in flight may end. */
   | { type: 'stop'; error: ErrorRecord }
   /** End what is in flight too. */
-  | { type: 'abort'; error: ErrorRecord };
+  | { type: 'abort'; error: ErrorRecord }
+  | { type: 'journal'; call: number; answer: JournalAnswer };
 
 /** From a worker to its parent. */
 export type FromWorker =
@@ -63,6 +71,7 @@ export type FromWorker =
   | { type: 'steps'; steps: readonly (readonly [id: string, seal: string])[] }
   /** A process group began or ended. */
   | { type: 'group'; leader: number; ended: boolean }
+  | { type: 'journal'; call: number; request: JournalRequest }
   | { type: 'ended'; outcome: { result: TaskResult } | { error: ErrorRecord }; rssBytes: number };
 
 /** What a task is given. It runs in a process of its own; nothing is shared with its siblings. */

@@ -30,7 +30,7 @@ interface Place {
   versions: () => Promise<string[]>;
   /** One run of the item: its journal is opened, and closed again. */
   run: <T>(work: (decider: Decider, events: ItemEvent[]) => Promise<T>, item?: typeof ITEM) => Promise<T>;
-  settle: (step: string, decision: Decision) => boolean;
+  settle: (step: string, decision: Decision) => Promise<boolean>;
 }
 
 async function place(): Promise<Place> {
@@ -57,9 +57,9 @@ async function place(): Promise<Place> {
         const context = testItem({ workflow: 'implement', ...item, journal, paths, emit });
         return work(createDecider(context, { folder, canRevise: true }), events);
       }),
-    settle: (step, decision) => {
+    settle: async (step, decision) => {
       const journal = testJournal(file);
-      const taken = journal.settle(step, decision);
+      const taken = await journal.settle(step, decision);
       journal.close();
       return taken;
     },
@@ -79,7 +79,7 @@ test('a question stays open over runs, leaves the lineage alone, and is answered
   expect(await at.run(({ ask }) => ask(POINT))).toBeNull();
   expect(await at.versions()).toEqual(['006-final.md']);
 
-  expect(at.settle('decision-1', decision('approve'))).toBe(true);
+  expect(await at.settle('decision-1', decision('approve'))).toBe(true);
   const events = await at.run(async ({ ask }, seen) => {
     expect(await ask(POINT)).toEqual(decision('approve'));
     return seen;
@@ -92,7 +92,7 @@ test('a question stays open over runs, leaves the lineage alone, and is answered
 test('another text, another reason or another input is another question, which an old answer does not answer', async () => {
   const at = await place();
   await at.run(({ ask }) => ask(POINT));
-  at.settle('decision-1', decision('approve'));
+  await at.settle('decision-1', decision('approve'));
   expect(await at.run(({ ask }) => ask({ ...POINT, text: '+two\n' }))).toBeNull();
   expect(await at.run(({ ask }) => ask({ ...POINT, reason: 'another' }))).toBeNull();
   expect(await at.run(({ ask }) => ask(POINT), { ...ITEM, hash: 'b'.repeat(64) })).toBeNull();
@@ -102,14 +102,14 @@ test('another text, another reason or another input is another question, which a
 test('the second question of an item is a step of its own', async () => {
   const at = await place();
   await at.run(({ ask }) => ask(POINT));
-  at.settle('decision-1', decision('revise'));
+  await at.settle('decision-1', decision('revise'));
   const twice = async ({ ask }: Decider): Promise<(string | null)[]> => {
     const first = await ask(POINT);
     const second = await ask({ ...POINT, text: '+two\n', review: '# Another review\n' });
     return [first?.kind ?? null, second?.kind ?? null];
   };
   expect(await at.run(twice)).toEqual(['revise', null]);
-  expect(at.settle('decision-2', decision('approve'))).toBe(true);
+  expect(await at.settle('decision-2', decision('approve'))).toBe(true);
   expect(await at.run(twice)).toEqual(['revise', 'approve']);
   expect(await at.versions()).toEqual(['001-verdict.md', '002-verdict.md']);
 });
@@ -131,7 +131,7 @@ test('where the workflow numbers its versions, the decision takes the next numbe
   };
   expect(await run()).toBeNull();
   const journal = testJournal(file);
-  journal.settle('decision-1', decision('revise'));
+  await journal.settle('decision-1', decision('revise'));
   journal.close();
   expect(await run()).toEqual(decision('revise'));
   expect(await at.versions()).toEqual(['001-issue.md', '002-draft.md', '003-verdict.md', '004-draft.md']);
@@ -144,7 +144,7 @@ test('a dropped item is dropped for its text, however often that is recorded, an
   const isDropped = async (hash: string): Promise<boolean> => (await closed('implement', hash))?.state === 'dropped';
   expect(await isDropped(ITEM.hash)).toBe(false);
   await at.run(({ ask }) => ask(POINT));
-  at.settle('decision-1', decision('drop'));
+  await at.settle('decision-1', decision('drop'));
   for (let time = 0; time < 2; time++) {
     const end = await at.run(async (decider) => decider.drop((await decider.ask(POINT)) ?? decision('approve')));
     expect(end).toEqual({ status: 'skipped', reason: 'dropped by Ada: Enough.', outputs: [at.paths.lineage(ID)] });

@@ -42,6 +42,8 @@ export interface ImplementContext extends ItemContext, ImplementParts {
   /** Branches that it began at, and that were not merged then. */
   on: readonly string[];
   worktree: Worktree;
+  /** Its folder was made just now: whatever an earlier attempt was in the middle of is not in it. */
+  isNewWorktree: boolean;
   setUp: SetUp;
   suite: TestSuite;
   /** Text for the branch: paths in worktree and checkout become relative to the repository. */

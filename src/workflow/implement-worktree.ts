@@ -29,7 +29,7 @@ export async function prepareWorktree(
   item: ItemContext,
   parts: WorktreeParts,
   { start, branch, isPersons }: { start: string; branch: string; isPersons: boolean },
-): Promise<Pick<ImplementContext, 'worktree' | 'setUp'>> {
+): Promise<Pick<ImplementContext, 'worktree' | 'setUp' | 'isNewWorktree'>> {
   const { workflow, paths, id, emit } = item;
   const { git, env } = parts;
   await mkdir(paths.home(workflow, id), { recursive: true });
@@ -55,7 +55,7 @@ export async function prepareWorktree(
   const hasRun = await createSetUp(item, parts, opened.worktree, start, isUntouched).first(opened.isNew);
   const fresh = opened.isAtStart && !hasRun ? await opened.worktree.treeOf(start) : null;
   const worktree = cachedWorktree(opened.worktree, fresh);
-  return { worktree, setUp: createSetUp(item, parts, worktree, start) };
+  return { worktree, setUp: createSetUp(item, parts, worktree, start), isNewWorktree: opened.isNew };
 }
 
 /**

@@ -89,7 +89,8 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
 async function openImplementation(item: ItemContext, parts: ImplementParts): Promise<ImplementContext> {
   const { base, on = [], forecast = '' } = await beginImplementation(item, parts);
   const branch = branchNameOf(item.id, item.title);
-  const { worktree, setUp } = await prepareWorktree(item, parts, { start: base, branch, isPersons: on.length === 0 });
+  const prepared = await prepareWorktree(item, parts, { start: base, branch, isPersons: on.length === 0 });
+  const { worktree } = prepared;
   const { directory } = worktree;
   const suite = await parts.openSuite(
     await testsFor(folderFiles(directory), parts.config, designFacts(parts.lldText).files, directory),
@@ -97,7 +98,7 @@ async function openImplementation(item: ItemContext, parts: ImplementParts): Pro
   const baseTree = await worktree.treeOf(base);
   const portable = await createPortableText(item.paths.repository, directory);
   const lld = readLld(parts.lldText);
-  return { ...item, ...parts, lld, base, on, forecast, baseTree, worktree, setUp, suite, portable };
+  return { ...item, ...parts, ...prepared, lld, base, on, forecast, baseTree, suite, portable };
 }
 
 async function baselineIn(context: ImplementContext, runs: TestRuns): Promise<Baseline> {

@@ -25,7 +25,7 @@ export interface ReportedBranch extends LandingBranch {
 export interface LandContext
   extends ItemContext,
     LandParts,
-    Pick<ImplementContext, 'worktree' | 'setUp' | 'baseTree' | 'portable'> {
+    Pick<ImplementContext, 'worktree' | 'setUp' | 'isNewWorktree' | 'baseTree' | 'portable'> {
   branches: readonly ReportedBranch[];
   /** Null: nothing is tested, because the policy is `off`. */
   suite: TestSuite | null;

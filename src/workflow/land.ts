@@ -71,12 +71,13 @@ async function openLanding(item: ItemContext, parts: LandParts): Promise<LandCon
   const branches = landing.branches.map((branch, at) => ({ ...branch, proven: provenTests(reports[at] ?? '') }));
   // Not the branch that it will be: that one is made when it is known what is on it.
   const branch = `agentos/landing-${item.id}`;
-  const { worktree, setUp } = await prepareWorktree(item, parts, { start: landing.base, branch, isPersons: true });
+  const prepared = await prepareWorktree(item, parts, { start: landing.base, branch, isPersons: true });
+  const { worktree } = prepared;
   const { directory } = worktree;
   const suite = await openSuites(parts, directory);
   const baseTree = await worktree.treeOf(landing.base);
   const portable = await createPortableText(item.paths.repository, directory);
-  return { ...item, ...parts, branches, worktree, setUp, suite, baseTree, portable };
+  return { ...item, ...parts, ...prepared, branches, suite, baseTree, portable };
 }
 
 interface Ended {

@@ -17,7 +17,7 @@ export async function openReaction(item: ItemContext, parts: ReactParts): Promis
   const { git, reaction, config, lldText } = parts;
   const { head, isBaseMoved } = reaction;
   const base = isBaseMoved ? reaction.base.commit : await git.text(['merge-base', head, reaction.base.commit]);
-  const { worktree, setUp } = await prepareWorktree(item, parts, {
+  const { worktree, setUp, isNewWorktree } = await prepareWorktree(item, parts, {
     start: base,
     branch: reactBranch(item.id),
     isPersons: true,
@@ -50,6 +50,7 @@ export async function openReaction(item: ItemContext, parts: ReactParts): Promis
     forecast: '',
     worktree,
     setUp,
+    isNewWorktree,
     suite,
     portable: await createPortableText(item.paths.repository, directory),
     // A reaction is about what is there: the writer looks for itself.

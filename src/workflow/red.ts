@@ -112,7 +112,8 @@ export async function seeRed(
     scenarios,
     guards: guards.ids,
     changes: { added: pathsOf('Add'), modified: pathsOf('Modify') },
-    worktree: worktree.directory,
+    // A stored run may be another machine's.
+    worktree: run.directory ?? worktree.directory,
     folder: suite.folder,
   });
   red.details.unshift(...guards.found());

@@ -27,6 +27,8 @@ export interface RunTests {
 export interface TestsRun extends TestRun {
   /** Files that git ignores, and that were removed before the tests ran. */
   dropped: string[];
+  /** Where they ran, which their messages name; absent in a checkpoint of an older version. */
+  directory?: string;
 }
 
 export interface TestRuns {
@@ -83,7 +85,7 @@ export function createTestRuns(context: TestRunsContext): TestRuns {
       ...(coverage === undefined ? {} : { coverage }),
     };
     const found = await runOnce(step, () => checkout.before(() => suite.run({ ...wish, signal })));
-    return { ...stored(found), dropped: [...dropped, ...removed] };
+    return { ...stored(found), dropped: [...dropped, ...removed], directory: worktree.directory };
   };
 
   return {

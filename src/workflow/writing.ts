@@ -54,6 +54,7 @@ export type WriterContext = Pick<
   | 'writer'
   | 'worktree'
   | 'setUp'
+  | 'isNewWorktree'
   | 'maxRounds'
   | 'prompts'
   | 'journal'
@@ -153,8 +154,9 @@ async function callWriter(context: WriterContext, call: WriterCall): Promise<Wri
   const { id, writer, worktree, journal, emit, onProgress, signal, clock, mask, checkout } = context;
   const system = context.prompts.fill('implementer');
   const run = async ({ id: stepId, earlierStarts }: StepContext): Promise<Written> => {
-    // An agent that was stopped in the middle continues with the files it has; other writers start over.
-    if (!writer.writesByItself || earlierStarts === 0) await worktree.restore(tree);
+    // An agent that was stopped in the middle continues with the files it has, if they are here; other writers start over.
+    const continues = writer.writesByItself && earlierStarts > 0 && !context.isNewWorktree;
+    if (!continues) await worktree.restore(tree);
     let durationMs = 0;
     const write = async (): Promise<WriteReply> => {
       const startedAt = clock.now();

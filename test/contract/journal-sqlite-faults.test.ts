@@ -254,7 +254,7 @@ describe('a full disk', () => {
     }
   });
 
-  it.skipIf(!mountable)('whatever little is left, no journal is made that has lost a part of itself', () => {
+  it.skipIf(!mountable)('whatever little is left, no journal is made that has lost a part of itself', async () => {
     const disk = mountSmallDisk(1 << 20);
     try {
       const refused = [];
@@ -267,7 +267,7 @@ describe('a full disk', () => {
           refused.push(codeOf(error));
         }
         makeRoom();
-        open(path).remove();
+        await open(path).remove();
       }
       expect(new Set(refused)).toEqual(new Set(['journal-full']));
     } finally {
@@ -296,7 +296,7 @@ describe('several openers and ends', () => {
     const owner = open();
     await take(owner, 'one');
     writeFileSync(`${file}.new-1`, 'draft of a process that died');
-    owner.remove();
+    await owner.remove();
     expect(readdirSync(folder)).toEqual([]);
   });
 

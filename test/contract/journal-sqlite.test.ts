@@ -5,5 +5,5 @@ import { journalRules } from './journal-suite.ts';
 
 journalRules('SQLite', (folder) => {
   const file = join(folder, 'a b ü', 'lld-42.db');
-  return { open: () => openSqliteJournal(file, { clock: systemClock }), child: ['sqlite', file] };
+  return { open: async () => openSqliteJournal(file, { clock: systemClock }), child: ['sqlite', file] };
 });

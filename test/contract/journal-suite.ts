@@ -7,21 +7,21 @@ import { type ChildTarget, type Moment, readRuns, runChild } from '../support/jo
 
 export interface JournalPlace {
   /** Each call claims the journal anew, as another process would. */
-  open(): SettlingJournal;
+  open(): Promise<SettlingJournal>;
   /** For a child process that opens the same journal. */
   child: ChildTarget;
 }
 
 /** The rules of the journal port. `place` gives a new, empty place for a journal under the folder it is given. */
-export function journalRules(backend: string, place: (folder: string) => JournalPlace): void {
+export function journalRules(backend: string, place: (folder: string) => JournalPlace | Promise<JournalPlace>): void {
   describe(`journal on ${backend}`, () => {
     let folder: string;
     let at: JournalPlace;
     let opened: SettlingJournal[];
 
-    beforeEach(() => {
+    beforeEach(async () => {
       folder = mkdtempSync(join(tmpdir(), 'agentos-journal-'));
-      at = place(folder);
+      at = await place(folder);
       opened = [];
     });
     afterEach(({ task }) => {
@@ -29,12 +29,12 @@ export function journalRules(backend: string, place: (folder: string) => Journal
       if (task.result?.state !== 'fail') rmSync(folder, { recursive: true });
     });
 
-    const open = (): SettlingJournal => {
-      const journal = at.open();
+    const open = async (): Promise<SettlingJournal> => {
+      const journal = await at.open();
       opened.push(journal);
       return journal;
     };
-    const reopen = (journal: SettlingJournal): SettlingJournal => {
+    const reopen = (journal: SettlingJournal): Promise<SettlingJournal> => {
       journal.close();
       return open();
     };
@@ -42,19 +42,19 @@ export function journalRules(backend: string, place: (folder: string) => Journal
     describe('memo', () => {
       it('a finished step is answered from the record, in the same process and after a restart', async () => {
         const { run, runs } = counted({ text: 'answer', tokens: 12 });
-        const journal = open();
+        const journal = await open();
         expect(await journal.step({ name: 'draft', inputs: { prompt: 'p' } }, run)).toEqual({
           value: { text: 'answer', tokens: 12 },
           replayed: false,
         });
         const replay = { value: { text: 'answer', tokens: 12 }, replayed: true };
         expect(await journal.step({ name: 'draft', inputs: { prompt: 'p' } }, run)).toEqual(replay);
-        expect(await reopen(journal).step({ name: 'draft', inputs: { prompt: 'p' } }, run)).toEqual(replay);
+        expect(await (await reopen(journal)).step({ name: 'draft', inputs: { prompt: 'p' } }, run)).toEqual(replay);
         expect(runs()).toBe(1);
       });
 
       it('changed inputs are not answered from an old record', async () => {
-        const journal = open();
+        const journal = await open();
         await journal.step({ name: 'draft', inputs: { prompt: 'old' } }, async () => 'old answer');
         const changed = await journal.step({ name: 'draft', inputs: { prompt: 'new' } }, async () => 'new answer');
         expect(changed).toEqual({ value: 'new answer', replayed: false });
@@ -63,13 +63,13 @@ export function journalRules(backend: string, place: (folder: string) => Journal
       });
 
       it('the same inputs under another name are another step', async () => {
-        const journal = open();
+        const journal = await open();
         await journal.step({ name: 'draft', inputs: 1 }, async () => 'a');
         expect((await journal.step({ name: 'review', inputs: 1 }, async () => 'b')).value).toBe('b');
       });
 
       it('the order of keys in the inputs does not matter', async () => {
-        const journal = open();
+        const journal = await open();
         await journal.step({ name: 'draft', inputs: { a: 1, b: { c: 2, d: 3 } } }, async () => 'first');
         const again = await journal.step({ name: 'draft', inputs: { b: { d: 3, c: 2 }, a: 1 } }, async () => 'second');
         expect(again).toEqual({ value: 'first', replayed: true });
@@ -77,13 +77,13 @@ export function journalRules(backend: string, place: (folder: string) => Journal
 
       it('inputs that are not JSON are refused before the function runs', async () => {
         const { run, runs } = counted('never');
-        const step = open().step({ name: 'draft', inputs: { when: new Date(0) } }, run);
+        const step = (await open()).step({ name: 'draft', inputs: { when: new Date(0) } }, run);
         await expect(step).rejects.toMatchObject({ code: 'internal' });
         expect(runs()).toBe(0);
       });
 
       it('the first caller gets what a replay gets, not what JSON would lose', async () => {
-        const journal = open();
+        const journal = await open();
         const run = async (): Promise<unknown> => ({ at: new Date(0), gone: undefined });
         const first = await journal.step({ name: 'draft', inputs: null }, run);
         expect(first.value).toStrictEqual({ at: '1970-01-01T00:00:00.000Z' });
@@ -91,16 +91,16 @@ export function journalRules(backend: string, place: (folder: string) => Journal
       });
 
       it('a step without a result stores null', async () => {
-        const journal = open();
+        const journal = await open();
         expect((await journal.step({ name: 'note', inputs: null }, async () => undefined)).value).toBeNull();
-        expect(await reopen(journal).step({ name: 'note', inputs: null }, async () => 'again')).toEqual({
+        expect(await (await reopen(journal)).step({ name: 'note', inputs: null }, async () => 'again')).toEqual({
           value: null,
           replayed: true,
         });
       });
 
       it('a result that JSON cannot express is an error and not a record', async () => {
-        const journal = open();
+        const journal = await open();
         const step = journal.step<unknown>({ name: 'draft', inputs: null }, async () => 1n);
         await expect(step).rejects.toMatchObject({ code: 'internal' });
         expect(journal.steps()).toEqual([]);
@@ -110,16 +110,18 @@ export function journalRules(backend: string, place: (folder: string) => Journal
         ['unicode', '‏שלום 🚀 e\u0301 \u0000 \ud800 "\\\n'],
         ['a megabyte', 'ä'.repeat(1 << 20)],
       ])('%s comes back unchanged', async (_, text) => {
-        const journal = open();
+        const journal = await open();
         await journal.step({ name: 'draft', inputs: text }, async () => ({ text }));
-        const { value } = await reopen(journal).step({ name: 'draft', inputs: text }, async () => ({ text: 'lost' }));
+        const { value } = await (await reopen(journal)).step({ name: 'draft', inputs: text }, async () => ({
+          text: 'lost',
+        }));
         expect(value.text === text).toBe(true);
       });
     });
 
     describe('several steps', () => {
       it('the same step in flight twice runs once and both callers get its result', async () => {
-        const journal = open();
+        const journal = await open();
         const gate = Promise.withResolvers<string>();
         const { run, runs } = counted(gate.promise);
         const first = journal.step({ name: 'draft', inputs: 1 }, run);
@@ -130,14 +132,14 @@ export function journalRules(backend: string, place: (folder: string) => Journal
       });
 
       it('steps() lists what finished, in the order of finishing, over restarts', async () => {
-        const journal = open();
+        const journal = await open();
         const gate = Promise.withResolvers<string>();
         const slow = journal.step({ name: 'slow', inputs: null }, () => gate.promise);
         await journal.step({ name: 'quick', inputs: null }, async () => 'q');
         expect(journal.steps().map((step) => step.name)).toEqual(['quick']);
         gate.resolve('s');
         await slow;
-        const next = reopen(journal);
+        const next = await reopen(journal);
         await next.step({ name: 'last', inputs: null }, async () => 'l');
         const steps = next.steps();
         expect(steps.map((step) => step.name)).toEqual(['quick', 'slow', 'last']);
@@ -148,17 +150,17 @@ export function journalRules(backend: string, place: (folder: string) => Journal
       });
 
       it('has() knows a step that is finished, by its name and inputs', async () => {
-        const journal = open();
+        const journal = await open();
         const key = { name: 'begin', inputs: { base: 'a' } };
         await journal.step(key, () => Promise.reject(new Error('no'))).catch(() => undefined);
         expect(journal.has(key)).toBe(false);
         await journal.step(key, async () => null);
         expect(journal.has(key)).toBe(true);
-        expect(reopen(journal).has({ ...key, inputs: { base: 'b' } })).toBe(false);
+        expect((await reopen(journal)).has({ ...key, inputs: { base: 'b' } })).toBe(false);
       });
 
       it('last() gives the result of a name that finished last, whatever its inputs, over restarts', async () => {
-        const journal = open();
+        const journal = await open();
         expect(journal.last('begin')).toBeUndefined();
         await journal.step({ name: 'begin', inputs: 2 }, async () => ({ base: 'b' }));
         await journal.step({ name: 'begin', inputs: 1 }, async () => ({ base: 'a' }));
@@ -167,11 +169,11 @@ export function journalRules(backend: string, place: (folder: string) => Journal
           journal.step({ name: 'begin', inputs: 3 }, () => Promise.reject(new Error('no'))),
         ).rejects.toThrow();
         await journal.step({ name: 'begin', inputs: 2 }, async () => 'replayed, not finished again');
-        expect(reopen(journal).last('begin')).toEqual({ base: 'a' });
+        expect((await reopen(journal)).last('begin')).toEqual({ base: 'a' });
       });
 
       it('a failing step rethrows its own error, is not recorded and runs again', async () => {
-        const journal = open();
+        const journal = await open();
         const failure = new Error('no answer');
         const key = { name: 'draft', inputs: null };
         await expect(journal.step(key, () => Promise.reject(failure))).rejects.toBe(failure);
@@ -181,7 +183,7 @@ export function journalRules(backend: string, place: (folder: string) => Journal
       });
 
       it('the id that a step sees is stable over restarts', async () => {
-        const journal = open();
+        const journal = await open();
         const key = { name: 'draft', inputs: { prompt: 'p' } };
         const ids: string[] = [];
         const fail = async ({ id }: { id: string }): Promise<void> => {
@@ -189,21 +191,21 @@ export function journalRules(backend: string, place: (folder: string) => Journal
           throw new Error('again');
         };
         await expect(journal.step(key, fail)).rejects.toThrow('again');
-        await expect(reopen(journal).step(key, fail)).rejects.toThrow('again');
+        await expect((await reopen(journal)).step(key, fail)).rejects.toThrow('again');
         expect(ids[1]).toBe(ids[0]);
       });
 
       it('a journal that ended well starts empty when it is opened again', async () => {
-        const journal = open();
+        const journal = await open();
         await journal.step({ name: 'draft', inputs: null }, async () => 'old');
-        journal.remove();
-        const next = open();
+        await journal.remove();
+        const next = await open();
         expect(next.steps()).toEqual([]);
         expect((await next.step({ name: 'draft', inputs: null }, async () => 'new')).value).toBe('new');
       });
 
       it('a closed journal refuses steps, also the result of one that was in flight', async () => {
-        const journal = open();
+        const journal = await open();
         const gate = Promise.withResolvers<string>();
         const late = journal.step({ name: 'draft', inputs: 1 }, () => gate.promise);
         journal.close();
@@ -214,7 +216,7 @@ export function journalRules(backend: string, place: (folder: string) => Journal
           code: 'journal-unusable',
         });
         expect(runs()).toBe(0);
-        expect(open().steps()).toEqual([]);
+        expect((await open()).steps()).toEqual([]);
       });
     });
 
@@ -226,65 +228,65 @@ export function journalRules(backend: string, place: (folder: string) => Journal
       };
 
       it('is answered by what it was settled with, over restarts, and its function does not run again', async () => {
-        const journal = open();
+        const journal = await open();
         await wait(journal);
-        const other = reopen(journal);
-        expect(other.settle('decision-1', { kind: 'approve' })).toBe(true);
+        const other = await reopen(journal);
+        expect(await other.settle('decision-1', { kind: 'approve' })).toBe(true);
         expect(other.steps().map((step) => step.name)).toEqual(['decision-1']);
         const { run, runs } = counted({ kind: 'wrong' });
-        expect(await reopen(other).step(question, run)).toEqual({ value: { kind: 'approve' }, replayed: true });
+        expect(await (await reopen(other)).step(question, run)).toEqual({ value: { kind: 'approve' }, replayed: true });
         expect(runs()).toBe(0);
       });
 
       it('that nobody started can not be settled; one that was settled can be again, until another step is started', async () => {
-        const journal = open();
-        expect(journal.settle('decision-1', 'too early')).toBe(false);
+        const journal = await open();
+        expect(await journal.settle('decision-1', 'too early')).toBe(false);
         await wait(journal);
-        expect(journal.settle('decision-2', 'another')).toBe(false);
-        expect(journal.settle('decision-1', 'first')).toBe(true);
-        expect(reopen(journal).settle('decision-1', 'second')).toBe(true);
-        const next = open();
+        expect(await journal.settle('decision-2', 'another')).toBe(false);
+        expect(await journal.settle('decision-1', 'first')).toBe(true);
+        expect(await (await reopen(journal)).settle('decision-1', 'second')).toBe(true);
+        const next = await open();
         expect((await next.step(question, async () => 'wrong')).value).toBe('second');
         await next.step({ name: 'revise-1', inputs: null }, async () => 'r');
-        expect(next.settle('decision-1', 'third')).toBe(false);
-        expect((await reopen(next).step(question, async () => 'wrong')).value).toBe('second');
+        expect(await next.settle('decision-1', 'third')).toBe(false);
+        expect((await (await reopen(next)).step(question, async () => 'wrong')).value).toBe('second');
       });
 
       it('with other inputs is another question: the word counts for the one that was started last', async () => {
-        const journal = open();
+        const journal = await open();
         const edited = { name: 'decision-1', inputs: { about: 'that' } };
         await wait(journal);
         await wait(journal, edited);
         await wait(journal);
-        expect(journal.settle('decision-1', 'on this')).toBe(true);
+        expect(await journal.settle('decision-1', 'on this')).toBe(true);
         expect((await journal.step(question, async () => 'wrong')).value).toBe('on this');
         await wait(journal, edited);
       });
 
       it('keeps the order of finishing, before and after', async () => {
-        const journal = open();
+        const journal = await open();
         await journal.step({ name: 'draft', inputs: null }, async () => 'd');
         await wait(journal);
-        journal.settle('decision-1', 'go on');
+        await journal.settle('decision-1', 'go on');
         await journal.step({ name: 'revise', inputs: null }, async () => 'r');
-        const steps = reopen(journal).steps();
+        const steps = (await reopen(journal)).steps();
         expect(steps.map((step) => step.name)).toEqual(['draft', 'decision-1', 'revise']);
       });
 
       it('can not be settled by an owner that was taken over, or after the end', async () => {
-        const stale = open();
+        const stale = await open();
         await wait(stale);
-        const owner = open();
-        expect(() => stale.settle('decision-1', 'late')).toThrow(expect.objectContaining({ code: 'journal-fenced' }));
+        const owner = await open();
+        await expect(stale.settle('decision-1', 'late')).rejects.toMatchObject({ code: 'journal-fenced' });
         await wait(owner);
         owner.close();
-        expect(() => owner.settle('decision-1', 'x')).toThrow(expect.objectContaining({ code: 'journal-unusable' }));
+        await expect(owner.settle('decision-1', 'x')).rejects.toMatchObject({ code: 'journal-unusable' });
       });
 
       it('is not settled by what JSON can not express', async () => {
-        const journal = open();
+        const journal = await open();
         await wait(journal);
-        expect(() => journal.settle('decision-1', 1n)).toThrow(expect.objectContaining({ code: 'internal' }));
+        await expect(journal.settle('decision-1', 1n)).rejects.toMatchObject({ code: 'internal' });
         await wait(journal);
       });
     });
@@ -300,11 +302,7 @@ export function journalRules(backend: string, place: (folder: string) => Journal
         await runChild(at.child, runs, moment);
         await runChild(at.child, runs, 'none');
         expect(readRuns(runs)).toEqual(expected);
-        expect(
-          open()
-            .steps()
-            .map((step) => step.name),
-        ).toEqual(all);
+        expect((await open()).steps().map((step) => step.name)).toEqual(all);
       });
 
       it('twice at the same step counts both starts', async () => {
@@ -318,8 +316,8 @@ export function journalRules(backend: string, place: (folder: string) => Journal
 
     describe('an owner that was taken over', () => {
       it('starts no step', async () => {
-        const stale = open();
-        open();
+        const stale = await open();
+        await open();
         const { run, runs } = counted('never');
         await expect(stale.step({ name: 'draft', inputs: null }, run)).rejects.toMatchObject({
           code: 'journal-fenced',
@@ -329,11 +327,11 @@ export function journalRules(backend: string, place: (folder: string) => Journal
       });
 
       it('cannot store the step it had in flight, and the new owner keeps its own result', async () => {
-        const stale = open();
+        const stale = await open();
         const gate = Promise.withResolvers<string>();
         const key = { name: 'draft', inputs: null };
         const late = stale.step(key, () => gate.promise);
-        const owner = open();
+        const owner = await open();
         expect(await owner.step(key, async () => 'of the new owner')).toMatchObject({ replayed: false });
         gate.resolve('of the stale one');
         await expect(late).rejects.toMatchObject({ code: 'journal-fenced' });
@@ -344,16 +342,12 @@ export function journalRules(backend: string, place: (folder: string) => Journal
       });
 
       it('cannot remove the journal', async () => {
-        const stale = open();
-        const owner = open();
+        const stale = await open();
+        const owner = await open();
         await owner.step({ name: 'draft', inputs: null }, async () => 'kept');
-        expect(() => stale.remove()).toThrow(expect.objectContaining({ code: 'journal-fenced' }));
+        await expect(stale.remove()).rejects.toMatchObject({ code: 'journal-fenced' });
         stale.close();
-        expect(
-          reopen(owner)
-            .steps()
-            .map((step) => step.name),
-        ).toEqual(['draft']);
+        expect((await reopen(owner)).steps().map((step) => step.name)).toEqual(['draft']);
       });
     });
   });

@@ -45,7 +45,7 @@ const journal: Journal = {
   has: () => false,
   steps: () => [],
   last: () => undefined,
-  remove: () => undefined,
+  remove: async () => undefined,
   close: () => undefined,
 };
 const signal = new AbortController().signal;

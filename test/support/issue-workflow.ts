@@ -109,7 +109,7 @@ export async function runIssueAt(
       ],
     },
   );
-  if (result.status === 'succeeded') journal.remove();
+  if (result.status === 'succeeded') await journal.remove();
   return { ...result, asked, events };
 }
 

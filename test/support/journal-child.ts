@@ -10,11 +10,19 @@
  */
 import { appendFileSync } from 'node:fs';
 import { systemClock } from '../../src/core/clock.ts';
+import { openDatabase } from '../../src/hub/database.ts';
 import type { Journal } from '../../src/journal/port.ts';
+import { postgresSteps } from '../../src/journal/postgres.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
+import { openStoredJournal } from '../../src/journal/stored.ts';
 
-const openers: Record<string, (location: string) => Journal> = {
+const openers: Record<string, (location: string) => Journal | Promise<Journal>> = {
   sqlite: (file) => openSqliteJournal(file, { clock: systemClock }),
+  postgres: (address) => {
+    const [url = '', key = ''] = address.split('#');
+    const database = openDatabase(url, { application: 'test', connections: 1 });
+    return openStoredJournal(postgresSteps(database, { repository: 'r', key }), systemClock);
+  },
 };
 
 const [kind = '', location = '', runs = '', moment = ''] = process.argv.slice(2);
@@ -24,7 +32,7 @@ if (open === undefined) throw new Error(`no such kind of journal: ${kind}`);
 process.stdin.on('end', () => process.exit(1));
 process.stdin.resume();
 
-const journal = open(location);
+const journal = await open(location);
 await take('one');
 if (moment === 'between') await waitForever();
 await take('two');

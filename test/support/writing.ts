@@ -57,7 +57,7 @@ const NO_JOURNAL: Journal = {
   has: () => false,
   last: () => undefined,
   steps: () => [],
-  remove: () => undefined,
+  remove: async () => undefined,
   close: () => undefined,
 };
 

@@ -19,7 +19,7 @@ import { shownPlan } from '../../run/land-batch.ts';
 import type { Pipeline } from '../../run/pipeline.ts';
 import { planBatch } from '../../run/plan-batch.ts';
 import type { Project } from '../../run/project.ts';
-import { runPlan } from '../../run/run.ts';
+import { type RunOptions, runPlan } from '../../run/run.ts';
 import type { Interruption } from '../../run/stops.ts';
 import { sweep } from '../../run/sweep.ts';
 import { SELECT_FLAGS } from '../flags.ts';
@@ -73,8 +73,9 @@ export async function runBatchCommand(
     }
     const interrupt = watchInterrupts();
     try {
-      const summary = await runPlanned({ project, pipeline, plan, request, resumes, interrupt, output, printJson });
-      return summary?.exitCode ?? EXIT.failed;
+      return exitCodeOfEnd(
+        await runPlanned({ project, pipeline, plan, request, resumes, interrupt, output, printJson }),
+      );
     } finally {
       interrupt.dispose();
     }
@@ -100,29 +101,30 @@ export function jsonPrinter({ mask }: Project): (value: unknown) => void {
   };
 }
 
-interface PlannedRun {
+interface ShownRun {
   project: Project;
-  pipeline: Pipeline;
-  plan: Plan;
   request: BatchRequest;
-  /** The run that this one resumes, if any. */
-  resumes: string | null;
-  interrupt: Interruption;
   output: RunOutput;
   printJson: (value: unknown) => void;
   subscriber?: Subscriber;
 }
 
+interface PlannedRun extends ShownRun {
+  pipeline: Pipeline;
+  plan: Plan;
+  /** The run that this one resumes, if any. */
+  resumes: string | null;
+  interrupt: Interruption;
+}
+
+/** `left`: it is under way at the hub, and no longer followed. */
+type RunEnd = Summary | 'left';
+
 /** Runs a plan and shows what comes of it; null: it failed as a whole, and that was shown. Closes its output. */
-export async function runPlanned(run: PlannedRun): Promise<Summary | null> {
-  const { project, pipeline, plan, request, resumes, interrupt, output, printJson, subscriber } = run;
-  let isStarted = false;
-  const noteStart: Subscriber = (event) => {
-    isStarted ||= event.type === 'run-started';
-  };
-  const more = [...(subscriber === undefined ? [] : [subscriber]), ...(request.json ? [printJson] : [])];
-  try {
-    const summary = await runPlan({
+export function runPlanned(run: PlannedRun): Promise<RunEnd | null> {
+  const { project, pipeline, plan, request, resumes, interrupt, output } = run;
+  return showRun(run, async (subscribers) => {
+    const options: RunOptions = {
       project,
       pipeline,
       plan,
@@ -143,14 +145,78 @@ export async function runPlanned(run: PlannedRun): Promise<Summary | null> {
         desktop: request.notify !== false && !request.json && wantsLiveRegion(process.stdout, process.env, false),
       },
       warnLate: (text) => output.terminal.line(`[COORDINATOR] ${text}`),
-      subscribers: [noteStart, output.subscriber, ...more],
+      subscribers,
       prefixer: output.prefixer,
       version,
+    };
+    return request.database === null ? runPlan(options) : submitAndFollow(options, request, request.database);
+  });
+}
+
+async function submitAndFollow(
+  options: RunOptions,
+  { parallel, detach }: BatchRequest,
+  databaseUrl: string,
+): Promise<RunEnd> {
+  const [{ openHubConnection }, { runOnHub }] = await Promise.all([
+    import('../../hub/submitter.ts'),
+    import('../../run/hub-run.ts'),
+  ]);
+  const { project } = options;
+  const connection = await openHubConnection({ databaseUrl, base: project.paths.base, version });
+  try {
+    return (await runOnHub(options, { connection, detach, parallel: parallel.limit })) ?? 'left';
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Follows a run that is under way at the hub to its end; returns the exit code. Undefined: it is not known there. */
+export async function followToTheEnd(
+  project: Project,
+  request: BatchRequest,
+  work: (interrupt: Interruption, subscribers: Subscriber[]) => Promise<Summary | null | undefined>,
+): Promise<number | undefined> {
+  const output = outputFor(project, request);
+  const interrupt = watchInterrupts();
+  try {
+    const end = await showRun({ project, request, output, printJson: jsonPrinter(project) }, async (subscribers) => {
+      const summary = await work(interrupt, subscribers);
+      return summary === null ? 'left' : summary;
     });
+    return end === undefined ? undefined : exitCodeOfEnd(end);
+  } finally {
+    interrupt.dispose();
     output.close();
-    printSummary(output.terminal, summary, await guideOf(project, request, summary));
-    if (request.json) printJson(summary);
-    return summary;
+  }
+}
+
+function exitCodeOfEnd(end: RunEnd | null): number {
+  if (end === 'left') return EXIT.ok;
+  return end?.exitCode ?? EXIT.failed;
+}
+
+/** Shows a run while it is worked on, and what came of it. */
+async function showRun<End extends RunEnd | undefined>(
+  { project, request, output, printJson, subscriber }: ShownRun,
+  work: (subscribers: Subscriber[]) => Promise<End>,
+): Promise<End | null> {
+  let isStarted = false;
+  const noteStart: Subscriber = (event) => {
+    isStarted ||= event.type === 'run-started';
+  };
+  const more = [...(subscriber === undefined ? [] : [subscriber]), ...(request.json ? [printJson] : [])];
+  try {
+    const end = await work([noteStart, output.subscriber, ...more]);
+    output.close();
+    if (end === 'left') {
+      output.terminal.line('It is left running at the hub. See: agentos status, or follow it with: agentos resume');
+      if (request.json) printJson({ detached: true });
+    } else if (end !== undefined) {
+      printSummary(output.terminal, end, await guideOf(project, request, end));
+      if (request.json) printJson(end);
+    }
+    return end;
   } catch (error) {
     // What goes wrong from then on is a failure of the run, not of the command line.
     if (!isStarted) throw error;

@@ -27,7 +27,7 @@ import { claimsOf, isTrusted } from '../../run/trust.ts';
 import { detectTests, type FoundTests, packagesWithTests } from '../../testing/detect.ts';
 import { folderFiles } from '../../testing/project.ts';
 import { isAssignment, shellCommands } from '../../testing/script.ts';
-import { type PlaceFlags, projectOf } from '../request.ts';
+import { type DatabaseFlags, databaseOf, type PlaceFlags, projectOf } from '../request.ts';
 import { requireTrust } from '../trusted.ts';
 
 const MARKS = { ok: ['green', 'ok  '], warn: ['yellow', 'note'], bad: ['red', 'BAD '] } as const;
@@ -56,7 +56,7 @@ async function seen(name: string, look: () => string | Promise<string>): Promise
 }
 
 export async function doctorCommand(
-  flags: PlaceFlags & { json?: boolean; keys?: boolean; trust?: boolean },
+  flags: PlaceFlags & DatabaseFlags & { json?: boolean; keys?: boolean; trust?: boolean },
 ): Promise<number> {
   // New enough: on an older one the program has ended before.
   const rows = [row('node', 'ok', process.version)];
@@ -64,7 +64,8 @@ export async function doctorCommand(
   rows.push(await seen('git', () => createGit(process.cwd(), env).text(['--version'])));
   let implementing: Row[] = [];
   let mask = (text: string): string => text;
-  if (rows.every(({ state }) => state === 'ok')) {
+  if (databaseOf(flags) !== null) rows.push(await seen('hub', () => hubOf(flags)));
+  if (rows.every(({ name, state }) => state === 'ok' || name === 'hub')) {
     try {
       const project = await projectOf(flags);
       ({ mask } = project);
@@ -103,6 +104,24 @@ export async function doctorCommand(
   const ready = obstacle === undefined ? 'Ready. Try: agentos lld --all' : notReady(obstacle);
   terminal.line(healthy ? printable(ready) : advice(rows));
   return healthy ? EXIT.ok : EXIT.failed;
+}
+
+/** The hub that the environment or a flag names. */
+async function hubOf(flags: DatabaseFlags): Promise<string> {
+  const { withDatabase } = await import('../hub-database.ts');
+  const { readHub } = await import('../../hub/hub-link.ts');
+  const { listMachines } = await import('../../hub/machines.ts');
+  return withDatabase(flags, async (database) => {
+    const { leaseMs, version } = await readHub(database);
+    const [row] = await database.rows<{ isThere: boolean; server: string }>(
+      `SELECT seen_at > clock_timestamp() - interval '30 seconds' AS "isThere",
+        current_setting('server_version') AS server FROM agentos.hub`,
+    );
+    if (row?.isThere !== true)
+      throw new AgentosError({ code: 'hub-missing', database: database.name, reason: 'it was not seen for 30 s' });
+    const working = (await listMachines(database, leaseMs)).filter(({ state }) => state === 'working');
+    return `version ${version} on PostgreSQL ${row.server} at ${database.name}, ${working.length} machine(s)`;
+  });
 }
 
 /** Without one programs of items can do what the user can. */

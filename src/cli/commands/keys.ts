@@ -1,12 +1,13 @@
 import { localTime } from '../../core/duration.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
-import { type KnownKey, knownKeys } from '../../run/keys-file.ts';
-import { type PlaceFlags, projectOf } from '../request.ts';
+import { type KnownKey, knownKeys, parseKeys, readKeysFile } from '../../run/keys-file.ts';
+import { type DatabaseFlags, databaseOf, type PlaceFlags, projectOf } from '../request.ts';
 
-export async function keysCommand(flags: PlaceFlags & { json?: boolean }): Promise<number> {
-  const { paths, config, mask } = await projectOf(flags);
-  const keys = await knownKeys(paths, config.keys, Date.now());
+export async function keysCommand(flags: PlaceFlags & DatabaseFlags & { json?: boolean }): Promise<number> {
+  const atHub = databaseOf(flags) === null ? null : await keysAtHub(flags);
+  const { paths, config, mask } = atHub === null ? await projectOf(flags) : NO_PROJECT;
+  const keys = atHub ?? knownKeys(config.keys, await readKeysFile(paths.keys), Date.now());
   if (flags.json) {
     process.stdout.write(`${mask(JSON.stringify({ keys }, null, 2))}\n`);
     return EXIT.ok;
@@ -46,4 +47,16 @@ function details({ limits, group, reason, seenAt }: KnownKey): string {
     ...(reason ? [reason] : []),
   ];
   return `${parts.join('; ')} (seen ${localTime(seenAt)})`;
+}
+
+const NO_PROJECT = { paths: { keys: '' }, config: { keys: [] }, mask: (text: string): string => text };
+
+/** The pool of the hub, as it said a moment ago. */
+async function keysAtHub(flags: DatabaseFlags): Promise<KnownKey[]> {
+  const { withDatabase } = await import('../hub-database.ts');
+  return withDatabase(flags, async (database) => {
+    const [row] = await database.rows<{ keys: unknown }>('SELECT keys FROM agentos.hub');
+    const file = parseKeys(row?.keys);
+    return knownKeys(file?.keys ?? [], file, Date.now());
+  });
 }

@@ -6,23 +6,26 @@ import type { ItemId } from '../../core/ids.ts';
 import { type Paths, WORKFLOWS } from '../../core/paths.ts';
 import { printable } from '../../output/terminal.ts';
 import { newestInRuns, newestLogs, runUnderWay } from '../../run/run-history.ts';
-import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
+import { followAtHub, lookAtHubFirst } from '../hub-look.ts';
+import { type DatabaseFlags, type PlaceFlags, projectOf, readItemId } from '../request.ts';
 
 const POLL_MS = 200;
 /** Whether the item has ended is asked less often: it takes reading all events of the run. */
 const LOOKS_PER_QUESTION = 4;
 const LARGEST_PIECE_BYTES = 1 << 20;
 
-interface LogFlags extends PlaceFlags {
+interface LogFlags extends PlaceFlags, DatabaseFlags {
   follow?: boolean;
   agent?: boolean;
 }
 
 export async function logsCommand(idText: string, flags: LogFlags): Promise<number> {
   const id = readItemId(idText, flags.repo);
-  const { paths, mask } = await projectOf(flags);
-  if (flags.agent === true) return printTranscripts(paths, id, mask);
+  const project = await projectOf(flags);
+  const { paths, mask } = project;
   const follow = flags.follow ?? false;
+  const stop = follow ? await followAtHub(project, flags) : await lookAtHubFirst(project, flags);
+  if (flags.agent === true) return printTranscripts(paths, id, mask);
   const logs = await newestLogs(paths, id, follow ? await runToFollow(paths, id) : null);
   if (logs === null) throw new AgentosError({ code: 'log-missing', id });
   const { runId } = logs;
@@ -44,6 +47,7 @@ export async function logsCommand(idText: string, flags: LogFlags): Promise<numb
     }
   }
   await printNew(true);
+  await stop?.();
   return EXIT.ok;
 }
 

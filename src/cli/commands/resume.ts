@@ -11,8 +11,9 @@ import { wordingOf } from '../../core/wording.ts';
 import { pipelineNamed } from '../../run/batches.ts';
 import type { Project } from '../../run/project.ts';
 import { type RunHistory, type RunRecord, readRecord, readRun, runIds } from '../../run/run-history.ts';
-import { type BatchRequest, parseBatchFlags, projectOf, retryFlagsOf } from '../request.ts';
-import { emptySummary, runBatchCommand } from './batch.ts';
+import { type BatchRequest, isLocal, parseBatchFlags, projectOf, retryFlagsOf } from '../request.ts';
+import { version } from '../version.ts';
+import { emptySummary, followToTheEnd, runBatchCommand } from './batch.ts';
 
 const NO_ROLES = { drafter: undefined, reviewer: undefined, implementer: undefined };
 
@@ -23,7 +24,10 @@ const DONE = new Set(['succeeded', 'skipped']);
 export async function resumeCommand(run: string | undefined, rawFlags: unknown): Promise<number> {
   // Ids come from the run, so the flags are read as if one were named.
   const given = parseBatchFlags('resume', ['resume'], rawFlags);
-  const { paths } = await projectOf(given.place);
+  const project = await projectOf(given.place);
+  const { paths } = project;
+  const attached = given.database === null ? undefined : await attachedRun(project, given, run, given.database);
+  if (attached !== undefined) return attached;
   const known = await runIds(paths);
   if (run !== undefined && !known.includes(run)) throw new AgentosError({ code: 'run-missing', run });
   const found = await firstReadable(paths, run === undefined ? known : [run]);
@@ -67,6 +71,24 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
   return runBatchCommand(pipelineNamed(workflow, record.request), requestOf(given, record, ids, rawFlags), runId);
 }
 
+/** Follows a run that was left running at the hub: the one that is named, or the last if it is one. Undefined: there is none to follow. */
+async function attachedRun(
+  project: Project,
+  given: BatchRequest,
+  run: string | undefined,
+  databaseUrl: string,
+): Promise<number | undefined> {
+  const { attachToHub, openHubRuns } = await import('../../run/hub-sync.ts');
+  const wanted = run ?? (await runIds(project.paths))[0];
+  const found = (await openHubRuns(project)).find(({ runId }) => runId === wanted);
+  if (found === undefined) return undefined;
+  // With its flags: they say what is posted where.
+  const asked = await projectOf(given.place, { ...found.record.request.config, ...definedOnly({ ...given.config }) });
+  return followToTheEnd(asked, given, (interrupt, subscribers) =>
+    attachToHub({ project: asked, databaseUrl, version, interrupt, subscribers }, found),
+  );
+}
+
 /** What an item of this kind of run is made from may be there no longer; null: it is. */
 async function goneBecause(
   { paths, config, source }: Project,
@@ -101,13 +123,14 @@ async function firstReadable(
 
 function requestOf(
   given: BatchRequest,
-  { models, request }: RunRecord,
+  { models, request, workflow }: RunRecord,
   ids: ItemId[],
   rawFlags: unknown,
 ): BatchRequest {
   const flags = z.looseObject({}).parse(rawFlags);
   const asked = Math.min(MAX_PARALLEL, request.parallel);
-  const parallel = 'parallel' in flags ? given.parallel : { workers: asked, asked };
+  const parallel =
+    'parallel' in flags ? given.parallel : { workers: asked, asked, limit: request.parallel > 1 ? asked : null };
   const haltAfter = 'halt' in flags ? given.haltAfter : request.haltAfter;
   const overrides = Object.fromEntries(Object.entries(given.config).filter(([, value]) => value !== undefined));
   const modelsAgain = given.config.offline || request.evaluation !== undefined ? {} : { ...models, offline: undefined };
@@ -118,16 +141,19 @@ function requestOf(
   const said = { ...recorded, ...(given.config.offline ? NO_ROLES : {}), ...overrides };
   const { until, again, evaluation, landing } = request;
   const how = { parallel, haltAfter, again, ...definedOnly({ until, evaluation, landing }) };
+  const database = isLocal(workflow) ? null : given.database;
   return {
     ...given,
     ...how,
     ids,
     config,
+    database,
     retryFlags: retryFlagsOf({
       ...how,
       ...definedOnly({ notify: given.notify }),
       place: given.place,
       trust: given.trust,
+      database,
       config: said,
     }),
   };

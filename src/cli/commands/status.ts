@@ -9,7 +9,8 @@ import { createTerminal, paint, printable, type Terminal } from '../../output/te
 import { detailOf, standings } from '../../run/item-standing.ts';
 import { lookingBack } from '../../run/project.ts';
 import { type RunHistory, readRun, runIds } from '../../run/run-history.ts';
-import { type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../request.ts';
+import { followAtHub, lookAtHubFirst } from '../hub-look.ts';
+import { type DatabaseFlags, type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../request.ts';
 
 const SHOWN_RUNS = 5;
 const NO_FILES = 'No issues yet. Write one as issues/<id>.md.';
@@ -17,15 +18,21 @@ const NO_FILES = 'No issues yet. Write one as issues/<id>.md.';
 /** The backlog and the latest runs; of one item all there is to know, of one run its items. */
 export async function statusCommand(
   which: string | undefined,
-  flags: PlaceFlags & { json?: boolean; watch?: boolean },
+  flags: PlaceFlags & DatabaseFlags & { json?: boolean; watch?: boolean },
 ): Promise<number> {
   const project = lookingBack(await projectOf(flags));
+  await lookAtHubFirst(project, flags);
   const { paths, mask } = project;
   const known = await runIds(paths);
   if (flags.watch) {
     if (which !== undefined && !known.includes(which)) throw new AgentosError({ code: 'run-missing', run: which });
     const { watchRuns } = await import('../watch-runs.ts');
-    return watchRuns(project, { runId: which ?? null, json: flags.json ?? false });
+    const stop = await followAtHub(project, flags);
+    try {
+      return await watchRuns(project, { runId: which ?? null, json: flags.json ?? false });
+    } finally {
+      await stop();
+    }
   }
   const terminal = createTerminal(process.stdout, process.env, mask);
   const printJson = (value: unknown): void => void process.stdout.write(`${mask(shownJson(value, 2))}\n`);

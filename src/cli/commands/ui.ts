@@ -1,15 +1,17 @@
 import { resolve } from 'node:path';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
+import { DATABASE_VARIABLE } from '../../core/keys.ts';
 import { createTerminal } from '../../output/terminal.ts';
 import { lookingBack } from '../../run/project.ts';
 import { isLoopback, startUi } from '../../ui/server/server.ts';
 import { openInBrowser } from '../browser.ts';
+import { followAtHub } from '../hub-look.ts';
 import { watchInterrupts } from '../interrupt.ts';
-import { type PlaceFlags, projectOf } from '../request.ts';
+import { type DatabaseFlags, type PlaceFlags, projectOf } from '../request.ts';
 import { version } from '../version.ts';
 
-interface UiFlags extends PlaceFlags {
+interface UiFlags extends PlaceFlags, DatabaseFlags {
   port?: number;
   host?: string;
   token?: string;
@@ -34,9 +36,12 @@ export async function uiCommand(flags: UiFlags): Promise<number> {
     const reason = `A token has at least ${SHORTEST_TOKEN} letters, digits, - or _.`;
     throw new AgentosError({ code: 'usage', reason, hint: 'Leave --token out on this machine: a random one is made.' });
   }
+  // For the programs that are started from it, too.
+  if (flags.database !== undefined) process.env[DATABASE_VARIABLE] = flags.database;
   const project = lookingBack(await projectOf(flags));
   const place = placeOf(flags);
   const interrupt = watchInterrupts();
+  const leaveHub = await followAtHub(project, flags);
   const server = await startUi({ project, version, readOnly, host, port, token, place });
   const terminal = createTerminal(process.stdout, process.env, project.mask);
   terminal.line(`Dashboard: ${server.url}`);
@@ -45,6 +50,7 @@ export async function uiCommand(flags: UiFlags): Promise<number> {
   if (!interrupt.polite.aborted)
     await new Promise((end) => interrupt.polite.addEventListener('abort', end, { once: true }));
   await server.close();
+  await leaveHub();
   const signal = interrupt.by();
   interrupt.dispose();
   return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;

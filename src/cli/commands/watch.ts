@@ -59,7 +59,10 @@ export async function watchCommand(rawFlags: unknown): Promise<number> {
     const code = await watch({
       open,
       // What is under way is finished before something new begins.
-      pipelines: ({ config }) => [...(config.remote.pr.open ? [pipelineNamed('react', { reacting })] : []), pipeline()],
+      pipelines: ({ config }) => [
+        ...(config.remote.pr.open && request.database === null ? [pipelineNamed('react', { reacting })] : []),
+        pipeline(),
+      ],
       parallel: request.parallel.workers,
       maxCostPerDayUsd: maxCostPerDay,
       intervalMs: interval,
@@ -73,7 +76,9 @@ export async function watchCommand(rawFlags: unknown): Promise<number> {
         const printJson = jsonPrinter(project);
         try {
           const run = { project, pipeline: own, plan, request, resumes: null, interrupt, output, printJson };
-          return await runPlanned({ ...run, subscriber });
+          const end = await runPlanned({ ...run, subscriber });
+          // A closed terminal ends the watch; the next one finds the items where they are.
+          return end === 'left' ? null : end;
         } finally {
           output.close();
         }

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { addUsage } from '../../core/money.ts';
 import { outlookOf } from '../../core/outlook.ts';
 import type { Spending } from '../../core/timeline.ts';
-import { knownKeys } from '../../run/keys-file.ts';
+import { knownKeys, readKeysFile } from '../../run/keys-file.ts';
 import type { Project } from '../../run/project.ts';
 import { runIds } from '../../run/run-history.ts';
 import type { Money } from '../api.ts';
@@ -64,7 +64,7 @@ export function createMoney(project: Project, runs: Runs): { read(nowMs: number)
         items: dearest(found),
         runs: found.map(({ run }) => run),
         outlooks,
-        keys: await knownKeys(paths, config.keys, nowMs),
+        keys: knownKeys(config.keys, await readKeysFile(paths.keys), nowMs),
         unreadRuns: all.length - read,
       };
     },

@@ -12,7 +12,7 @@ import { isTampered } from '../../run/audit.ts';
 import { contextOf } from '../../run/item-context.ts';
 import { detailOf, standings } from '../../run/item-standing.ts';
 import { readBelow } from '../../run/item-versions.ts';
-import { knownKeys } from '../../run/keys-file.ts';
+import { knownKeys, readKeysFile } from '../../run/keys-file.ts';
 import { openedFor } from '../../run/posts.ts';
 import type { Project } from '../../run/project.ts';
 import type { Answers, Overview, RunDetail, ShownContext } from '../api.ts';
@@ -116,7 +116,7 @@ async function runDetail({ paths, config }: Project, runs: Runs, runId: string):
   const [brief, folded] = [await runs.brief(runId), await runs.folded(runId)];
   if (brief === null || folded === null) return null;
   const { state, offset, record } = folded;
-  const keys = await knownKeys(paths, config.keys, Date.now());
+  const keys = knownKeys(config.keys, await readKeysFile(paths.keys), Date.now());
   const isChanged = await isTampered(paths.run(runId).directory);
   return { brief, snapshot: snapshotOf(state), offset, keys, models: record.models, isTampered: isChanged };
 }

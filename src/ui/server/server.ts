@@ -13,19 +13,29 @@ import { createActions } from './actions.ts';
 import { type Asset, loadAssets } from './assets.ts';
 import { createHeldDecisions } from './held-decisions.ts';
 import { createLive } from './live.ts';
-import { createSession, newToken } from './session.ts';
+import { createSession, newToken, type Session } from './session.ts';
 
-export interface UiOptions {
+export interface PagesOptions {
   project: Project;
   version: string;
   readOnly: boolean;
+  /** Flags that say where, for the programs that are started. */
+  place: readonly string[];
+}
+
+/** The dashboard without a server of its own. */
+export interface Dashboard {
+  handle(request: IncomingMessage, response: ServerResponse): void;
+  /** Records what is held, and ends. */
+  close(): Promise<void>;
+}
+
+export interface UiOptions extends PagesOptions {
   host: string;
   /** Null: any that is free. */
   port: number | null;
   /** Null: a new one. */
   token: string | null;
-  /** Flags that say where, for the programs that are started. */
-  place: readonly string[];
 }
 
 export interface UiServer {
@@ -52,7 +62,33 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 };
 
-export async function startUi({ project, version, readOnly, host, port, token, place }: UiOptions): Promise<UiServer> {
+export async function startUi(options: UiOptions): Promise<UiServer> {
+  const { host } = options;
+  const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000, maxHeaderSize: 16 << 10 });
+  const secret = options.token ?? newToken();
+  const signIn = Promise.withResolvers<Session>();
+  const dashboard = await createDashboard(options, signIn.promise);
+  server.on('request', (request, response) => dashboard.handle(request, response));
+  const address = await listen(server, host, options.port);
+  const session = createSession({ token: secret, port: address.port, hosts: namesOf(host) });
+  signIn.resolve(session);
+  const named = host.includes(':') ? `[${host}]` : host;
+  const at = `http://${isEverywhere(host) ? hostname() : named}:${address.port}/#token=`;
+  return {
+    url: `${at}${secret}`,
+    oneTimeUrl: () => `${at}${session.oneTimeKey()}`,
+    async close() {
+      await dashboard.close();
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+export async function createDashboard(
+  { project, version, readOnly, place }: PagesOptions,
+  signIn: Session | Promise<Session>,
+): Promise<Dashboard> {
   const { paths } = project;
   const mask = maskAll(project);
   const assets = await loadAssets();
@@ -63,13 +99,10 @@ export async function startUi({ project, version, readOnly, host, port, token, p
     onSettled: (settled) => live.tell('settled', settled),
   });
   const act = createActions({ project, pages, held, place });
-  const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000, maxHeaderSize: 16 << 10 });
-  const address = await listen(server, host, port);
-  const secret = token ?? newToken();
-  const session = createSession({ token: secret, port: address.port, hosts: namesOf(host) });
 
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = new URL(request.url ?? '/', 'http://localhost');
+    const session = await signIn;
     const refusal = session.refusal(request);
     if (refusal !== null) return say(response, 403, refusal);
     const asset = assets.get(url.pathname);
@@ -100,27 +133,22 @@ export async function startUi({ project, version, readOnly, host, port, token, p
     const answer = await pages.get([name, ...rest].join('/'));
     return answer === null ? say(response, 404, 'There is no such thing.') : sendJson(request, response, answer, mask);
   };
-  server.on('request', (request, response) => {
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
     serve(request, response).catch((error: unknown) => {
       const { problem } = toErrorRecord(error);
       const { message, hint } = wordingOf(problem);
       say(response, problem.code === 'internal' ? 500 : 409, mask([message, hint].filter(Boolean).join(' ')));
     });
-  });
+  };
   // What the newest page will ask for first.
   void pages.overview().catch(() => undefined);
 
-  const named = host.includes(':') ? `[${host}]` : host;
-  const at = `http://${isEverywhere(host) ? hostname() : named}:${address.port}/#token=`;
   return {
-    url: `${at}${secret}`,
-    oneTimeUrl: () => `${at}${session.oneTimeKey()}`,
+    handle,
     async close() {
       await held.flush();
       live.close();
-      server.close();
-      server.closeAllConnections();
     },
   };
 }

@@ -1,0 +1,88 @@
+import { availableParallelism, hostname } from 'node:os';
+import { join } from 'node:path';
+import { AGENTS, missingAgent } from '../../agent/programs/agents.ts';
+import { AgentosError } from '../../core/errors.ts';
+import { EXIT } from '../../core/exit-code.ts';
+import { withoutSecrets } from '../../core/keys.ts';
+import { MAX_PARALLEL } from '../../core/plan.ts';
+import { withLoopbackDirect } from '../../core/proxy.ts';
+import { runMachine } from '../../hub/machine.ts';
+import { createTerminal, printable } from '../../output/terminal.ts';
+import { makeFolder } from '../../process/files.ts';
+import { tryLock } from '../../process/lock.ts';
+import { prepareStateFolder } from '../../process/state-folder.ts';
+import { requireDatabase } from '../hub-database.ts';
+import { watchInterrupts } from '../interrupt.ts';
+import { type DatabaseFlags, hideSecrets } from '../request.ts';
+import { version } from '../version.ts';
+import { stateFolder } from './hub.ts';
+
+interface WorkerFlags extends DatabaseFlags {
+  parallel?: string | true;
+  tag?: string[];
+  name?: string;
+  baseDir?: string;
+}
+
+const TAG = /^[\w.-]{1,40}$/;
+
+/** Takes items of the hub's backlog until a signal ends it. */
+export async function workerCommand(flags: WorkerFlags): Promise<number> {
+  const databaseUrl = requireDatabase(flags);
+  hideSecrets([]);
+  const parallel = parallelOf(flags.parallel);
+  for (const tag of flags.tag ?? []) {
+    if (!TAG.test(tag))
+      throw new AgentosError({
+        code: 'usage',
+        reason: `"${tag}" is not a tag.`,
+        hint: 'Tags are letters, digits, dots, hyphens and underscores.',
+      });
+  }
+  const base = stateFolder(flags.baseDir);
+  await prepareStateFolder(base);
+  await makeFolder(join(base, 'machine'));
+  const lock = tryLock(join(base, 'machine', 'lock')) ?? tryLock(join(base, 'machine', 'lock'));
+  if (lock === null) {
+    const hint = 'Stop it first, or start this one with another --base-dir.';
+    throw new AgentosError({ code: 'usage', reason: `Another worker runs in ${base}.`, hint });
+  }
+  const childEnv = withLoopbackDirect(withoutSecrets(process.env, [], []));
+  const terminal = createTerminal(process.stdout, process.env, (text) => text);
+  const interrupt = watchInterrupts();
+  try {
+    await runMachine({
+      databaseUrl,
+      base,
+      name: flags.name ?? hostname(),
+      tags: [...new Set([...(flags.tag ?? []).map((tag) => tag.toLowerCase()), ...(await agentsHere(childEnv))])],
+      parallel,
+      version,
+      childEnv,
+      drain: interrupt.polite,
+      now: interrupt.now,
+      onLine: (line) => terminal.line(`[WORKER] ${printable(line)}`),
+    });
+    return EXIT.ok;
+  } finally {
+    lock.release();
+    interrupt.dispose();
+  }
+}
+
+function parallelOf(flag: string | true | undefined): number {
+  if (flag === undefined || flag === true) return Math.min(MAX_PARALLEL, availableParallelism());
+  const value = Number(flag);
+  if (/^\d+$/.test(flag) && value >= 1) return Math.min(MAX_PARALLEL, value);
+  const hint = 'Write e.g. --parallel 4; more than 10 are capped at 10.';
+  throw new AgentosError({ code: 'usage', reason: `--parallel takes a whole number above 0, not "${flag}".`, hint });
+}
+
+/** An item whose model is an agent needs a machine that has it. */
+async function agentsHere(env: Record<string, string>): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of Object.keys(AGENTS)) {
+    if (name !== 'acp' && (await missingAgent(name, env['PATH'])) === null) found.push(name);
+  }
+  return found;
+}

@@ -1,0 +1,29 @@
+import { AgentosError, toErrorRecord } from '../core/errors.ts';
+import type { Project } from '../run/project.ts';
+import { printProblem } from './problem.ts';
+import { type DatabaseFlags, databaseOf } from './request.ts';
+import { version } from './version.ts';
+
+/** Brings home what runs at the hub have done since. What is known here is shown in any case. */
+export async function lookAtHubFirst(project: Project, flags: DatabaseFlags): Promise<void> {
+  const databaseUrl = databaseOf(flags);
+  if (databaseUrl === null) return;
+  const { lookAtHub } = await import('../run/hub-sync.ts');
+  await lookAtHub({ project, databaseUrl, version }).catch((error: unknown) =>
+    printProblem(toErrorRecord(error).problem),
+  );
+}
+
+/** Keeps the files of runs at the hub up to date until it is stopped. */
+export async function followAtHub(project: Project, flags: DatabaseFlags): Promise<() => Promise<void>> {
+  await lookAtHubFirst(project, flags);
+  const databaseUrl = databaseOf(flags);
+  if (databaseUrl === null) return async () => undefined;
+  const { followHubRuns } = await import('../run/hub-sync.ts');
+  const stop = new AbortController();
+  const following = followHubRuns({ project, databaseUrl, version }, stop.signal);
+  return async () => {
+    stop.abort(new AgentosError({ code: 'interrupted', signal: 'the end of the command' }));
+    await following;
+  };
+}

@@ -1,0 +1,81 @@
+import { createHash, generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto';
+
+/** A certificate and its private key, as PEM. */
+export interface TlsPair {
+  certificate: string;
+  key: string;
+}
+
+const YEARS = 20;
+
+/*
+ * Node reads certificates but makes none, and the libraries that do weigh more than the hub. Ours holds a name and a key: machines
+ * compare all of it with what the database has, so that nothing else in it is ever looked at. It is the structure of RFC 5280, in DER:
+ * a tag, a length, a value.
+ */
+
+/** Signed by itself, for a fresh key on P-256. */
+export function createCertificate(name: string, now: Date): TlsPair {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const until = new Date(now);
+  until.setUTCFullYear(now.getUTCFullYear() + YEARS);
+  const subject = sequence(set(sequence(objectId(OIDS.commonName), der(0x0c, Buffer.from(name)))));
+  const signedWith = sequence(objectId(OIDS.ecdsaWithSha256));
+  const body = sequence(
+    // Version 3.
+    der(0xa0, der(0x02, Buffer.from([2]))),
+    // Positive, whatever its first bit is.
+    der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(15)])),
+    signedWith,
+    subject,
+    sequence(time(now), time(until)),
+    subject,
+    publicKey.export({ type: 'spki', format: 'der' }),
+  );
+  const signature = sign('sha256', body, privateKey);
+  const whole = sequence(body, signedWith, der(0x03, Buffer.concat([Buffer.from([0]), signature])));
+  const lines = whole.toString('base64').match(/.{1,64}/g) ?? [];
+  return {
+    certificate: ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n'),
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  };
+}
+
+/** SHA-256 of the certificate itself, as browsers and openssl show it. */
+export function fingerprintOf(certificate: string): string {
+  return new X509Certificate(certificate).fingerprint256;
+}
+
+export function hashOfToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+const OIDS = {
+  commonName: [0x55, 0x04, 0x03],
+  ecdsaWithSha256: [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02],
+};
+
+function der(tag: number, value: Buffer): Buffer {
+  const { length } = value;
+  const bytes = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  return Buffer.concat([Buffer.from([tag, ...bytes]), value]);
+}
+
+function sequence(...parts: Buffer[]): Buffer {
+  return der(0x30, Buffer.concat(parts));
+}
+
+function set(...parts: Buffer[]): Buffer {
+  return der(0x31, Buffer.concat(parts));
+}
+
+function objectId(bytes: readonly number[]): Buffer {
+  return der(0x06, Buffer.from(bytes));
+}
+
+/** Two digits of the year until 2049, four after that. */
+function time(date: Date): Buffer {
+  const digits = date.toISOString().replace(/[-:T]|\.\d+/g, '');
+  const isShort = date.getUTCFullYear() < 2050;
+  return der(isShort ? 0x17 : 0x18, Buffer.from(isShort ? digits.slice(2) : digits));
+}

@@ -1,0 +1,195 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { AgentosError } from '../core/errors.ts';
+
+/** Values of a statement; what PostgreSQL gets as JSON is a string already. */
+export type Values = readonly unknown[];
+
+export interface Sql {
+  rows<Row>(text: string, values?: Values): Promise<Row[]>;
+}
+
+/**
+ * A few connections to one database. A statement outside of a transaction that fails because the connection broke may or may not have
+ * had its effect; who repeats it must write it so that this does not matter.
+ */
+export interface Database extends Sql {
+  /** Host, port and name: safe to show. */
+  readonly name: string;
+  transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+  /** The same, but waits while the database is away, until the signal fires. */
+  patient(signal: AbortSignal): Sql;
+  /** A connection of its own, for what belongs to a session. */
+  session(): Promise<Session>;
+  close(): Promise<void>;
+}
+
+export interface Session extends Sql {
+  onNotice(listener: (channel: string, payload: string) => void): void;
+  /** Resolves when the connection is gone. */
+  readonly ended: Promise<void>;
+  close(): Promise<void>;
+}
+
+interface DatabaseOptions {
+  /** Shown by the database among its connections. */
+  application: string;
+  connections: number;
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/** A network that swallows what is sent must be noticed well within a lease. */
+const STATEMENT_TIMEOUT_MS = 15_000;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 1_000;
+
+/** Opens no connection yet. */
+export function openDatabase(url: string, { application, connections }: DatabaseOptions): Database {
+  const { name, settings } = readDatabaseUrl(url);
+  const config = {
+    ...settings,
+    application_name: application,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: STATEMENT_TIMEOUT_MS,
+    keepAlive: true,
+    types: { getTypeParser },
+  };
+  const pool = new pg.Pool({ ...config, max: connections, allowExitOnIdle: true });
+  // Of an idle connection; the next statement opens another one.
+  pool.on('error', () => undefined);
+
+  const rows = async <Row>(text: string, values: Values = []): Promise<Row[]> => {
+    try {
+      return (await pool.query(text, [...values])).rows as Row[];
+    } catch (error) {
+      throw problemOf(name, error);
+    }
+  };
+
+  return {
+    name,
+    rows,
+    async transaction(work) {
+      const client = await pool.connect().catch((error: unknown) => {
+        throw problemOf(name, error);
+      });
+      let broken = true;
+      try {
+        await client.query('BEGIN');
+        const result = await work(sqlOf(name, client));
+        await client.query('COMMIT');
+        broken = false;
+        return result;
+      } catch (error) {
+        if (isSaid(error))
+          broken = await client.query('ROLLBACK').then(
+            () => false,
+            () => true,
+          );
+        throw problemOf(name, error);
+      } finally {
+        client.release(broken);
+      }
+    },
+    patient: (signal) => ({
+      rows: <Row>(text: string, values?: Values) => patiently(signal, () => rows<Row>(text, values)),
+    }),
+    async session() {
+      const client = new pg.Client(config);
+      const gone = Promise.withResolvers<void>();
+      client.on('error', () => gone.resolve());
+      client.on('end', () => gone.resolve());
+      await client.connect().catch((error: unknown) => {
+        throw problemOf(name, error);
+      });
+      return {
+        ...sqlOf(name, client),
+        onNotice: (listener) =>
+          void client.on('notification', ({ channel, payload }) => listener(channel, payload ?? '')),
+        ended: gone.promise,
+        close: () => client.end().catch(() => undefined),
+      };
+    },
+    close: () => pool.end(),
+  };
+}
+
+function sqlOf(name: string, client: pg.ClientBase): Sql {
+  return {
+    async rows<Row>(text: string, values: Values = []) {
+      try {
+        return (await client.query(text, [...values])).rows as Row[];
+      } catch (error) {
+        throw problemOf(name, error);
+      }
+    },
+  };
+}
+
+/** Repeats what failed because the database was away, until the signal fires. */
+export async function patiently<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
+    signal.throwIfAborted();
+    try {
+      return await work();
+    } catch (error) {
+      if (!isAway(error)) throw error;
+    }
+    await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+export function isAway(error: unknown): boolean {
+  return error instanceof AgentosError && error.code === 'database-unreachable';
+}
+
+/** The server said it, so the connection works. */
+function isSaid(error: unknown): boolean {
+  return !(error instanceof AgentosError) || !isAway(error);
+}
+
+/** SQLSTATEs of a server that goes away, comes up, or has no connection left; and of two transactions in each other's way. */
+const PASSING = /^(?:08|57P0|53300|40001|40P01|25006)/;
+/** Wrong password, no such role or database, no right to do it. */
+const REFUSED = /^(?:28|3D000|42501)/;
+
+function problemOf(database: string, error: unknown): unknown {
+  if (error instanceof AgentosError) return error;
+  const reason = error instanceof Error ? error.message || nameOf(error) : String(error);
+  if (error instanceof pg.DatabaseError) {
+    const state = error.code ?? '';
+    if (REFUSED.test(state)) return new AgentosError({ code: 'database-refused', database, reason }, { cause: error });
+    if (!PASSING.test(state)) return error;
+  } else if (!(error instanceof Error) || error instanceof TypeError) return error;
+  return new AgentosError({ code: 'database-unreachable', database, reason }, { retry: 'transient', cause: error });
+}
+
+/** A failed attempt at several addresses has no words of its own. */
+function nameOf(error: Error): string {
+  const [first] = error instanceof AggregateError ? error.errors : [];
+  return first instanceof Error ? first.message : error.name;
+}
+
+const INT8 = 20;
+
+/** Our numbers are far below where a bigint stops being a number. */
+function getTypeParser(oid: number, format?: 'text' | 'binary'): unknown {
+  return oid === INT8 ? Number : pg.types.getTypeParser(oid, format);
+}
+
+/** Never repeats the URL in an error: it holds the password. */
+function readDatabaseUrl(text: string): { name: string; settings: pg.ClientConfig } {
+  const url = URL.parse(text);
+  if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol) || url.hostname === '') {
+    throw new AgentosError({
+      code: 'usage',
+      reason: 'The database is not a URL such as postgres://user@host:5432/agentos.',
+      hint: 'The password can be part of it, or in the variable PGPASSWORD.',
+    });
+  }
+  const name = `${url.hostname}:${url.port || '5432'}${url.pathname || '/'}`;
+  // The meaning that PostgreSQL gives to sslmode; the driver's own differs and is going to change.
+  if (url.searchParams.has('sslmode') && !url.searchParams.has('uselibpqcompat'))
+    url.searchParams.set('uselibpqcompat', 'true');
+  return { name, settings: { connectionString: url.href } };
+}

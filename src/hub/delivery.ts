@@ -1,0 +1,146 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseItemId } from '../core/ids.ts';
+import { type Item, keyOf } from '../core/item.ts';
+import type { Paths } from '../core/paths.ts';
+import { readHeader } from '../documents/header.ts';
+import { isAncestor } from '../git/branches.ts';
+import type { Git } from '../git/git.ts';
+import { pinsOf } from '../git/worktree/trees.ts';
+import { writeFileAtomic } from '../process/files.ts';
+import { readKnownIssues } from '../source/known-work.ts';
+import { issuesOf, writeNumberedIssue } from '../workflow/issue-file.ts';
+import { storeFiles, type TreeFiles } from './document-trees.ts';
+import { remoteHeads, remotePins } from './place.ts';
+import { gitWithHub, type Remote } from './repository-cache.ts';
+import { bytesOf, type ItemResult, type StoredFile } from './results.ts';
+
+export interface EndedAtHub {
+  item: Item;
+  itemId: number;
+  /** What it left; null: nothing. */
+  result: ItemResult | null;
+}
+
+export interface Delivered {
+  /** Where files went that could not go to their own place. */
+  moved: Map<string, string>;
+  warnings: string[];
+}
+
+interface DeliveryOptions {
+  git: Git;
+  paths: Paths;
+  runId: string;
+  remote: Remote;
+  repository: string;
+  /** What the submitter's documents were, by path. */
+  submitted: TreeFiles;
+}
+
+const FETCHED = 'refs/agentos-hub/fetched/';
+
+/** Brings what items wrote to their places, as a local run would have left it; in their order. */
+export async function deliver(options: DeliveryOptions, ended: readonly EndedAtHub[]): Promise<Map<number, Delivered>> {
+  const { git, remote, repository } = options;
+  const built = ended.filter(({ item, result }) => item.workflow === 'implement' && result !== null);
+  const refs = built.flatMap(({ itemId, item }) => [
+    `+${remoteHeads(item)}*:${FETCHED}${itemId}/heads/*`,
+    `+${remotePins(item)}*:${FETCHED}${itemId}/pins/*`,
+  ]);
+  const fetch = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-recurse-submodules', '--no-auto-gc'];
+  if (refs.length > 0) await gitWithHub(git, remote, [...fetch, `${remote.url}/git/${repository}`, ...refs]);
+  const delivered = new Map<number, Delivered>();
+  for (const { item, itemId, result } of ended) {
+    const one: Delivered = { moved: new Map(), warnings: [] };
+    if (result !== null) await deliverFiles(options, item, result, one);
+    if (refs.length > 0 && item.workflow === 'implement') await takeRefs(git, item, `${FETCHED}${itemId}/`, one);
+    delivered.set(itemId, one);
+  }
+  if (refs.length > 0)
+    await removeRefs(
+      git,
+      built.map(({ itemId }) => `${FETCHED}${itemId}/`),
+    );
+  return delivered;
+}
+
+async function deliverFiles(
+  options: DeliveryOptions,
+  item: Item,
+  result: ItemResult,
+  delivered: Delivered,
+): Promise<void> {
+  const { paths, runId } = options;
+  for (const [path, file] of Object.entries(result.repository))
+    await deliverFile(options, { item, path, file }, delivered);
+  const places = {
+    transcripts: paths.run(runId).transcripts(item.workflow, item.id),
+    undone: paths.undone(item.workflow, item.id),
+    reviews: join(paths.home(item.workflow, item.id), 'reviews'),
+  };
+  for (const part of ['transcripts', 'undone', 'reviews'] as const)
+    for (const [path, file] of Object.entries(result[part]))
+      await writeFileAtomic(join(places[part], path), bytesOf(file));
+}
+
+const NUMBERED_ISSUE = /^issues\/\d{1,15}\.md$/;
+
+async function deliverFile(
+  { git, paths, submitted }: DeliveryOptions,
+  { item, path, file }: { item: Item; path: string; file: StoredFile },
+  { moved, warnings }: Delivered,
+): Promise<void> {
+  const content = bytesOf(file);
+  const isNewIssue = item.workflow === 'issue' && NUMBERED_ISSUE.test(path) && !submitted.has(path);
+  if (isNewIssue) {
+    moved.set(path, await numberedIssue(paths, content.toString('utf8')));
+    return;
+  }
+  const here = await readFile(join(paths.repository, path)).catch(() => null);
+  if (here?.equals(content)) return;
+  const known = submitted.get(path);
+  const isEdited =
+    here !== null && (known === undefined || (await storeFiles(git, [join(paths.repository, path)]))[0] !== known);
+  const target = isEdited ? `${path}.from-hub` : path;
+  if (isEdited) {
+    moved.set(path, target);
+    warnings.push(`${path} was changed here since it was submitted and stays; what ${keyOf(item)} wrote is ${target}.`);
+  }
+  await writeFileAtomic(join(paths.repository, target), content);
+}
+
+/** The issue that is there for this text of its brief, else the next free number. */
+async function numberedIssue(paths: Paths, text: string): Promise<string> {
+  const { brief, briefHash } = readHeader(text).header;
+  const known = brief === null ? [] : issuesOf(parseItemId(brief), await readKnownIssues(paths.issues));
+  const there = known.find(({ header }) => header.briefHash === briefHash && briefHash !== null);
+  const isSame = there !== undefined && (await readFile(paths.issue(there.id), 'utf8').catch(() => '')) === text;
+  const id = isSame && there !== undefined ? there.id : await writeNumberedIssue(paths, text);
+  return `issues/${id}.md`;
+}
+
+/** Its branch, and the states of its worktree: with them a later run resumes here as well as there. */
+async function takeRefs(git: Git, item: Item, from: string, { moved, warnings }: Delivered): Promise<void> {
+  const listing = await git.text(['for-each-ref', '--format=%(objectname) %(refname)', from]);
+  for (const line of listing.split('\n').filter(Boolean)) {
+    const [id = '', ref = ''] = line.split(' ');
+    const [, kind, name = ''] = /^([^/]+)\/(.+)$/.exec(ref.slice(from.length)) ?? [];
+    if (kind === 'pins') await git.run(['update-ref', `${pinsOf(keyOf(item))}${name}`, id]);
+    if (kind !== 'heads') continue;
+    const here = await git.text(['rev-parse', '--verify', '--quiet', `refs/heads/${name}`]).catch(() => null);
+    const isFree = here === null || here === id || (await isAncestor(git, here, id));
+    const target = isFree ? name : `${name}-from-hub`;
+    if (!isFree) {
+      moved.set(name, target);
+      warnings.push(`the branch ${name} has other commits here and stays; the one of ${keyOf(item)} is ${target}.`);
+    }
+    await git.run(['update-ref', '-m', 'agentos', `refs/heads/${target}`, id]);
+  }
+}
+
+async function removeRefs(git: Git, prefixes: readonly string[]): Promise<void> {
+  const refs = (await git.text(['for-each-ref', '--format=%(refname)', ...prefixes])).split('\n').filter(Boolean);
+  const input = refs.map((ref) => `delete ${ref}\n`).join('');
+  if (input !== '') await git.run(['update-ref', '--stdin'], { input });
+}

@@ -1,0 +1,109 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Item } from '../core/item.ts';
+import type { Git } from '../git/git.ts';
+
+/*
+ * Documents as trees of git. The bytes of files are kept as they are: no filter, no line endings. Paths are relative to the repository,
+ * with slashes.
+ */
+
+const ISSUES = 'issues';
+const BRIEFS = 'briefs';
+const LLDS = 'docs/lld';
+const LINEAGE = 'docs/lineage';
+const PROMPTS = 'agentos/prompts';
+export const SETTINGS_FILE = 'agentos.yaml';
+
+/** Folders that items write documents to. */
+export const WRITTEN_FOLDERS = [ISSUES, LLDS, LINEAGE];
+
+/** What a submitter hands over, beside its settings. */
+export const DOCUMENT_FOLDERS = [ISSUES, BRIEFS, LLDS, LINEAGE, PROMPTS];
+
+/** Whether an item works with a document. A new issue is compared with all others, a design with all other designs. */
+export function isNeededBy({ workflow, id }: Item, path: string): boolean {
+  if (path.startsWith(`${LINEAGE}/`))
+    return path.startsWith(`${LINEAGE}/${id}/`) || path.startsWith(`${LINEAGE}/${id}.brief/`);
+  if (path.startsWith(`${ISSUES}/`)) return workflow === 'issue' || path === `${ISSUES}/${id}.md`;
+  if (path.startsWith(`${BRIEFS}/`)) return path === `${BRIEFS}/${id}.md`;
+  return true;
+}
+
+/** By path: the id of the blob. */
+export type TreeFiles = Map<string, string>;
+
+export async function filesInTree(git: Git, tree: string): Promise<TreeFiles> {
+  const listing = (await git.run(['ls-tree', '-r', '-z', '--full-tree', tree])).toString('utf8');
+  const files: TreeFiles = new Map();
+  for (const entry of listing.split('\0')) {
+    const [, id = '', path = ''] = /^100\d+ blob ([0-9a-f]+)\t(.+)$/s.exec(entry) ?? [];
+    if (path !== '') files.set(path, id);
+  }
+  return files;
+}
+
+/** Below the folder, without what is neither a file nor a folder; a name with a line break in it is no document. */
+export async function filesBelow(root: string, folder: string): Promise<string[]> {
+  const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(() => []);
+  const found: string[] = [];
+  for (const entry of entries) {
+    const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+    if (entry.isDirectory()) found.push(...(await filesBelow(root, path)));
+    else if (entry.isFile() && !/[\n\r]/.test(path) && !entry.name.endsWith('.tmp')) found.push(path);
+  }
+  return found;
+}
+
+/** Stores files as blobs; returns their ids in the same order. */
+export async function storeFiles(git: Git, files: readonly string[]): Promise<string[]> {
+  if (files.length === 0) return [];
+  const ids = await git.text(['hash-object', '-w', '--no-filters', '--stdin-paths'], {
+    input: `${files.join('\n')}\n`,
+  });
+  return ids.split('\n');
+}
+
+/** A tree with these files on top of another one. */
+export async function treeWith(git: Git, files: TreeFiles, base: string | null = null): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'agentos-index-'));
+  const env = { GIT_INDEX_FILE: join(folder, 'index') };
+  try {
+    if (base !== null) await git.run(['read-tree', base], { env });
+    const lines = [...files].map(([path, id]) => `100644 ${id}\t${path}\0`).join('');
+    await git.run(['update-index', '--add', '--replace', '-z', '--index-info'], { env, input: lines });
+    return await git.text(['write-tree'], { env });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const IDENTITY = {
+  GIT_AUTHOR_NAME: 'agentos',
+  GIT_AUTHOR_EMAIL: 'agentos@localhost',
+  GIT_COMMITTER_NAME: 'agentos',
+  GIT_COMMITTER_EMAIL: 'agentos@localhost',
+};
+
+export function commitOf(git: Git, tree: string, parent: string | null, message: string): Promise<string> {
+  const parents = parent === null ? [] : ['-p', parent];
+  return git.text(['-c', 'commit.gpgSign=false', 'commit-tree', tree, ...parents, '-m', message], { env: IDENTITY });
+}
+
+/** The contents of blobs, by path. */
+export async function readBlobs(git: Git, files: TreeFiles): Promise<Map<string, Buffer>> {
+  const wanted = [...files];
+  if (wanted.length === 0) return new Map();
+  const output = await git.run(['cat-file', '--batch'], { input: wanted.map(([, id]) => `${id}\n`).join('') });
+  const contents = new Map<string, Buffer>();
+  let at = 0;
+  for (const [path, id] of wanted) {
+    const end = output.indexOf(0x0a, at);
+    const size = Number(output.toString('latin1', at, end).split(' ')[2]);
+    if (!Number.isInteger(size)) throw new TypeError(`the object ${id} of ${path} is missing`);
+    contents.set(path, output.subarray(end + 1, end + 1 + size));
+    at = end + 1 + size + 1;
+  }
+  return contents;
+}

@@ -1,0 +1,246 @@
+import { readFile } from 'node:fs/promises';
+import type { CoordinatedEnd, CoordinatedItem } from '../coordinator/coordinator.ts';
+import type { Config } from '../core/config.ts';
+import { AgentosError, type ErrorRecord, isDiskReason, toErrorRecord } from '../core/errors.ts';
+import type { ItemEvent } from '../core/events.ts';
+import { sha256 } from '../core/hash.ts';
+import { type Item, type ItemEnd, itemOfKey } from '../core/item.ts';
+import type { VendorName } from '../core/keys.ts';
+import type { Fingerprint } from '../core/mask.ts';
+import { shownPath } from '../core/paths.ts';
+import { wordingOf } from '../core/wording.ts';
+import { postgresSteps } from '../journal/postgres.ts';
+import type { StepStore } from '../journal/stored.ts';
+import { diskFault } from '../process/disk.ts';
+import type { SandboxTool } from '../process/sandbox/sandbox.ts';
+import { type Claim, endItem, handBack } from './backlog.ts';
+import { type Database, patiently } from './database.ts';
+import type { HubLink } from './hub-link.ts';
+import { appendEvents, type EventWriter } from './item-events.ts';
+import { type Place, preparePlace } from './place.ts';
+import type { RepositoryCache } from './repository-cache.ts';
+import type { RunDocuments } from './run-documents.ts';
+import type { RunSettings } from './run-settings.ts';
+import { FORGET_PATH } from './server.ts';
+
+/** What all items of a machine share. */
+export interface MachineParts {
+  machine: string;
+  /** For people. */
+  name: string;
+  /** Its state folder. */
+  base: string;
+  database: Database;
+  link: HubLink;
+  relayUrl: string;
+  vendors: readonly VendorName[];
+  fingerprints: readonly Fingerprint[];
+  events: EventWriter;
+  /** By the database's clock. */
+  timestamp: () => string;
+  /** All that the machine has of a repository. */
+  folderOf: (repository: string) => string;
+  cacheOf: (repository: string) => RepositoryCache;
+  settingsOf: (run: string) => Promise<RunSettings>;
+  documentsOf: (run: string, commit: string, cache: RepositoryCache) => RunDocuments;
+  /** Null: there is none here. */
+  sandbox: SandboxTool | null;
+  env: Record<string, string>;
+  /** Adds it to the coordinator; resolves with its end. */
+  work: (item: CoordinatedItem) => Promise<CoordinatedEnd>;
+  /** Ends it early. */
+  cancel: (id: string, reason: AgentosError) => void;
+}
+
+/** An item that this machine holds, from its claim to its end. */
+export interface HeldItem {
+  readonly claim: Claim;
+  readonly item: Item;
+  readonly token: string;
+  /** How it went; `fault`: of this machine's disk, so that it was handed back. */
+  readonly done: Promise<{ end: ItemEnd | null; fault: string | null }>;
+  onEvent(event: ItemEvent): void;
+  /** The claim is over: nothing more is written, and what runs is ended. */
+  lose(): void;
+  /** Stopped at the end of its step, and handed back. */
+  giveBack(): void;
+  /** Asked for by whom it is for. */
+  cancel(reason: ErrorRecord): void;
+}
+
+/** Failures of an attempt after which the hub may still have its answer. */
+const KEEPS_ANSWERS: ReadonlySet<string> = new Set([
+  'worker-crashed',
+  'item-stalled',
+  'provider-unreachable',
+  'database-unreachable',
+]);
+
+export function holdItem(claim: Claim, token: string, parts: MachineParts): HeldItem {
+  const { database, events, link, timestamp } = parts;
+  const item = itemOfKey(claim.key);
+  if (item === null) throw new TypeError(`${claim.key} is no key of an item`);
+  const id = `${claim.key}#${claim.id}.${claim.fence}`;
+  const lost = new AbortController();
+  const { signal } = lost;
+  let givenBack = false;
+
+  const note = (event: ItemEvent): void => {
+    if (!signal.aborted) events.add(claim.id, claim.fence, { at: timestamp(), ...event });
+  };
+
+  const perform = async (): Promise<{ end: ItemEnd | null; fault: string | null }> => {
+    const settings = await parts.settingsOf(claim.run);
+    const stage = settings.stages[claim.stage];
+    if (stage === undefined) throw new TypeError(`the run ${claim.run} has no stage ${claim.stage}`);
+    const place = await placeFor(claim, item, token, settings, parts, signal);
+    try {
+      const { bounds } = settings;
+      const { id: _, ...end } = await parts.work({
+        id,
+        task: { builtIn: item.workflow },
+        checkpoint: withStates(
+          postgresSteps(database.patient(signal), { ...claim, claim: { item: claim.id, fence: claim.fence } }),
+          place,
+        ),
+        bounds: { ...bounds, timeoutMs: Math.max(1_000, bounds.timeoutMs - claim.usedMs) },
+        input: {
+          ...stage.input,
+          ...claim.input[item.workflow],
+          // Of the design as it is put there: what programs make of the file later is not it.
+          ...(item.workflow === 'implement' ? { digest: await digestOf(place.paths.lld(item.id)) } : {}),
+          id: item.id,
+          runId: claim.run,
+          repository: place.paths.repository,
+          base: place.paths.base,
+          sandbox: sandboxModeOf(stage.input) === 'off' ? null : parts.sandbox,
+          // The machine's token, and what it has of other repositories.
+          hidden: [parts.base],
+          token,
+          endpoints: Object.fromEntries(parts.vendors.map((vendor) => [vendor, `${parts.relayUrl}/${vendor}`])),
+          fingerprints: parts.fingerprints,
+        },
+      });
+      if (signal.aborted) return { end: null, fault: null };
+      const fault = end.error === null ? null : faultOf(place, end.error);
+      if (fault !== null || (givenBack && end.status === 'cancelled')) {
+        if (fault !== null) note({ type: 'notice', text: `handed back by ${parts.name}: ${fault}` });
+        await events.flush();
+        await handBack(database.patient(signal), claim, fault !== null);
+        return { end: null, fault };
+      }
+      return { end: await finish(place, end), fault: null };
+    } finally {
+      await place.remove();
+    }
+  };
+
+  const finish = async (place: Place, end: ItemEnd): Promise<ItemEnd> => {
+    const shown = { ...end, outputs: end.outputs.map((path) => shownPath(place.paths.repository, path)) };
+    const result = await place.collect();
+    await events.flush();
+    // The last event and the state of the item are one: whoever reads the event finds the result.
+    const isStored = await patiently(signal, () =>
+      database.transaction(async (sql) => {
+        const last = { at: timestamp(), type: 'item-finished', ...shown } as const;
+        await appendEvents(sql, `${parts.machine} end`, [
+          { item: claim.id, fence: claim.fence, number: claim.fence, events: [last] },
+        ]);
+        return endItem(sql, claim, shown, result);
+      }),
+    );
+    if (!isStored) throw new AgentosError({ code: 'lease-lost' });
+    return shown;
+  };
+
+  const done = perform().catch(async (error: unknown) => {
+    if (signal.aborted) return { end: null, fault: null };
+    // The place could not be made, or its result not be pushed: another machine may do better.
+    const fault = diskFault(parts.base) ?? wordingOf(toErrorRecord(error).problem).message;
+    note({ type: 'notice', text: `handed back by ${parts.name}: ${fault}` });
+    await events.flush().catch(() => undefined);
+    await handBack(database.patient(signal), claim, true).catch(() => undefined);
+    return { end: null, fault };
+  });
+
+  return {
+    claim,
+    item,
+    token,
+    done,
+    onEvent(event) {
+      if (event.type === 'item-finished') return;
+      note(event);
+      // A retry asks again, unless its answer may be on its way.
+      if (event.type === 'item-retrying' && !KEEPS_ANSWERS.has(event.error.problem.code))
+        void forget(link, token).catch(() => undefined);
+    },
+    lose() {
+      lost.abort(new AgentosError({ code: 'lease-lost' }));
+      parts.cancel(id, new AgentosError({ code: 'lease-lost' }));
+    },
+    giveBack() {
+      givenBack = true;
+    },
+    cancel: ({ problem, retry }) => parts.cancel(id, new AgentosError(problem, { retry })),
+  };
+}
+
+async function digestOf(file: string): Promise<string> {
+  return sha256(await readFile(file, 'utf8').catch(() => ''));
+}
+
+/** As the submitter's configuration has it. */
+function sandboxModeOf(input: object): string {
+  return (input as { config: Pick<Config, 'sandbox'> }).config.sandbox.mode;
+}
+
+async function placeFor(
+  claim: Claim,
+  item: Item,
+  token: string,
+  settings: RunSettings,
+  parts: MachineParts,
+  signal: AbortSignal,
+): Promise<Place> {
+  const { repository, run, documents, done, isResumed } = claim;
+  const remote = { url: parts.relayUrl, token, link: parts.link, signal };
+  const cache = parts.cacheOf(repository);
+  if (!(await cache.has(settings.base, documents))) await cache.fetch(remote, [`refs/agentos/runs/${run}/*`]);
+  return preparePlace({
+    folder: parts.folderOf(repository),
+    repository,
+    item,
+    run,
+    settings,
+    documents: await parts.documentsOf(run, documents, cache).filesFor(item),
+    done,
+    isResumed,
+    cache,
+    remote,
+    env: parts.env,
+  });
+}
+
+/** States of the worktree are at the hub before the step that names them is stored. */
+function withStates(store: StepStore, place: Place): StepStore {
+  return {
+    ...store,
+    async put(step) {
+      if (step.end !== null) await place.pushStates();
+      await store.put(step);
+    },
+  };
+}
+
+/** What is wrong with the disk of this machine, if that is why the item failed. */
+function faultOf({ paths }: Place, { problem }: ErrorRecord): string | null {
+  const reason = 'reason' in problem && typeof problem.reason === 'string' ? problem.reason : '';
+  if (isDiskReason(reason)) return reason;
+  return diskFault(paths.base) ?? diskFault(paths.work) ?? (problem.code === 'journal-full' ? 'ENOSPC' : null);
+}
+
+async function forget(link: HubLink, token: string): Promise<void> {
+  const response = await link.ask({ method: 'POST', path: FORGET_PATH, headers: { authorization: `Bearer ${token}` } });
+  response.resume();
+}

@@ -1,0 +1,146 @@
+import type { ItemEvent, RunEvent } from '../core/events.ts';
+import type { Sql } from './database.ts';
+
+/** An event of an item with the time at which it happened, by the database's clock. */
+export type TimedEvent = { at: string } & ItemEvent;
+
+/** Events of one item that are written together. */
+interface Batch {
+  item: number;
+  /** The claim that they belong to; null: they are the hub's own. */
+  fence: number | null;
+  events: readonly TimedEvent[];
+}
+
+/** Collects events and writes them a few times a second, those of all items in one statement. */
+export interface EventWriter {
+  add(item: number, fence: number | null, event: TimedEvent): void;
+  /** Resolves when all that was added is written, or was refused because its claim is over. */
+  flush(): Promise<void>;
+}
+
+const WRITE_EVERY_MS = 300;
+/** Of a text that is longer, the rest comes with the next statement. */
+const MOST_EVENTS = 2_000;
+
+/** `name`: of the writer. What it has written it may write again under the same number: it counts once. */
+export function createEventWriter(sql: Sql, name: string): EventWriter {
+  const waiting = new Map<string, { item: number; fence: number | null; events: TimedEvent[] }>();
+  let number = 0;
+  let timer: NodeJS.Timeout | null = null;
+  let writing: Promise<void> = Promise.resolve();
+
+  const write = async (): Promise<void> => {
+    while (waiting.size > 0) {
+      const batches: (Batch & { number: number })[] = [];
+      let room = MOST_EVENTS;
+      for (const [key, { item, fence, events }] of waiting) {
+        number += 1;
+        batches.push({ item, fence, number, events: events.splice(0, room) });
+        room -= batches.at(-1)?.events.length ?? 0;
+        if (events.length === 0) waiting.delete(key);
+        if (room <= 0) break;
+      }
+      await appendEvents(sql, name, batches);
+    }
+  };
+  const flush = (): Promise<void> => {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    writing = writing.then(write);
+    return writing;
+  };
+  return {
+    add(item, fence, event) {
+      const key = `${item} ${fence}`;
+      const there = waiting.get(key);
+      if (there === undefined) waiting.set(key, { item, fence, events: [event] });
+      else there.events.push(event);
+      // What can't be written is said where it is waited for.
+      timer ??= setTimeout(() => void flush().catch(() => undefined), WRITE_EVERY_MS);
+    },
+    flush,
+  };
+}
+
+/** Each batch counts once, however often it is written under its number. */
+export async function appendEvents(
+  sql: Sql,
+  writer: string,
+  batches: readonly (Batch & { number: number })[],
+): Promise<void> {
+  await sql.rows(
+    `WITH given AS (
+        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[]) AS g(item, fence, number, lines)),
+      counted AS (
+        UPDATE agentos.items i SET events = i.events + 1 FROM given g
+          WHERE i.id = g.item AND (g.fence IS NULL OR (i.fence = g.fence AND i.state = 'running'))
+          RETURNING i.id, i.events, i.repository),
+      written AS (
+        INSERT INTO agentos.events (item, seq, writer, number, lines)
+          SELECT g.item, c.events, $5, g.number, g.lines FROM given g JOIN counted c ON c.id = g.item
+          ON CONFLICT (item, writer, number) DO NOTHING)
+      SELECT pg_notify('agentos_events', r.repository) FROM (SELECT DISTINCT repository FROM counted) r`,
+    [
+      batches.map(({ item }) => item),
+      batches.map(({ fence }) => fence),
+      batches.map(({ number }) => number),
+      batches.map(({ events }) => linesOf(events)),
+      writer,
+    ],
+  );
+}
+
+/** PostgreSQL has no text with a zero byte; JSON writes one as an escape. */
+function linesOf(events: readonly TimedEvent[]): string {
+  return events.map((event) => JSON.stringify(event)).join('\n');
+}
+
+/** How far the events of each item were read. */
+export type Cursors = Map<number, number>;
+
+const READ_AT_ONCE = 500;
+
+export interface ReadEvents {
+  item: number;
+  key: string;
+  events: TimedEvent[];
+}
+
+/** What is new of a run's items, in the order of each item; moves the cursors. Empty: there is nothing new. */
+export async function readRunEvents(sql: Sql, run: string, cursors: Cursors): Promise<ReadEvents[]> {
+  const rows = await sql.rows<{ item: number; key: string; seq: number; lines: string }>(
+    `SELECT e.item, i.key, e.seq, e.lines FROM agentos.run_items o
+      JOIN agentos.items i ON i.id = o.item
+      LEFT JOIN unnest($2::bigint[], $3::bigint[]) AS c(item, seq) ON c.item = o.item
+      JOIN agentos.events e ON e.item = o.item AND e.seq > coalesce(c.seq, 0)
+      WHERE o.run = $1 AND i.events > coalesce(c.seq, 0)
+      ORDER BY o.position, e.item, e.seq LIMIT ${READ_AT_ONCE}`,
+    [run, [...cursors.keys()], [...cursors.values()]],
+  );
+  for (const { item, seq } of rows) cursors.set(item, seq);
+  return rows.map(({ item, key, lines }) => ({
+    item,
+    key,
+    events: lines.split('\n').map((line) => JSON.parse(line) as TimedEvent),
+  }));
+}
+
+/** What the pool says: for everyone that follows a run. */
+export async function appendPoolEvent(sql: Sql, event: RunEvent): Promise<void> {
+  await sql.rows('INSERT INTO agentos.pool_events (at, event) VALUES (clock_timestamp(), $1)', [JSON.stringify(event)]);
+}
+
+/** The id to begin after, for what is said from now on. */
+export async function lastPoolEvent(sql: Sql): Promise<number> {
+  const [row] = await sql.rows<{ last: number }>('SELECT coalesce(max(id), 0) AS last FROM agentos.pool_events');
+  return row?.last ?? 0;
+}
+
+export async function readPoolEvents(sql: Sql, after: number): Promise<{ id: number; event: RunEvent }[]> {
+  const rows = await sql.rows<{ id: number; event: string }>(
+    'SELECT id, event FROM agentos.pool_events WHERE id > $1 ORDER BY id LIMIT 100',
+    [after],
+  );
+  return rows.map(({ id, event }) => ({ id, event: JSON.parse(event) as RunEvent }));
+}

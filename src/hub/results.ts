@@ -1,0 +1,61 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { makeFolder } from '../process/files.ts';
+import { filesBelow } from './document-trees.ts';
+
+/** A file in the database: its text, or its bytes where they are no text. */
+export type StoredFile = string | { base64: string };
+
+/** By path, with slashes. */
+export type StoredFiles = Record<string, StoredFile>;
+
+/** What an item left, by where it goes: the repository, or the submitter's state folder. */
+export interface ItemResult {
+  repository: StoredFiles;
+  transcripts: StoredFiles;
+  reviews: StoredFiles;
+  undone: StoredFiles;
+}
+
+/** Beyond this, what agents said stays on the machine: all else is documents. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+export async function storedFiles(folder: string, paths: readonly string[]): Promise<StoredFiles> {
+  const files: StoredFiles = {};
+  let bytes = 0;
+  for (const path of paths) {
+    const content = await readFile(join(folder, path));
+    bytes += content.byteLength;
+    if (bytes > MOST_BYTES) break;
+    files[path] = asText(content) ?? { base64: content.toString('base64') };
+  }
+  return files;
+}
+
+/** Every file below the folder; none where there is no such folder. */
+export async function folderContents(folder: string): Promise<StoredFiles> {
+  return storedFiles(folder, await filesBelow(folder, ''));
+}
+
+function asText(content: Buffer): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content);
+  } catch {
+    return null;
+  }
+}
+
+export function bytesOf(file: StoredFile): Buffer {
+  return typeof file === 'string' ? Buffer.from(file) : Buffer.from(file.base64, 'base64');
+}
+
+/** For a folder of ours: a crash leaves nothing that anyone would miss. */
+export async function writePlainFiles(folder: string, files: ReadonlyMap<string, Buffer>): Promise<void> {
+  const made = new Set<string>();
+  for (const [path, content] of files) {
+    const parent = dirname(join(folder, path));
+    if (!made.has(parent)) await makeFolder(parent);
+    made.add(parent);
+    await writeFile(join(folder, path), content);
+  }
+}

@@ -1,0 +1,138 @@
+import { systemClock } from '../core/clock.ts';
+import type { Config } from '../core/config.ts';
+import type { RunEvent } from '../core/events.ts';
+import { VENDORS, type VendorName } from '../core/keys.ts';
+import { itemEvent, keysFor, poolEvent } from '../gateway/events.ts';
+import type { GatewayEvent } from '../gateway/exchange.ts';
+import { createGateway, type GatewayCore } from '../gateway/server.ts';
+import { createCredentialPool } from '../pool/pool.ts';
+import type { KeyView, LearnedLimits, Pool } from '../pool/port.ts';
+import type { Sql } from './database.ts';
+import type { EventWriter } from './item-events.ts';
+import type { RunSettings } from './run-settings.ts';
+
+/** Silence before headers and between keep-alives; a relay fills it on its own. */
+const LONGEST_SILENCE_MS = 10_000;
+/** Of each run: what a machine that died may come back for. */
+const MOST_ANSWERS = 2_000;
+
+interface RunGatewaysOptions {
+  sql: Sql;
+  config: Config;
+  env: Readonly<Record<string, string | undefined>>;
+  /** Limits that were learned before, by key. */
+  remembered: ReadonlyMap<string, LearnedLimits>;
+  events: EventWriter;
+  /** By the database's clock. */
+  timestamp: () => string;
+  onPool: (event: RunEvent) => void;
+}
+
+interface RunGateway {
+  gateway: GatewayCore;
+  settings: RunSettings;
+}
+
+/** The gateways of all runs, over one pool. */
+export interface RunGateways {
+  /** Made when the run's first call comes. */
+  of(run: string): Promise<RunGateway>;
+  /** Its answers are stored, or are to be asked for again. */
+  forget(run: string, item: number): void;
+  /** Vendors that there is a key for. */
+  readonly vendors: readonly VendorName[];
+  /** A vendor has nothing left: nothing new should be started. */
+  isExhausted(): boolean;
+  keys(): KeyView[];
+  /** The run has ended. */
+  drop(run: string): void;
+  close(): Promise<void>;
+}
+
+export function createRunGateways(options: RunGatewaysOptions): RunGateways {
+  const { sql, config, env, remembered, events, timestamp, onPool } = options;
+  const hasServer = config.endpoints['openai-compatible'] !== undefined;
+  const vendors = VENDORS.filter(
+    (vendor) => config.keys.some((key) => key.vendor === vendor) || (vendor === 'openai-compatible' && hasServer),
+  );
+  const exhausted = new Set<VendorName>();
+  const pool: Pool = createCredentialPool({
+    keys: keysFor(config.keys, vendors),
+    limits: config.limits,
+    remembered,
+    clock: systemClock,
+    random: Math.random,
+    longestWaitMs: config.bounds.maxQuotaWaitMs,
+    onEvent: (event) => {
+      if (event.type === 'exhausted') exhausted.add(event.vendor);
+      if (event.type === 'resumed') exhausted.delete(event.vendor);
+      onPool(poolEvent(event));
+    },
+  });
+  const gateways = new Map<string, Promise<RunGateway>>();
+
+  const onGateway = (event: GatewayEvent): void => {
+    const item = Number(event.item);
+    const told = itemEvent(event);
+    if (told !== null) events.add(item, null, { at: timestamp(), ...told });
+    // A restarted hub keeps the limits by it; what is lost in an outage of the database is a little of that.
+    if (event.type === 'gateway-call' && event.costUsd !== null && event.costUsd > 0)
+      sql
+        .rows('UPDATE agentos.items SET spent_usd = spent_usd + $2 WHERE id = $1', [item, event.costUsd])
+        .catch(() => undefined);
+  };
+
+  const open = async (run: string): Promise<RunGateway> => {
+    const [row] = await sql.rows<{ settings: RunSettings }>('SELECT settings FROM agentos.runs WHERE id = $1', [run]);
+    if (row === undefined) throw new TypeError(`there is no run ${run}`);
+    const { settings } = row;
+    const { bounds, prices } = settings;
+    const silenceMs = Math.max(50, Math.min(LONGEST_SILENCE_MS, bounds.idleTimeoutMs / 3));
+    const gateway = createGateway({
+      pool,
+      upstreams: config.endpoints,
+      env,
+      prices,
+      budget: bounds,
+      clock: systemClock,
+      onEvent: onGateway,
+      bounds: {
+        earlyHeadersMs: silenceMs,
+        keepAliveMs: silenceMs,
+        idleMs: bounds.idleTimeoutMs,
+        maxWaitMs: bounds.maxQuotaWaitMs,
+        maxAnswers: MOST_ANSWERS,
+      },
+    });
+    const items = await sql.rows<{ id: number; paid: number; spent: number }>(
+      'SELECT id, paid_usd AS paid, spent_usd AS spent FROM agentos.items WHERE run = $1 AND paid_usd + spent_usd > 0',
+      [run],
+    );
+    for (const { id, paid, spent } of items) {
+      gateway.addSpent(String(id), paid + spent);
+      gateway.addSpentByRun(spent);
+    }
+    return { gateway, settings };
+  };
+
+  return {
+    vendors,
+    of(run) {
+      const opened = gateways.get(run) ?? open(run);
+      gateways.set(run, opened);
+      opened.catch(() => gateways.delete(run));
+      return opened;
+    },
+    forget: (run, item) => void gateways.get(run)?.then(({ gateway }) => gateway.forget(String(item))),
+    isExhausted: () => exhausted.size > 0 || vendors.some((vendor) => pool.counts(vendor).waiting > 0),
+    keys: () => pool.view(),
+    drop(run) {
+      const gateway = gateways.get(run);
+      gateways.delete(run);
+      void gateway?.then((it) => it.gateway.close());
+    },
+    async close() {
+      await Promise.all([...gateways.values()].map(async (opened) => (await opened).gateway.close()));
+    },
+  };
+}

@@ -1,0 +1,20 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { makeFolder } from '../process/files.ts';
+
+/** What the file says; where there is none, it is made, for this user's eyes only. */
+export async function keptSecret(path: string, make: () => string | Promise<string>): Promise<string> {
+  const found = await readFile(path, 'utf8').catch(() => null);
+  if (found !== null) return found.trimEnd();
+  const text = await make();
+  await writeSecret(path, text);
+  return text;
+}
+
+/** Beside its place and renamed into it, as every file; and never readable by others, not for a moment. */
+export async function writeSecret(path: string, text: string): Promise<void> {
+  await makeFolder(dirname(path));
+  const temporary = `${path}.${process.pid}.tmp`;
+  await writeFile(temporary, `${text.trimEnd()}\n`, { mode: 0o600, flush: true });
+  await rename(temporary, path);
+}

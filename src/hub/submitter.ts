@@ -1,0 +1,173 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AgentosError } from '../core/errors.ts';
+import { copyIgnored } from '../git/copy-ignored.ts';
+import type { Git } from '../git/git.ts';
+import { addJournals } from '../journal/postgres.ts';
+import type { StoredStep } from '../journal/stored.ts';
+import { type Placed, registerRun, type SubmittedItem, type SubmittedRun, submitItems } from './backlog.ts';
+import { hashOfToken } from './certificate.ts';
+import { type Database, openDatabase } from './database.ts';
+import {
+  commitOf,
+  DOCUMENT_FOLDERS,
+  filesBelow,
+  filesInTree,
+  isNeededBy,
+  SETTINGS_FILE,
+  storeFiles,
+  type TreeFiles,
+  treeWith,
+} from './document-trees.ts';
+import { HubAway, type HubLink, openHubLink, readHub } from './hub-link.ts';
+import { joinMachine, machineIdentity } from './machines.ts';
+import { requireSchema } from './migrations.ts';
+import { startRelay } from './relay.ts';
+import { gitWithHub, type Remote } from './repository-cache.ts';
+import type { HubFacts } from './server.ts';
+
+/** The hub, for a command in a user's checkout. */
+export interface HubConnection {
+  database: Database;
+  /** Names the state folder that the command works in. */
+  checkout: string;
+  facts: HubFacts;
+  /** The token of a run that was submitted from here: it follows from the machine's own, and is stored nowhere. */
+  tokenOf(run: string): string;
+  remoteFor(token: string, signal: AbortSignal): Remote;
+  close(): Promise<void>;
+}
+
+interface ConnectionOptions {
+  databaseUrl: string;
+  /** The state folder. */
+  base: string;
+  version: string;
+}
+
+/** Throws where the database or the hub can't be reached, or another version is in use there. */
+export async function openHubConnection({ databaseUrl, base, version }: ConnectionOptions): Promise<HubConnection> {
+  const database = openDatabase(databaseUrl, { application: 'agentos', connections: 3 });
+  let link: HubLink | null = null;
+  try {
+    await requireSchema(database);
+    const identity = await machineIdentity(join(base, 'machine', 'submitter'));
+    await joinMachine(database, { ...identity, name: hostname(), tags: [], parallel: 0, version });
+    const opened = openHubLink(() => readHub(database), identity);
+    link = opened;
+    const facts = await opened.facts().catch((error: unknown) => {
+      if (!(error instanceof HubAway)) throw error;
+      throw new AgentosError({ code: 'hub-missing', database: database.name, reason: error.message }, { cause: error });
+    });
+    const relay = await startRelay(opened);
+    return {
+      database,
+      checkout: identity.id,
+      facts,
+      tokenOf: (run) => `agentos-${hashOfToken(`${identity.token} ${run}`)}`,
+      remoteFor: (token, signal) => ({ url: relay.url, token, link: opened, signal }),
+      async close() {
+        await relay.close();
+        opened.close();
+        await database.close();
+      },
+    };
+  } catch (error) {
+    link?.close();
+    await database.close();
+    throw error;
+  }
+}
+
+/** A repository by the first commit of its history: clones and forks are one, whatever their remotes are called. */
+export async function repositoryName(git: Git): Promise<string> {
+  const roots = (await git.text(['rev-list', '--max-parents=0', 'HEAD'])).split('\n').sort();
+  return roots[0] ?? '';
+}
+
+/** Holds what a run was submitted with, until its results are here. Not among the pins of items, which `clean` knows by name. */
+function submittedRef(run: string): string {
+  return `refs/agentos-hub/submitted/${run}`;
+}
+
+export function submittedFiles(git: Git, run: string): Promise<TreeFiles> {
+  return filesInTree(git, submittedRef(run)).catch(() => new Map());
+}
+
+export async function forgetSubmitted(git: Git, run: string): Promise<void> {
+  await git.run(['update-ref', '-d', submittedRef(run)]).catch(() => undefined);
+}
+
+interface Submission {
+  run: SubmittedRun;
+  items: readonly SubmittedItem[];
+  /** What the state folder has of their journals. */
+  journals: readonly { key: string; steps: readonly StoredStep[] }[];
+  git: Git;
+  repositoryFolder: string;
+  /** Files that git ignores and the tests need. */
+  copy: readonly string[];
+  itemsOf: readonly Parameters<typeof isNeededBy>[0][];
+}
+
+/** Pushes what the items need, and places them in the backlog. Until the end nothing of it can be claimed. */
+export async function submit(
+  connection: HubConnection,
+  submission: Submission,
+  signal: AbortSignal,
+): Promise<Placed[]> {
+  const { database, checkout } = connection;
+  const { run, items, journals, git } = submission;
+  await registerRun(database, run);
+  const documents = await documentsOf(submission);
+  await git.run(['update-ref', submittedRef(run.id), documents]);
+  const remote = connection.remoteFor(run.token, signal);
+  const at = `refs/agentos/runs/${run.id}`;
+  await gitWithHub(git, remote, [
+    'push',
+    '--quiet',
+    '--no-verify',
+    `${remote.url}/git/${run.repository}`,
+    `+${run.settings.base}:${at}/base`,
+    `+${documents}:${at}/documents`,
+    `+refs/heads/agentos/*:${at}/heads/agentos/*`,
+  ]);
+  return submitItems(database, run, documents, items, (sql, fresh) =>
+    addJournals(
+      sql,
+      { repository: run.repository, checkout },
+      journals.filter(({ key }) => fresh.has(key)),
+    ),
+  );
+}
+
+/** The documents as they are in the folder, tracked or not, as a commit without parents. */
+async function documentsOf({ git, repositoryFolder, copy, itemsOf }: Submission): Promise<string> {
+  const files: TreeFiles = new Map();
+  const add = async (root: string, paths: readonly string[]): Promise<void> => {
+    const ids = await storeFiles(
+      git,
+      paths.map((path) => join(root, path)),
+    );
+    for (const [index, path] of paths.entries()) files.set(path, ids[index] ?? '');
+  };
+  const found: string[] = [];
+  for (const folder of DOCUMENT_FOLDERS) found.push(...(await filesBelow(repositoryFolder, folder)));
+  if (existsSync(join(repositoryFolder, SETTINGS_FILE))) found.push(SETTINGS_FILE);
+  await add(
+    repositoryFolder,
+    found.filter((path) => itemsOf.some((item) => isNeededBy(item, path))),
+  );
+  if (copy.length > 0) {
+    const folder = await mkdtemp(join(tmpdir(), 'agentos-copied-'));
+    try {
+      const { copied } = await copyIgnored(repositoryFolder, folder, copy);
+      await add(folder, copied);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+  return commitOf(git, await treeWith(git, files), null, 'Documents');
+}

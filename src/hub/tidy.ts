@@ -1,0 +1,57 @@
+import type { Database } from './database.ts';
+import type { GitBackend } from './git-backend.ts';
+
+/** So long a submitter may take to come back for what was done. */
+const KEEP = `interval '14 days'`;
+/** And so long another submitter of the same items. */
+const KEEP_RESULTS = `interval '1 hour'`;
+const AT_ONCE = 500;
+
+/** Removes what no one needs any more: files and refs of what was collected, and after two weeks what the database has of it. */
+export async function tidyHub(database: Database, git: GitBackend): Promise<void> {
+  await forgetCollected(database, git);
+  await database.rows(
+    `DELETE FROM agentos.items i WHERE i.state = 'ended' AND i.is_handled AND i.since < clock_timestamp() - ${KEEP}
+      AND NOT EXISTS (SELECT 1 FROM agentos.run_items o JOIN agentos.runs r ON r.id = o.run
+        WHERE o.item = i.id AND r.submitted_at > clock_timestamp() - ${KEEP})`,
+  );
+  await database.rows(
+    `DELETE FROM agentos.runs r WHERE r.submitted_at < clock_timestamp() - ${KEEP}
+      AND NOT EXISTS (SELECT 1 FROM agentos.items i WHERE i.run = r.id)
+      AND NOT EXISTS (SELECT 1 FROM agentos.run_items o WHERE o.run = r.id)`,
+  );
+  await database.rows(
+    `DELETE FROM agentos.machines m WHERE m.revoked_at IS NULL AND m.seen_at < clock_timestamp() - ${KEEP}
+      AND NOT EXISTS (SELECT 1 FROM agentos.items i WHERE i.machine = m.id)`,
+  );
+  await database.rows(`DELETE FROM agentos.pool_events WHERE at < clock_timestamp() - interval '1 day'`);
+}
+
+/** Of runs that were collected; and the files of items that all their runs have collected. */
+async function forgetCollected(database: Database, git: GitBackend): Promise<void> {
+  await database.rows(
+    `UPDATE agentos.items i SET result = NULL WHERE i.state = 'ended' AND i.is_handled AND i.result IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM agentos.run_items o JOIN agentos.runs r ON r.id = o.run
+        WHERE o.item = i.id AND (r.collected_at IS NULL OR r.collected_at > clock_timestamp() - ${KEEP_RESULTS}))`,
+  );
+  const runs = await database.rows<{ id: string; repository: string }>(
+    `SELECT id, repository FROM agentos.runs WHERE collected_at < clock_timestamp() - ${KEEP_RESULTS}
+      AND documents IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM agentos.items i WHERE i.run = runs.id AND (i.state <> 'ended' OR NOT i.is_handled))
+      LIMIT ${AT_ONCE}`,
+  );
+  for (const repository of new Set(runs.map((one) => one.repository))) {
+    const prefixes = runs.filter((run) => run.repository === repository).map(({ id }) => `refs/agentos/runs/${id}/`);
+    const store = await git.open(repository);
+    const there = await store.text(['for-each-ref', '--format=%(refname)', ...prefixes]);
+    const input = there
+      .split('\n')
+      .filter(Boolean)
+      .map((ref) => `delete ${ref}\n`)
+      .join('');
+    if (input !== '') await store.run(['update-ref', '--stdin'], { input });
+    // In a process of its own, and only when there is much to tidy.
+    await store.run(['-c', 'gc.auto=5000', 'gc', '--auto', '--quiet']);
+  }
+  await database.rows('UPDATE agentos.runs SET documents = NULL WHERE id = ANY($1)', [runs.map(({ id }) => id)]);
+}

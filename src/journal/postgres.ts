@@ -1,0 +1,170 @@
+import { AgentosError } from '../core/errors.ts';
+import type { StepStore, StoredStep } from './stored.ts';
+
+/** What a store needs of a database. */
+interface Sql {
+  rows<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+interface JournalPlace {
+  repository: string;
+  /** `lld-42` */
+  key: string;
+  /** The claim that its owner holds; absent: it is nobody's, and is opened from outside of its workflow. */
+  claim?: { item: number; fence: number };
+}
+
+interface StepRow {
+  id: string;
+  name: string;
+  number: number;
+  starts: number;
+  started_at: string;
+  finished_at: string | null;
+  finish_order: number | null;
+  result: string | null;
+}
+
+/** The steps of an item on PostgreSQL. With a claim, only the machine that holds it can open them, and loses them with it. */
+export function postgresSteps(sql: Sql, { repository, key, claim }: JournalPlace): StepStore {
+  const location = `the journal of ${key}`;
+  let owned: { journal: number; token: number } | null = null;
+  const fenced = (): AgentosError => new AgentosError({ code: 'journal-fenced', file: location });
+  const owner = (): { journal: number; token: number } => {
+    if (owned === null) throw new TypeError('a journal is opened first');
+    return owned;
+  };
+  return {
+    location,
+    async open() {
+      await sql.rows('INSERT INTO agentos.journals (repository, key) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
+        repository,
+        key,
+      ]);
+      const [row] = await sql.rows<{ id: number; token: number }>(
+        `UPDATE agentos.journals SET token = token + 1 WHERE repository = $1 AND key = $2
+          AND ($3::bigint IS NULL OR EXISTS (
+            SELECT 1 FROM agentos.items WHERE id = $3 AND fence = $4 AND state = 'running'))
+          RETURNING id, token`,
+        [repository, key, claim?.item ?? null, claim?.fence ?? null],
+      );
+      if (row === undefined) throw fenced();
+      owned = { journal: row.id, token: row.token };
+      return readSteps(sql, row.id);
+    },
+    async put({ id, name, number, starts, startedAt, end }) {
+      const { journal, token } = owner();
+      const written = await sql.rows(
+        `WITH owner AS (SELECT id FROM agentos.journals WHERE id = $1 AND token = $2 FOR SHARE)
+          INSERT INTO agentos.steps
+            (journal, id, name, number, starts, started_at, finished_at, finish_order, result)
+          SELECT id, $3, $4, $5, $6, $7, $8, $9, $10 FROM owner
+          ON CONFLICT (journal, id) DO UPDATE SET number = excluded.number, starts = excluded.starts,
+            started_at = excluded.started_at, finished_at = excluded.finished_at,
+            finish_order = excluded.finish_order, result = excluded.result
+          RETURNING id`,
+        [
+          journal,
+          token,
+          id,
+          name,
+          number,
+          starts,
+          startedAt,
+          end?.finishedAt ?? null,
+          end?.order ?? null,
+          end?.result ?? null,
+        ],
+      );
+      if (written.length === 0) throw fenced();
+    },
+    async remove() {
+      const { journal, token } = owner();
+      const removed = await sql.rows('DELETE FROM agentos.journals WHERE id = $1 AND token = $2 RETURNING id', [
+        journal,
+        token,
+      ]);
+      if (removed.length > 0) return;
+      // Gone: it was we, and the answer was lost.
+      const there = await sql.rows('SELECT id FROM agentos.journals WHERE id = $1', [journal]);
+      if (there.length > 0) throw fenced();
+    },
+  };
+}
+
+/** Of a journal that is nobody's now; null: there is none. */
+export async function readJournal(sql: Sql, repository: string, key: string): Promise<StoredStep[] | null> {
+  const [row] = await sql.rows<{ id: number }>('SELECT id FROM agentos.journals WHERE repository = $1 AND key = $2', [
+    repository,
+    key,
+  ]);
+  return row === undefined ? null : readSteps(sql, row.id);
+}
+
+/** A copy of all of it is in this state folder now. */
+export async function noteCopy(sql: Sql, repository: string, key: string, checkout: string): Promise<void> {
+  await sql.rows('UPDATE agentos.journals SET checkout = $3 WHERE repository = $1 AND key = $2', [
+    repository,
+    key,
+    checkout,
+  ]);
+}
+
+/**
+ * Adds what a state folder has of journals. One whose copy that folder got last is replaced: what is there now, or nothing, is what counts. Of
+ * a step that is in both, the later result counts.
+ */
+export async function addJournals(
+  sql: Sql,
+  { repository, checkout }: { repository: string; checkout: string },
+  journals: readonly { key: string; steps: readonly StoredStep[] }[],
+): Promise<void> {
+  const keys = journals.map(({ key }) => key);
+  await sql.rows('DELETE FROM agentos.journals WHERE repository = $1 AND checkout = $2 AND key = ANY($3)', [
+    repository,
+    checkout,
+    keys,
+  ]);
+  await sql.rows('UPDATE agentos.journals SET checkout = NULL WHERE repository = $1 AND key = ANY($2)', [
+    repository,
+    keys,
+  ]);
+  const filled = journals.filter(({ steps }) => steps.length > 0);
+  if (filled.length === 0) return;
+  await sql.rows(
+    'INSERT INTO agentos.journals (repository, key) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING',
+    [repository, filled.map(({ key }) => key)],
+  );
+  for (const { key, steps } of filled) {
+    await sql.rows(
+      `INSERT INTO agentos.steps AS s (journal, id, name, number, starts, started_at, finished_at, finish_order, result)
+        SELECT j.id, g.id, g.name, g.number, g.starts, g."startedAt", g."finishedAt", g."order", g.result
+          FROM agentos.journals j, json_to_recordset($3) AS g(id text, name text, number bigint, starts integer,
+            "startedAt" text, "finishedAt" text, "order" bigint, result text)
+          WHERE j.repository = $1 AND j.key = $2
+        ON CONFLICT (journal, id) DO UPDATE SET finished_at = excluded.finished_at, finish_order = excluded.finish_order,
+          result = excluded.result, starts = excluded.starts, number = excluded.number
+          WHERE excluded.finished_at IS NOT NULL AND (s.finished_at IS NULL OR s.finished_at < excluded.finished_at)`,
+      [repository, key, JSON.stringify(steps.map(({ end, ...step }) => ({ ...step, ...end })))],
+    );
+  }
+}
+
+async function readSteps(sql: Sql, journal: number): Promise<StoredStep[]> {
+  const rows = await sql.rows<StepRow>(
+    `SELECT id, name, number, starts, started_at, finished_at, finish_order, result
+      FROM agentos.steps WHERE journal = $1 ORDER BY number`,
+    [journal],
+  );
+  return rows.map(({ id, name, number, starts, started_at, finished_at, finish_order, result }) => ({
+    id,
+    name,
+    number,
+    starts,
+    startedAt: started_at,
+    end:
+      finished_at === null || finish_order === null || result === null
+        ? null
+        : { finishedAt: finished_at, order: finish_order, result },
+  }));
+}

@@ -1,0 +1,188 @@
+import { chmod, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { MODELS, useFaultyHub } from '../support/faulty-hub.ts';
+import { ISSUE } from '../support/models.ts';
+import { hasPostgres } from '../support/postgres.ts';
+import { processesWith } from '../support/processes.ts';
+import { agentos, type Started, startAgentos } from '../support/program.ts';
+import { testRepository } from '../support/repository.ts';
+import { canMount, mountSmallDisk } from '../support/small-disk.ts';
+
+const isPossible = hasPostgres();
+
+// What takes longer than a lease: npm run faults.
+describe.skipIf(!isPossible)('when something breaks', () => {
+  const net = useFaultyHub('7s');
+
+  test('a machine that is killed: its item runs elsewhere, and the call in flight is not paid again', async () => {
+    const { repository, program, pair, release } = await net.bothBusy('11', '12');
+    const [, near] = pair;
+    const mine = near.program.stdout().includes('[LLD-11]') ? '11' : '12';
+    near.program.child.kill('SIGKILL');
+    const killedAt = performance.now();
+    const third = await net.hub.machine('third', { parallel: 2 });
+    net.machines.push(third);
+    await third.program.printed(`[LLD-${mine}] claimed`);
+    expect(performance.now() - killedAt).toBeLessThan(30_000);
+    release();
+    const stdout = await net.endsWell(program, repository, ['11', '12']);
+    expect(stdout).toContain('was lost; another one resumes it');
+    expect([...net.callsFor('11'), ...net.callsFor('12')].toSorted()).toEqual(['draft', 'draft', 'review', 'review']);
+  });
+
+  test('database and hub are restarted in the middle of calls: everything waits, and ends', async () => {
+    const { repository, program, release } = await net.bothBusy('31', '32');
+    await net.postgres.restart();
+    net.hub.program().child.kill('SIGKILL');
+    await net.hub.program().ended;
+    await net.hub.start();
+    release();
+    await net.endsWell(program, repository, ['31', '32']);
+    // What was in flight died with the hub and was asked for again; nothing else was.
+    for (const id of ['31', '32']) expect(net.callsFor(id).toSorted()).toEqual(['draft', 'draft', 'review']);
+    for (const machine of net.machines) expect(machine.program.stdout()).not.toContain('handed back');
+  });
+
+  test('a network that is slow, then cut for a while, loses nothing', async () => {
+    const { repository, program, pair, release } = await net.bothBusy('41', '42');
+    const [far] = pair;
+    net.databaseProxy.slow(40);
+    net.hubProxy.slow(40);
+    net.databaseProxy.cut();
+    net.hubProxy.cut();
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    net.databaseProxy.heal();
+    net.hubProxy.heal();
+    release();
+    await net.endsWell(program, repository, ['41', '42']);
+    for (const id of ['41', '42']) expect(net.callsFor(id)).toEqual(['draft', 'review']);
+    expect(far.program.stdout()).not.toContain('handed back');
+  });
+
+  test('a revoked machine is refused, and its item goes elsewhere', async () => {
+    const repository = await testRepository({ 71: ISSUE });
+    const release = net.hold('71');
+    const [far, near] = await net.twoMachines();
+    const program = net.start(repository, 'lld', '71', ...MODELS);
+    await program.printed('[LLD-71] draft …');
+    const bad = far.program.stdout().includes('[LLD-71] claimed') ? far : near;
+    const good = bad === far ? near : far;
+    const env = { AGENTOS_DATABASE_URL: net.hub.url };
+    const revoked = await agentos(['hub', 'revoke', bad.name], { cwd: net.folder, env });
+    expect(revoked.stdout).toContain('change that too');
+    expect((await bad.program.ended).code).toBe(2);
+    await good.program.printed('[LLD-71] claimed');
+    release();
+    await net.endsWell(program, repository, ['71']);
+    expect(net.callsFor('71')).toEqual(['draft', 'review']);
+    const again = startAgentos(['worker', '--base-dir', bad.base], { cwd: net.folder, env });
+    const { code, stderr } = await again.ended;
+    expect(code).toBe(2);
+    expect(stderr).toContain('was revoked');
+    const { machines: known } = JSON.parse(
+      (await agentos(['hub', 'machines', '--json'], { cwd: net.folder, env })).stdout,
+    );
+    expect(known.find((machine: { name: string }) => machine.name === bad.name).state).toBe('revoked');
+  });
+
+  test('a machine that is drained finishes its step and hands the item back', async () => {
+    const repository = await testRepository({ 81: ISSUE });
+    const release = net.hold('81');
+    const [far, near] = await net.twoMachines();
+    const program = net.start(repository, 'lld', '81', ...MODELS);
+    await program.printed('[LLD-81] draft …');
+    const drained = far.program.stdout().includes('[LLD-81] claimed') ? far : near;
+    const other = drained === far ? near : far;
+    drained.program.child.kill('SIGTERM');
+    await drained.program.printed('draining');
+    release();
+    expect((await drained.program.ended).code).toBe(0);
+    expect(drained.program.stdout()).toMatch(/\[LLD-81\] (?:handed back|succeeded)/);
+    await net.endsWell(program, repository, ['81']);
+    expect(net.callsFor('81')).toEqual(['draft', 'review']);
+    expect(drained.program.stdout() + other.program.stdout()).toContain('[LLD-81] succeeded');
+  });
+
+  test('a machine of another schema says so and claims nothing; a second hub is refused', async () => {
+    await net.hub.database.rows(`INSERT INTO agentos.migrations (version, program) VALUES (99, 'a later one')`);
+    try {
+      const env = { AGENTOS_DATABASE_URL: net.hub.url };
+      const older = await agentos(['worker', '--base-dir', join(net.folder, 'older')], { cwd: net.folder, env });
+      expect(older.code).toBe(2);
+      expect(older.stderr).toContain('Update agentos on this machine');
+      const checked = await agentos(['database', 'check', '--json'], { cwd: net.folder, env });
+      expect(checked.code).toBe(1);
+      expect(JSON.parse(checked.stdout)).toMatchObject({ found: 99, ok: false });
+    } finally {
+      await net.hub.database.rows('DELETE FROM agentos.migrations WHERE version = 99');
+    }
+    const flags = ['--host', '127.0.0.1', '--port', '0', '--base-dir', join(net.folder, 'second')];
+    const second = await agentos(['hub', '--database', net.hub.url, ...flags], { cwd: net.folder });
+    expect(second).toMatchObject({ code: 2, stderr: expect.stringContaining('Another hub runs on the database') });
+    const migrated = await agentos(['database', 'migrate', '--database', net.hub.url], { cwd: net.folder });
+    expect(migrated.stdout).toContain('already');
+    expect(migrated.stdout + migrated.stderr).not.toContain(new URL(net.hub.url).password);
+  });
+
+  test.skipIf(!canMount())('a machine whose disk is full hands its item back, and another one does it', async () => {
+    const repository = await testRepository({ 91: ISSUE });
+    const disk = mountSmallDisk(32 << 20);
+    try {
+      const full = await net.hub.machine('full', { parallel: 1, flags: ['--base-dir', join(disk.folder, 'state')] });
+      net.machines.push(full);
+      disk.fill();
+      const program = net.start(repository, 'lld', '91', ...MODELS);
+      await full.program.printed('[LLD-91] handed back');
+      const good = await net.hub.machine('roomy', { parallel: 1 });
+      net.machines.push(good);
+      await net.endsWell(program, repository, ['91']);
+      expect(good.program.stdout()).toContain('[LLD-91] succeeded');
+      expect(net.callsFor('91')).toEqual(['draft', 'review']);
+      full.program.child.kill('SIGKILL');
+      await full.program.ended;
+    } finally {
+      disk.unmount();
+    }
+  });
+});
+
+test.skipIf(!isPossible)(
+  'without a database the hub has one of its own, and a machine joins with its URL',
+  async () => {
+    const place = await mkdtemp(join(tmpdir(), 'agentos-hub-'));
+    // Where the tests run as root, PostgreSQL runs as another user, who has to get there.
+    await chmod(place, 0o711);
+    const programs: Started[] = [];
+    const begin = (args: string[], env: Record<string, string> = {}): Started => {
+      const program = startAgentos(args, { cwd: place, env });
+      programs.push(program);
+      return program;
+    };
+    try {
+      const own = begin(['hub', '--host', '127.0.0.1', '--port', '0']);
+      await own.printed('A machine joins with');
+      const url = (await readFile(join(place, '.agentos/hub/database-url'), 'utf8')).trim();
+      expect((await stat(join(place, '.agentos/hub/database-url'))).mode & 0o077).toBe(0);
+      expect(own.stdout()).not.toContain(new URL(url).password);
+      expect(url).toContain('sslmode=require');
+      const worker = begin(['worker', '--base-dir', 'worker'], { AGENTOS_DATABASE_URL: url });
+      await worker.printed('joined as');
+      worker.child.kill('SIGTERM');
+      expect((await worker.ended).code).toBe(0);
+      // A killed hub leaves its database running; the next one takes it over.
+      own.child.kill('SIGKILL');
+      await own.ended;
+      const next = begin(['hub', '--host', '127.0.0.1', '--port', '0']);
+      await next.printed('A machine joins with');
+      next.child.kill('SIGTERM');
+      expect((await next.ended).code).toBe(0);
+      expect(processesWith(place)).toEqual([]);
+    } finally {
+      for (const { child } of programs) child.kill('SIGKILL');
+      for (const pid of processesWith(place)) process.kill(pid, 'SIGKILL');
+      await rm(place, { recursive: true, force: true });
+    }
+  },
+);

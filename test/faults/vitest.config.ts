@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config';
+
+/** Faults that take longer than a lease, on a real PostgreSQL. */
+export default defineConfig({
+  test: {
+    include: ['test/faults/**/*.test.ts'],
+    root: `${import.meta.dirname}/../..`,
+    testTimeout: 180_000,
+    hookTimeout: 60_000,
+  },
+});
