@@ -145,7 +145,14 @@ export function describeReaction({ base, isBaseMoved, checks, reviews }: Asked &
   return oneLine(parts.join(', '));
 }
 
+const REACTING = 'agentos/reacting-';
+
 /** The branch of the worktree of a reaction: the pull request's own is moved when its commit is pushed. */
 export function reactBranch(id: string): string {
-  return `agentos/reacting-${id}`;
+  return `${REACTING}${id}`;
+}
+
+/** The item whose reaction may have this branch; null: none has. */
+export function idReactedTo(branch: string): string | null {
+  return branch.startsWith(REACTING) ? branch.slice(REACTING.length) : null;
 }

@@ -153,6 +153,27 @@ test('what belongs to an item that no run works on is watched: worktree, home, c
   ]);
 });
 
+test('branches that a reaction moves, and its checkpoint when a person decides, are no change', async () => {
+  const bench = await worktreeBench();
+  const move = (id: string, text: string): void => {
+    const commit = gitIn(bench.root, bench.env, 'commit-tree', `${bench.head}^{tree}`, '-m', text);
+    for (const branch of [`${id}-title`, `reacting-${id}`])
+      bench.git('update-ref', `refs/heads/agentos/${branch}`, commit);
+  };
+  for (const id of ['43', '44', '45']) {
+    move(id, 'x');
+    await bench.write(`.agentos/checkpoints/react-${id}.db`, 'x');
+  }
+  await bench.write('.agentos/locks/react-43.lock', JSON.stringify(ownHolder()));
+  const { faults } = await changesOf(bench, async () => {
+    for (const id of ['43', '44', '45']) move(id, 'changed');
+    await addEvent(bench, 'react', '44');
+    await bench.write('.agentos/checkpoints/react-46.db', 'decided');
+    await bench.write('docs/lineage/46/004-verdict.md', 'decided\n');
+  }, ['docs/lineage']);
+  expect(faults).toEqual(['.git/refs/heads/agentos/45-title', '.git/refs/heads/agentos/reacting-45']);
+});
+
 test('a change that keeps size and date is found, and so is one of the mode and of what a link points to', async () => {
   const bench = await worktreeBench();
   await bench.open();

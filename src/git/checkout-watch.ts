@@ -2,6 +2,8 @@ import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { sha256 } from '../core/hash.ts';
+import { itemOfKey } from '../core/item.ts';
+import { idReactedTo } from '../core/reaction.ts';
 import { isTemporaryFile } from '../process/files.ts';
 import { isHolderAlive, readHolder } from '../process/lock.ts';
 import { STATE_ENTRIES } from '../process/state-folder.ts';
@@ -54,7 +56,6 @@ export interface OutsideView {
 
 const IN_A_ROW = 1_000;
 const MOST_IN_FOLDER = 2_000;
-const ITEM = /^(?:lld|issue|implement|eval|land|react)-[a-zA-Z0-9_-]+$/;
 const READING = /^reading-\d+$/;
 export const DESIGN = /^docs\/lld\/LLD-([a-zA-Z0-9_-]+)\.md$/;
 const INPUT = /^(?:issues|briefs)\//;
@@ -139,7 +140,11 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
   noteFolder(nameOf(repository, join(commonDir, 'hooks')), 'git');
 
   noteFolder(state, 'ours', (name) => !STATE_ENTRIES.has(name));
-  noteFolder(nameOf(repository, dirname(options.worktree)), 'ours', (name) => !ITEM.test(name) && !READING.test(name));
+  noteFolder(
+    nameOf(repository, dirname(options.worktree)),
+    'ours',
+    (name) => itemOfKey(name) === null && !READING.test(name),
+  );
   const work = dirname(dirname(options.worktree));
   const busy = busyItems(base);
   for (const item of otherItems(base, work, own).filter((key) => !busy.has(key))) {
@@ -154,15 +159,19 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
   return { repository, base, atMs, entries, kinds, owners, busy, events: eventSizes(base) };
 }
 
-/** By its name alone `agentos/4-2-x` may be a branch of item 4, 4-2 or 4-2-x. */
+/**
+ * Keys of items that may move it. By its name alone `agentos/4-2-x` may be a branch of item 4, 4-2 or 4-2-x, and a reaction moves
+ * the branch of its pull request when it ends.
+ */
 function itemsOfRef(ref: string): string[] {
   const pins = /^refs\/agentos\/([^/]+)\//.exec(ref)?.[1];
   if (pins !== undefined) return [pins];
   const branch = /^refs\/heads\/agentos\/(.+)$/.exec(ref)?.[1];
   if (branch === undefined || branch.startsWith('land-')) return [];
-  const items: string[] = [];
+  const reacting = idReactedTo(`agentos/${branch}`);
+  const items = reacting === null ? [] : [`react-${reacting}`];
   for (let end = branch.length; end > 0; end = branch.lastIndexOf('-', end - 1))
-    items.push(`implement-${branch.slice(0, end)}`);
+    items.push(`implement-${branch.slice(0, end)}`, `react-${branch.slice(0, end)}`);
   return items;
 }
 
@@ -210,7 +219,7 @@ function busyItems(base: string): Set<string> {
 function otherItems(base: string, work: string, own: string): string[] {
   const folders = ['worktrees', 'homes', 'worktree-state'].flatMap((folder) => namesIn(join(work, folder)));
   const checkpoints = namesIn(join(base, 'checkpoints')).map((name) => name.replace(/\.db(?:-wal)?$/, ''));
-  return [...new Set([...folders, ...checkpoints])].filter((name) => name !== own && ITEM.test(name));
+  return [...new Set([...folders, ...checkpoints])].filter((name) => name !== own && itemOfKey(name) !== null);
 }
 
 /** Every file below a folder, up to a bound. */

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { WORKFLOWS } from '../core/paths.ts';
 import { eventSizes, type OutsideView } from '../git/checkout-watch.ts';
 
 /** More than a run adds between two looks. */
@@ -25,7 +26,7 @@ export function itemsWorkedOn(look: Pick<OutsideView, 'base' | 'repository' | 'a
     if (changedMs(folder) < atMs) continue;
     const isNew = (name: string): boolean => name.endsWith('-verdict.md') && changedMs(join(folder, name)) >= atMs;
     if (namesIn(folder).some(isNew))
-      for (const workflow of ['lld', 'issue', 'implement']) found.add(`${workflow}-${id.replace(/\.brief$/, '')}`);
+      for (const workflow of WORKFLOWS) found.add(`${workflow}-${id.replace(/\.brief$/, '')}`);
   }
   return found;
 }
