@@ -79,7 +79,8 @@ async function standingsOf(
     const history = histories.get(id);
     const found = (implementations?.get(id) ?? []).filter(({ lldHash }) => lldHash === llds.get(id));
     const state = stageOf(item, found, history);
-    const isOpen = state === 'issue' || state === 'lld';
+    // What is on a branch waits for nothing, but where a reaction to its pull request does.
+    const isOpen = state === 'issue' || state === 'lld' || (state === 'branch' && checkpoints.has(`react-${id}.db`));
     const hasJournal = WORKFLOWS.some((workflow) => checkpoints.has(`${workflow}-${id}.db`));
     const isAsked = isOpen && hasJournal && history?.last.status === 'discuss' && journals++ < MOST_JOURNALS;
     const wait = isOpen ? waitOf(history, hasJournal, isAsked ? waitingItem(paths, id) : null) : NOTHING;

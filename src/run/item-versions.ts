@@ -33,9 +33,13 @@ export async function versionsIn(paths: Paths, folder: string): Promise<Version[
   return versions;
 }
 
-/** What the code reviewer wrote of an unfinished implementation, by round. */
-export async function codeReviews(paths: Paths, id: ItemId): Promise<{ round: number; text: string; at: string }[]> {
-  const folder = join(paths.home('implement', id), 'reviews');
+/** What the code reviewer wrote of an unfinished implementation or reaction, by round. */
+export async function codeReviews(
+  paths: Paths,
+  workflow: 'implement' | 'react',
+  id: ItemId,
+): Promise<{ round: number; text: string; at: string }[]> {
+  const folder = join(paths.home(workflow, id), 'reviews');
   const names = await readdir(folder).catch(() => []);
   const rounds = names.flatMap((name) => Number(/^review-(\d{1,4})\.md$/.exec(name)?.[1]) || []);
   const reviews: { round: number; text: string; at: string }[] = [];

@@ -64,7 +64,9 @@ export interface RunBrief {
 
 export interface InboxItem {
   id: string;
-  workflow: StageName;
+  workflow: WorkflowName;
+  /** `LLD-42` */
+  label: string;
   title: string;
   /** What is asked, and why. */
   asked: string;
@@ -239,7 +241,7 @@ export interface Actions {
 
 export interface DecideRequest {
   id: string;
-  workflow: StageName;
+  workflow: WorkflowName;
   kind: 'approve' | 'revise' | 'drop';
   reason: string;
   change: string;

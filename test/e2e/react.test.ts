@@ -4,6 +4,7 @@ import { parseItemId } from '../../src/core/ids.ts';
 import { pathsOf } from '../../src/core/paths.ts';
 import { reactionKey } from '../../src/core/reaction.ts';
 import { postOnce } from '../../src/run/post-once.ts';
+import { startDashboard } from '../support/dashboard.ts';
 import { TOKEN } from '../support/hosts/github.ts';
 import { NUMBER, type OpenedProject, openedProject } from '../support/hosts/pull-request.ts';
 import { vendorEnv } from '../support/models.ts';
@@ -187,6 +188,15 @@ test('after five reactions a person is asked, on the issue too; an unreadable se
   expect(github.comments.find(({ issue }) => issue === 42)?.body).toContain('had 5 reactions');
   expect([head(), await reactorCalls()]).toEqual([before, []]);
   expect(await run('fixes', 'react', '42')).toMatchObject({ code: 3 });
+  const dashboard = await startDashboard(repository, { flags: ['--source', 'github:acme/widget'], env: github.env });
+  onTestFinished(() => dashboard.close());
+  const cookie = await dashboard.signIn();
+  const shown = async (path: string): Promise<unknown> =>
+    JSON.parse((await dashboard.ask(`/api/${path}`, { headers: { cookie } })).text);
+  const needsPerson = expect.objectContaining({ id: '42', workflow: 'react', label: 'REACT-42', decided: null });
+  expect(await shown('inbox')).toEqual([needsPerson]);
+  expect(await shown('question/react/42')).toMatchObject({ draft: [], reviewName: 'Not reviewed' });
+  expect(await shown('board')).toMatchObject([{ id: '42', column: 'needs-you' }]);
 
   github.comment(42, '/agentos approve go on', 'eve', 'NONE');
   expect(await run('fixes', 'react', '42')).toMatchObject({ code: 3 });

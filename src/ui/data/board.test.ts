@@ -33,6 +33,7 @@ test.each<[Partial<Standing> & { status?: string }, string, string]>([
   [{ state: 'lld', isUnderWay: true, status: 'running' }, 'implementing', 'draft'],
   [{ state: 'lld', status: 'failed' }, 'failed', 'failed'],
   [{ state: 'branch', branch: 'agentos/1-a', status: 'succeeded' }, 'done', 'agentos/1-a'],
+  [{ state: 'branch', waitsFor: 'person', reason: 'more of them?', status: 'discuss' }, 'needs-you', 'more of them?'],
   [{ state: 'merged' }, 'done', 'merged'],
   [{ state: 'dropped', reason: 'dropped by Ada' }, 'done', 'dropped by Ada'],
   [{ state: 'unreadable', reason: 'is empty' }, 'failed', 'is empty'],

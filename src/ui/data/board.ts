@@ -27,6 +27,7 @@ export function placeOf(standing: Standing, isReviewed: boolean): Place {
     case 'dropped':
       return { column: 'done', note: why || 'dropped' };
     case 'branch':
+      if (waitsFor === 'person') return { column: 'needs-you', note: why };
       return { column: isReviewed ? 'in-review' : 'done', note: branch ?? '' };
     case 'unreadable':
       return { column: 'failed', note: why };

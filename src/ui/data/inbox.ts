@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type ItemId, isItemId } from '../../core/ids.ts';
-import { STAGES, type StageName } from '../../core/paths.ts';
+import { keyOf } from '../../core/item.ts';
+import { labelOf, WORKFLOWS } from '../../core/paths.ts';
 import { lastTree, patchBetween } from '../../git/changes.ts';
 import { createGit } from '../../git/git.ts';
 import { pinsOf } from '../../git/worktree/trees.ts';
@@ -32,34 +33,29 @@ export function createInbox({ paths }: Project): Inbox {
     return known.histories;
   };
   return {
-    count: () =>
-      waitingItems(paths, seen).filter(({ workflow, decided }) => isStage(workflow) && decided.length === 0).length,
+    count: () => waitingItems(paths, seen).filter(({ decided }) => decided.length === 0).length,
     async items() {
       const waiting = waitingItems(paths, seen).filter(({ isDropped }) => !isDropped);
       const histories = waiting.length === 0 ? null : await historiesNow();
       return waiting
-        .flatMap((item) => {
+        .map((item) => {
           const { costUsd = 0, runs = 0 } = histories?.get(item.id) ?? {};
-          return isStage(item.workflow) ? [inboxItem(item, item.workflow, { costUsd, runs })] : [];
+          return inboxItem(item, { costUsd, runs });
         })
         .toSorted((a, b) => Number(a.decided !== null) - Number(b.decided !== null) || a.sinceMs - b.sinceMs);
     },
   };
 }
 
-function isStage(workflow: string): workflow is StageName {
-  return STAGES.some((stage) => stage === workflow);
-}
-
 function inboxItem(
-  { id, question, decided, sinceMs }: WaitingItem & { sinceMs: number },
-  workflow: StageName,
+  { id, workflow, question, decided, sinceMs }: WaitingItem & { sinceMs: number },
   paid: Pick<InboxItem, 'costUsd' | 'runs'>,
 ): InboxItem {
   const { title, reason, openQuestions, obstacle, canRevise = true } = question;
   return {
     id,
     workflow,
+    label: labelOf(workflow, id),
     title,
     asked: reason,
     questions: openQuestions,
@@ -72,11 +68,14 @@ function inboxItem(
 }
 
 /** What led to the question: the draft, or the change, and the review of it. Null: it does not wait. */
-export async function questionDetail(project: Project, workflow: string, id: string): Promise<QuestionDetail | null> {
-  if (!isStage(workflow) || !isItemId(id)) return null;
+export async function questionDetail(project: Project, stage: string, id: string): Promise<QuestionDetail | null> {
+  const workflow = WORKFLOWS.find((one) => one === stage);
+  if (workflow === undefined || !isItemId(id)) return null;
   const waiting = waitingItem(project.paths, id, [workflow]);
   if (waiting === null) return null;
-  return workflow === 'implement' ? changeDetail(project, id) : draftDetail(project, waiting);
+  return workflow === 'implement' || workflow === 'react'
+    ? changeDetail(project, workflow, id)
+    : draftDetail(project, waiting);
 }
 
 async function draftDetail({ paths }: Project, { question }: WaitingItem): Promise<QuestionDetail> {
@@ -92,15 +91,21 @@ async function draftDetail({ paths }: Project, { question }: WaitingItem): Promi
   };
 }
 
-async function changeDetail({ paths, childEnv }: Project, id: ItemId): Promise<QuestionDetail> {
+async function changeDetail(
+  { paths, childEnv }: Project,
+  workflow: 'implement' | 'react',
+  id: ItemId,
+): Promise<QuestionDetail> {
   const git = createGit(paths.repository, childEnv);
-  const tree = await lastTree(git, pinsOf(`implement-${id}`));
+  const review = (await codeReviews(paths, workflow, id)).at(-1);
+  // A reaction may ask before it changes anything.
+  const hasChange = workflow === 'implement' || review !== undefined;
+  const tree = hasChange ? await lastTree(git, pinsOf(keyOf({ workflow, id }))) : null;
   const [branch] = (await git.text(['for-each-ref', '--format=%(refname)', `refs/heads/agentos/${id}-*`])).split('\n');
   const patch = tree === null || !branch ? '' : await patchBetween(git, branch, tree);
-  const review = (await codeReviews(paths, id)).at(-1);
   return {
     draft: patch === '' ? [] : [{ type: 'diff', title: '', files: patchFiles(patch) }],
-    draftName: 'The change, on top of its tests',
+    draftName: workflow === 'implement' ? 'The change, on top of its tests' : 'The change to its pull request',
     review: document(review?.text),
     reviewName: review === undefined ? 'Not reviewed' : `Review ${review.round}`,
   };

@@ -145,7 +145,7 @@ async function code(
   const made = await codeChapters({
     events,
     calls: calls.filter(({ workflow }) => workflow === 'implement'),
-    reviews: await codeReviews(paths, id),
+    reviews: await codeReviews(paths, 'implement', id),
     git: createGit(paths.repository, childEnv),
     report: paths.report(id),
   });

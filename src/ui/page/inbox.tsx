@@ -13,7 +13,6 @@ import { canAct, follow, held, resource } from './store.ts';
 
 const selected = signal<ReadonlySet<string>>(new Set());
 const keyOf = ({ workflow, id }: InboxItem): string => `${workflow}/${id}`;
-const LABELS = { issue: 'ISSUE', lld: 'LLD', implement: 'IMPL' } as const;
 
 /** What waits for a person: the list, and beside it what has to be read before deciding. */
 export function Inbox() {
@@ -103,7 +102,7 @@ interface RowProps {
 }
 
 function Row({ item, isCurrent, onSelect }: RowProps) {
-  const { id, workflow, title, asked, sinceMs, costUsd, decided } = item;
+  const { id, workflow, label, title, asked, sinceMs, costUsd, decided } = item;
   const isSelected = selected.value.has(keyOf(item));
   const isHeld = held.value.some((decision) => decision.id === id);
   return (
@@ -113,10 +112,7 @@ function Row({ item, isCurrent, onSelect }: RowProps) {
       )}
       <a href={link('inbox', workflow, id)} aria-current={isCurrent ? 'true' : undefined}>
         <span class="row-title">
-          <b>
-            {LABELS[workflow]}-{id}
-          </b>{' '}
-          {title}
+          <b>{label}</b> {title}
         </span>
         <span class="row-text">{asked.replace(/^the reviewer asks: /, '')}</span>
         <span class="row-facts">
@@ -141,20 +137,17 @@ interface QuestionProps {
 }
 
 function Question({ item, targets, onDecide, isChosen }: QuestionProps) {
-  const { id, workflow, title, asked, questions, obstacle, sinceMs, costUsd, runs, decided } = item;
+  const { id, workflow, label, title, asked, questions, obstacle, sinceMs, costUsd, runs, decided } = item;
   const detail = resource<'question'>(`question/${workflow}/${id}`).value;
   return (
-    <section class={isChosen ? 'question chosen' : 'question'} aria-label={`${LABELS[workflow]}-${id}`}>
+    <section class={isChosen ? 'question chosen' : 'question'} aria-label={label}>
       <header class="page-head">
         <a class="back" href={link('inbox')}>
           Inbox
         </a>
         <h2>
           <a href={link('item', id)}>
-            <b>
-              {LABELS[workflow]}-{id}
-            </b>{' '}
-            {title}
+            <b>{label}</b> {title}
           </a>
         </h2>
         <p class="muted">
@@ -187,7 +180,11 @@ function Question({ item, targets, onDecide, isChosen }: QuestionProps) {
         {({ draft, draftName, review, reviewName }) => (
           <Sides
             key={id}
-            left={{ name: draftName, blocks: draft, title: workflow === 'implement' ? 'Change' : 'Draft' }}
+            left={{
+              name: draftName,
+              blocks: draft,
+              title: workflow === 'implement' || workflow === 'react' ? 'Change' : 'Draft',
+            }}
             right={{ name: reviewName, blocks: review, title: 'Review' }}
           />
         )}

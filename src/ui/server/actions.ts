@@ -3,7 +3,7 @@ import { AgentosError } from '../../core/errors.ts';
 import { isItemId, parseItemId } from '../../core/ids.ts';
 import { parseJson } from '../../core/json.ts';
 import { flagWords, wordsOfLine } from '../../core/lines.ts';
-import { STAGES } from '../../core/paths.ts';
+import { STAGES, WORKFLOWS } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
 import { runBegunBy, startOwnProgram } from '../../run/own-program.ts';
 import type { Project } from '../../run/project.ts';
@@ -32,7 +32,7 @@ const wish = z.object({
 const BODIES = {
   decide: z.object({
     id,
-    workflow: z.enum(STAGES),
+    workflow: z.enum(WORKFLOWS),
     kind: z.enum(['approve', 'revise', 'drop']),
     reason: z.string().max(20_000),
     change: z.string().max(20_000),
