@@ -177,3 +177,13 @@ export function flagWords(values: Readonly<Record<string, string | number | null
     value === undefined || value === null ? [] : [name, shellWord(String(value))],
   );
 }
+
+/** Of the words of a command line, these flags with their values. */
+export function onlyFlags(words: readonly string[], flags: ReadonlySet<string>): string[] {
+  return words.filter((word, index) => flags.has(word) || flags.has(words[index - 1] ?? ''));
+}
+
+/** The words of a command line without these flags and their values. */
+export function withoutFlags(words: readonly string[], flags: ReadonlySet<string>): string[] {
+  return words.filter((word, index) => !flags.has(word) && !flags.has(words[index - 1] ?? ''));
+}

@@ -7,7 +7,7 @@ import { sha256 } from '../core/hash.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { ItemEnd } from '../core/item.ts';
 import type { Landing } from '../core/landing.ts';
-import { shellWord } from '../core/lines.ts';
+import { onlyFlags, shellWord } from '../core/lines.ts';
 import type { RunPaths } from '../core/paths.ts';
 import type { ItemState, RunState } from '../core/run-state.ts';
 import {
@@ -193,7 +193,7 @@ export async function storeSummary(
   }
 }
 
-const PLACE = new Set(['--repo', '--base-dir', '--config', '--source']);
+export const PLACE_FLAGS: ReadonlySet<string> = new Set(['--repo', '--base-dir', '--config', '--source']);
 
 /**
  * The worktree that an unfinished implementation leaves behind, or null. Null too while another run is at the item: the
@@ -229,5 +229,5 @@ function shortest(directory: string): string {
 
 /** Of the flags that a retry repeats, those that say where. */
 export function placeOf(flags: readonly string[]): string[] {
-  return flags.filter((flag, index) => PLACE.has(flag) || PLACE.has(flags[index - 1] ?? ''));
+  return onlyFlags(flags, PLACE_FLAGS);
 }

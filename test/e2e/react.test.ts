@@ -140,6 +140,10 @@ test('what only merges the base calls no model; a conflict goes to the implement
     stdout: expect.stringContaining('"item 42" (test/item-42.test.js) fails'),
   });
   expect([head(), (await reactorCalls()).length]).toEqual([merged, 1]);
+  const again = await run('breaks', 'resume', '--max-rounds', '1');
+  expect(again, again.stderr).toMatchObject({ code: 1, stdout: expect.stringMatching(/agentos react --ids 42 /) });
+  // The line to copy has only flags that its command knows.
+  expect(again.stdout).not.toContain('--pr');
   const settled = await run('settles', 'react', '42');
   expect(settled, settled.stdout).toMatchObject({ code: 0, stderr: '' });
   expect(remote('show', `${branch}:src/item-42.js`)).toMatch(/=> 42;\n\/\/ from main/);

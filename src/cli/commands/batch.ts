@@ -3,6 +3,7 @@ import type { Subscriber } from '../../core/events.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
 import { definedOnly, shownJson } from '../../core/json.ts';
+import { withoutFlags } from '../../core/lines.ts';
 import type { PipelineName } from '../../core/paths.ts';
 import type { Plan } from '../../core/plan.ts';
 import { countsOf, type Summary } from '../../core/summary.ts';
@@ -138,7 +139,7 @@ export function runPlanned(run: PlannedRun): Promise<RunEnd | null> {
         ...(request.again ? { again: true } : {}),
       },
       resumes,
-      retryFlags: request.retryFlags,
+      retryFlags: retryFlagsFor(pipeline, request),
       interrupt,
       notify: {
         command: request.notify || null,
@@ -151,6 +152,12 @@ export function runPlanned(run: PlannedRun): Promise<RunEnd | null> {
     };
     return request.database === null ? runPlan(options) : submitAndFollow(options, request, request.database);
   });
+}
+
+/** A reaction has fewer flags than the watch, or the run that is resumed, which it may be a part of: that it pushes is what it is for. */
+function retryFlagsFor({ name }: Pipeline, { retryFlags }: BatchRequest): string[] {
+  if (name !== 'react') return retryFlags;
+  return withoutFlags(retryFlags, new Set(['--until'])).filter((word) => word !== '--pr');
 }
 
 async function submitAndFollow(

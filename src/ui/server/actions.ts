@@ -2,11 +2,13 @@ import { z } from 'zod';
 import { AgentosError } from '../../core/errors.ts';
 import { isItemId, parseItemId } from '../../core/ids.ts';
 import { parseJson } from '../../core/json.ts';
-import { flagWords, wordsOfLine } from '../../core/lines.ts';
+import { DATABASE_VARIABLE } from '../../core/keys.ts';
+import { flagWords, withoutFlags, wordsOfLine } from '../../core/lines.ts';
 import { STAGES, WORKFLOWS } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
 import { runBegunBy, startOwnProgram } from '../../run/own-program.ts';
 import type { Project } from '../../run/project.ts';
+import { PLACE_FLAGS } from '../../run/run-record.ts';
 import { requestCancel, stopRun } from '../../run/stop-requests.ts';
 import type { Actions, BatchWish, Begun, PlanShown } from '../api.ts';
 import { isRunId, type Pages } from '../data/pages.ts';
@@ -69,7 +71,7 @@ export function createActions(options: ActionOptions): (name: string, body: unkn
       const brief = await pages.runs.brief(body.runId);
       if (!brief?.retryCommand)
         throw usage(brief?.changeFirst ? `First ${brief.changeFirst}.` : 'Nothing of it failed.');
-      return begin(options, [...withoutPlace(wordsOfLine(brief.retryCommand).slice(1)), ...options.place]);
+      return begin(options, [...withoutPlace(project, wordsOfLine(brief.retryCommand).slice(1)), ...options.place]);
     },
     plan: (body) => planOf(options, body),
     start: (body) => begin(options, [...wordsOf(body), ...options.place]),
@@ -95,11 +97,9 @@ function wordsOf({ workflow, ids, parallel, maxCostUsd, offline }: BatchWish): s
   ];
 }
 
-const PLACE = new Set(['--repo', '--base-dir', '--config', '--source']);
-
-/** A line of another terminal may name the place from there. */
-function withoutPlace(words: readonly string[]): string[] {
-  return words.filter((word, index) => !PLACE.has(word) && !PLACE.has(words[index - 1] ?? ''));
+/** A line of another terminal may name the place from there, and a database without its password. */
+function withoutPlace({ env }: Project, words: readonly string[]): string[] {
+  return withoutFlags(words, new Set([...PLACE_FLAGS, ...(env[DATABASE_VARIABLE] ? ['--database'] : [])]));
 }
 
 async function begin({ project }: ActionOptions, words: readonly string[]): Promise<Begun> {
