@@ -1,4 +1,5 @@
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
+import type { ItemId } from '../core/ids.ts';
 import type { Project } from '../run/project.ts';
 import { printProblem } from './problem.ts';
 import { type DatabaseFlags, databaseOf } from './request.ts';
@@ -12,6 +13,19 @@ export async function lookAtHubFirst(project: Project, flags: DatabaseFlags): Pr
   await lookAtHub({ project, databaseUrl, version }).catch((error: unknown) =>
     printProblem(toErrorRecord(error).problem),
   );
+}
+
+/** Takes a decision; where there is a hub, so that it hears of it. */
+export async function decideAtHub<T>(
+  project: Project,
+  flags: DatabaseFlags,
+  id: ItemId,
+  decide: () => Promise<T>,
+): Promise<T> {
+  const databaseUrl = databaseOf(flags);
+  if (databaseUrl === null) return decide();
+  const { withHubJournal } = await import('../run/hub-sync.ts');
+  return withHubJournal({ project, databaseUrl, version }, id, decide);
 }
 
 /** Keeps the files of runs at the hub up to date until it is stopped. */

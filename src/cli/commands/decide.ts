@@ -8,8 +8,8 @@ import { createTerminal, printable } from '../../output/terminal.ts';
 import { decide, type Word } from '../../run/decide.ts';
 import { lookingBack } from '../../run/project.ts';
 import { lastRunOf, runIds } from '../../run/run-history.ts';
-import { type DatabaseFlags, databaseOf, type PlaceFlags, projectOf, readItemId } from '../request.ts';
-import { version } from '../version.ts';
+import { decideAtHub } from '../hub-look.ts';
+import { type DatabaseFlags, type PlaceFlags, projectOf, readItemId } from '../request.ts';
 
 interface DecideFlags extends PlaceFlags, DatabaseFlags {
   approve?: boolean;
@@ -25,12 +25,9 @@ export async function decideCommand(idText: string, flags: DecideFlags): Promise
   const word = wordOf(id, flags);
   const project = lookingBack(await projectOf(flags));
   const { paths, mask } = project;
-  const databaseUrl = databaseOf(flags);
-  const decideHere = () => decide(project, id, word);
-  const { workflow, decision, lineage, replaces, kept } =
-    databaseUrl === null
-      ? await decideHere()
-      : await (await import('../../run/hub-sync.ts')).withHubJournal({ project, databaseUrl, version }, id, decideHere);
+  const { workflow, decision, lineage, replaces, kept } = await decideAtHub(project, flags, id, () =>
+    decide(project, id, word),
+  );
   const next = kept === null ? await resumeCommandOf(paths, id) : null;
   if (flags.json) {
     const { by, at, reason } = decision;

@@ -6,7 +6,7 @@ import { createTerminal } from '../../output/terminal.ts';
 import { lookingBack } from '../../run/project.ts';
 import { isLoopback, startUi } from '../../ui/server/server.ts';
 import { openInBrowser } from '../browser.ts';
-import { followAtHub } from '../hub-look.ts';
+import { decideAtHub, followAtHub } from '../hub-look.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import { type DatabaseFlags, type PlaceFlags, projectOf } from '../request.ts';
 import { version } from '../version.ts';
@@ -42,7 +42,16 @@ export async function uiCommand(flags: UiFlags): Promise<number> {
   const place = placeOf(flags);
   const interrupt = watchInterrupts();
   const leaveHub = await followAtHub(project, flags);
-  const server = await startUi({ project, version, readOnly, host, port, token, place });
+  const server = await startUi({
+    project,
+    version,
+    readOnly,
+    host,
+    port,
+    token,
+    place,
+    decideWith: (id, decide) => decideAtHub(project, flags, id, decide),
+  });
   const terminal = createTerminal(process.stdout, process.env, project.mask);
   terminal.line(`Dashboard: ${server.url}`);
   terminal.line('Ctrl+C ends it. Runs that were started from it continue.');

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { AgentosError, toErrorRecord } from '../../core/errors.ts';
-import { parseItemId } from '../../core/ids.ts';
+import { type ItemId, parseItemId } from '../../core/ids.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { decide, requireDecidable, type Word } from '../../run/decide.ts';
 import type { Project } from '../../run/project.ts';
@@ -24,20 +24,26 @@ export interface HeldDecisions {
   flush(): Promise<void>;
 }
 
-interface Listener {
+export interface HeldOptions {
+  /** Around each decision that is recorded; absent: it is recorded here alone. */
+  decideWith?: <T>(id: ItemId, decide: () => Promise<T>) => Promise<T>;
   onHeld: (held: Held[]) => void;
   onSettled: (settled: Settled) => void;
 }
 
-export function createHeldDecisions(project: Project, { onHeld, onSettled }: Listener): HeldDecisions {
+export function createHeldDecisions(
+  project: Project,
+  { decideWith = (_, decide) => decide(), onHeld, onSettled }: HeldOptions,
+): HeldDecisions {
   const held = new Map<string, { decision: Held; timer: NodeJS.Timeout }>();
   const list = (): Held[] => [...held.values()].map(({ decision }) => decision);
 
   const record = async (decision: Held): Promise<void> => {
-    const { key, id } = decision;
+    const { key } = decision;
+    const id = parseItemId(decision.id);
     held.delete(key);
     try {
-      const { lineage } = await decide(project, parseItemId(id), wordOf(decision));
+      const { lineage } = await decideWith(id, () => decide(project, id, wordOf(decision)));
       onSettled({ key, id, recorded: lineage, problem: null });
     } catch (error) {
       const { message, hint } = wordingOf(toErrorRecord(error).problem);

@@ -11,11 +11,11 @@ import { maskAll } from '../data/mask-all.ts';
 import { createPages } from '../data/pages.ts';
 import { createActions } from './actions.ts';
 import { type Asset, loadAssets } from './assets.ts';
-import { createHeldDecisions } from './held-decisions.ts';
+import { createHeldDecisions, type HeldOptions } from './held-decisions.ts';
 import { createLive } from './live.ts';
 import { createSession, newToken, type Session } from './session.ts';
 
-export interface PagesOptions {
+export interface PagesOptions extends Pick<HeldOptions, 'decideWith'> {
   project: Project;
   version: string;
   readOnly: boolean;
@@ -86,7 +86,7 @@ export async function startUi(options: UiOptions): Promise<UiServer> {
 }
 
 export async function createDashboard(
-  { project, version, readOnly, place }: PagesOptions,
+  { project, version, readOnly, place, decideWith }: PagesOptions,
   signIn: Session | Promise<Session>,
 ): Promise<Dashboard> {
   const { paths } = project;
@@ -95,6 +95,7 @@ export async function createDashboard(
   const pages = createPages({ project, version, readOnly, writtenAt: null });
   const live = createLive(pages, paths, mask);
   const held = createHeldDecisions(project, {
+    ...(decideWith && { decideWith }),
     onHeld: (list) => live.tell('held', list),
     onSettled: (settled) => live.tell('settled', settled),
   });
