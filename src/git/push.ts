@@ -30,12 +30,7 @@ const TIMEOUT_MS = 300_000;
 export async function pushBranch(git: Git, push: Push): Promise<void> {
   const { remote, branch, commit, before: ours, header, env, signal } = push;
   const ref = `refs/heads/${branch}`;
-  const options: GitRunOptions = {
-    timeoutMs: TIMEOUT_MS,
-    isNetworked: true,
-    signal,
-    env: header === null ? {} : headerEnv(header, env),
-  };
+  const options = { ...networked(header, env), signal };
   const there = async (): Promise<string | null> => {
     const listing = await git.text(['ls-remote', remote, ref], options);
     return /^([0-9a-f]{40,64})\s/.exec(listing)?.[1] ?? null;
@@ -70,12 +65,12 @@ export async function fetchBranches(
   }: Pick<Push, 'remote' | 'header' | 'env'> & { branches: readonly string[]; signal?: AbortSignal },
 ): Promise<void> {
   const refs = [...new Set(branches)].map((name) => `+refs/heads/${name}:refs/remotes/${remote}/${name}`);
-  const options: GitRunOptions = {
-    timeoutMs: TIMEOUT_MS,
-    env: header === null ? {} : headerEnv(header, env),
-    ...(signal === undefined ? {} : { signal }),
-  };
+  const options = { ...networked(header, env), ...(signal === undefined ? {} : { signal }) };
   await git.run(['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', remote, ...refs], options);
+}
+
+function networked(header: GitHeader | null, env: Push['env']): GitRunOptions {
+  return { timeoutMs: TIMEOUT_MS, isNetworked: true, env: header === null ? {} : headerEnv(header, env) };
 }
 
 function headerEnv({ url, header }: GitHeader, env: Push['env']): Record<string, string> {

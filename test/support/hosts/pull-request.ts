@@ -1,3 +1,4 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { finishedBranch, moduleWithTest } from '../branches.ts';
 import { callsOf } from '../implement.ts';
@@ -24,7 +25,7 @@ export interface OpenedProject extends HostedProject {
   fails: (name: string, log?: string) => void;
   /** A person, by default a member, says something at a line. */
   remark: (id: number, body: string, more?: Record<string, unknown>) => void;
-  /** A commit on main, with these files. */
+  /** A commit of someone else on main, with these files. */
   moveBase: (files: Record<string, string>) => Promise<string>;
 }
 
@@ -77,14 +78,15 @@ export async function openedProject(): Promise<OpenedProject> {
       });
     },
     async moveBase(files) {
-      repository.git('switch', '--quiet', '--detach', remote('rev-parse', 'main'));
-      for (const [path, text] of Object.entries(files)) await repository.write(path, text);
-      repository.git('add', '--all', '--', ...Object.keys(files));
-      repository.git('commit', '--quiet', '-m', 'On main');
-      repository.git('push', '--quiet', 'origin', 'HEAD:main');
-      const commit = repository.git('rev-parse', 'HEAD');
-      repository.git('switch', '--quiet', 'main');
-      return commit;
+      // In another checkout: the program has to fetch it.
+      const other = await mkdtemp(join(repository.home, '..', 'other-'));
+      const git = (...args: string[]): string => repository.git('-C', other, ...args);
+      git('clone', '--quiet', '--branch', 'main', bare, '.');
+      for (const [path, text] of Object.entries(files)) await writeFile(join(other, path), text);
+      git('add', '--all');
+      git('commit', '--quiet', '-m', 'On main');
+      git('push', '--quiet', 'origin', 'HEAD:main');
+      return git('rev-parse', 'HEAD');
     },
   };
 }
