@@ -1,7 +1,7 @@
 import type { AgentosEvent } from '../core/events.ts';
 import { EXIT } from '../core/exit-code.ts';
 import { ITEM_STATUSES } from '../core/item.ts';
-import { parseJson } from '../core/json.ts';
+import { parseJson, shownJson } from '../core/json.ts';
 import { foldEvent, newRunState, type RunState } from '../core/run-state.ts';
 import { createRunOutput } from '../output/run-output.ts';
 import { followFile, pause, readPiece } from '../run/follow.ts';
@@ -106,7 +106,7 @@ async function watchRun(project: Project, record: RunRecord, json: boolean, stop
       signal: AbortSignal.any([stop, ended.signal]),
       onPiece: ({ text }) => {
         take(text, (event) => {
-          if (json) process.stdout.write(`${project.mask(JSON.stringify(event))}\n`);
+          if (json) process.stdout.write(`${project.mask(shownJson(event))}\n`);
           output.subscriber(event);
         });
         if (state.ended !== null) ended.abort();

@@ -1,4 +1,5 @@
 import { EXIT } from '../../core/exit-code.ts';
+import { shownJson } from '../../core/json.ts';
 import { oneLine } from '../../core/lines.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { type Explanation, explain } from '../../run/explain.ts';
@@ -11,7 +12,7 @@ export async function explainCommand(which: string, flags: PlaceFlags & { json?:
   project.hosts.onNotice = (text) => void process.stderr.write(`${printable(text)}\n`);
   const explanation = await explain(project, id, placeFlagsOf(flags));
   if (flags.json) {
-    process.stdout.write(`${project.mask(JSON.stringify(explanation, null, 2))}\n`);
+    process.stdout.write(`${project.mask(shownJson(explanation, 2))}\n`);
     return EXIT.ok;
   }
   const terminal = createTerminal(process.stdout, process.env, project.mask);

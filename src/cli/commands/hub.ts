@@ -4,6 +4,7 @@ import { resolveConfig } from '../../core/config.ts';
 import type { ConfigFile } from '../../core/config-file.ts';
 import { AgentosError, systemCode } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
+import { shownJson } from '../../core/json.ts';
 import { withoutSecrets } from '../../core/keys.ts';
 import { createMask } from '../../core/mask.ts';
 import { runHub } from '../../hub/hub.ts';
@@ -95,7 +96,7 @@ export async function machinesCommand(flags: DatabaseFlags & { json?: boolean })
     const { leaseMs } = await readHub(database);
     const machines = await listMachines(database, leaseMs);
     if (flags.json) {
-      process.stdout.write(`${JSON.stringify({ machines }, null, 2)}\n`);
+      process.stdout.write(`${shownJson({ machines }, 2)}\n`);
       return EXIT.ok;
     }
     const terminal = createTerminal(process.stdout, process.env, (text) => text);
@@ -106,7 +107,7 @@ export async function machinesCommand(flags: DatabaseFlags & { json?: boolean })
       const load = parallel === 0 ? '' : `${running}/${parallel} item(s)`;
       const facts = [load, tags.join(','), `version ${its}`, `seen ${seenAt}`].filter((text) => text !== '');
       terminal.line(
-        `${id.slice(0, 8)}  ${printable(name).padEnd(width)}  ${paint(terminal, style, state.padEnd(9))}  ${facts.join('  ')}`,
+        `${id.slice(0, 8)}  ${printable(name).padEnd(width)}  ${paint(terminal, style, state.padEnd(9))}  ${printable(facts.join('  '))}`,
       );
     }
     return EXIT.ok;

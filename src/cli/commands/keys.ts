@@ -1,5 +1,6 @@
 import { localTime } from '../../core/duration.ts';
 import { EXIT } from '../../core/exit-code.ts';
+import { shownJson } from '../../core/json.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { type KnownKey, knownKeys, parseKeys, readKeysFile } from '../../run/keys-file.ts';
 import { type DatabaseFlags, databaseOf, type PlaceFlags, projectOf } from '../request.ts';
@@ -9,7 +10,7 @@ export async function keysCommand(flags: PlaceFlags & DatabaseFlags & { json?: b
   const { paths, config, mask } = atHub === null ? await projectOf(flags) : NO_PROJECT;
   const keys = atHub ?? knownKeys(config.keys, await readKeysFile(paths.keys), Date.now());
   if (flags.json) {
-    process.stdout.write(`${mask(JSON.stringify({ keys }, null, 2))}\n`);
+    process.stdout.write(`${mask(shownJson({ keys }, 2))}\n`);
     return EXIT.ok;
   }
   const terminal = createTerminal(process.stdout, process.env, mask);

@@ -8,6 +8,7 @@ import { definedOnly } from '../../core/json.ts';
 import type { Paths, PipelineName } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
 import { wordingOf } from '../../core/wording.ts';
+import { printable } from '../../output/terminal.ts';
 import { pipelineNamed } from '../../run/batches.ts';
 import type { Project } from '../../run/project.ts';
 import { type RunHistory, type RunRecord, readRecord, readRun, runIds } from '../../run/run-history.ts';
@@ -58,7 +59,7 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
       if (why !== null) gone.set(id, why);
     }
   }
-  for (const [id, why] of gone) process.stderr.write(`Skipping ${id}: ${why}\n`);
+  for (const [id, why] of gone) process.stderr.write(`${printable(`Skipping ${id}: ${why}`)}\n`);
   const ids = left.filter((id) => !gone.has(id));
   if (ids.length === 0) {
     (given.json ? process.stderr : process.stdout).write(
