@@ -116,9 +116,17 @@ async function verdictOf(
       waitsFor,
       next: 'agentos status shows where it is',
     };
+  if (waitsFor === 'person') {
+    const comment = project.config.remote.source === null ? '' : ', or /agentos approve, revise or drop in a comment';
+    return no(`it waits for a person: ${reason ?? ''}`, `${question?.decide ?? 'agentos decide'}${comment}`, waitsFor);
+  }
   if (state === 'merged') return no('it is implemented and merged', 'nothing');
-  if (state === 'branch')
-    return no(`it is implemented on ${branch}`, 'merge the branch, or open a pull request: agentos implement --pr');
+  if (state === 'branch') {
+    const why = `it is implemented on ${branch}`;
+    return openedFor(project, id) === null
+      ? no(why, 'merge the branch, or open a pull request: agentos implement --pr')
+      : no(why, 'review its pull request');
+  }
   if (state === 'dropped') return no('a person dropped it, for what it says now', 'nothing until its text changes');
   if (state === 'unreadable') return no(reason ?? 'it can’t be read', 'fix it');
   if (held?.state === 'already-done') return no(held.solved.reason, 'review the pull request, or close it', 'person');
@@ -126,10 +134,6 @@ async function verdictOf(
     return no(reason ?? 'it was already done', 'nothing until its text or that code changes');
   if (held?.state === 'not-ready')
     return no(wordingOf(held.error.problem).message, 'it is taken when they are closed', 'issue');
-  if (waitsFor === 'person') {
-    const comment = project.config.remote.source === null ? '' : ', or /agentos approve, revise or drop in a comment';
-    return no(`it waits for a person: ${reason ?? ''}`, `${question?.decide ?? 'agentos decide'}${comment}`, waitsFor);
-  }
   const planned = await plannedNext(project, id);
   const unselected = issue === null ? null : whyUnselected(project, issue);
   if (unselected !== null) return { taken: false, why: unselected, waitsFor, next: `named, it is taken: ${planned}` };

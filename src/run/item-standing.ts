@@ -79,8 +79,9 @@ async function standingsOf(
     const history = histories.get(id);
     const found = (implementations?.get(id) ?? []).filter(({ lldHash }) => lldHash === llds.get(id));
     const state = stageOf(item, found, history);
-    // What is on a branch waits for nothing, but where a reaction to its pull request does.
-    const isOpen = state === 'issue' || state === 'lld' || (state === 'branch' && checkpoints.has(`react-${id}.db`));
+    // What is on a branch waits for nothing, unless a reaction to its pull request does.
+    const isReacting = (state === 'branch' || state === 'already-done') && checkpoints.has(`react-${id}.db`);
+    const isOpen = state === 'issue' || state === 'lld' || isReacting;
     const hasJournal = WORKFLOWS.some((workflow) => checkpoints.has(`${workflow}-${id}.db`));
     const isAsked = isOpen && hasJournal && history?.last.status === 'discuss' && journals++ < MOST_JOURNALS;
     const wait = isOpen ? waitOf(history, hasJournal, isAsked ? waitingItem(paths, id) : null) : NOTHING;
@@ -91,7 +92,10 @@ async function standingsOf(
       labels,
       state,
       waitsFor: wait.waitsFor,
-      reason: error === null ? (solved?.reason ?? changed ?? wait.reason) : wordingOf(error.problem).message,
+      reason:
+        error === null
+          ? ((isReacting ? wait.reason : null) ?? solved?.reason ?? changed ?? wait.reason)
+          : wordingOf(error.problem).message,
       costUsd: history?.costUsd ?? 0,
       runs: history?.runs ?? 0,
       branch: branchOf(found),

@@ -201,6 +201,12 @@ test('after five reactions a person is asked, on the issue too; an unreadable se
   expect(await shown('inbox')).toEqual([needsPerson]);
   expect(await shown('question/react/42')).toMatchObject({ draft: [], reviewName: 'Not reviewed' });
   expect(await shown('board')).toMatchObject([{ id: '42', column: 'needs-you' }]);
+  const place = { cwd: repository.root, env: github.env };
+  const explained = await agentos(['explain', '42', '--source', 'github:acme/widget', '--json'], place);
+  expect(JSON.parse(explained.stdout)).toMatchObject({
+    waitsFor: 'person',
+    why: expect.stringContaining('5 reactions'),
+  });
 
   github.comment(42, '/agentos approve go on', 'eve', 'NONE');
   expect(await run('fixes', 'react', '42')).toMatchObject({ code: 3 });

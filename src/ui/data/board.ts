@@ -19,6 +19,7 @@ type Place = Pick<BoardItem, 'column' | 'note'>;
 export function placeOf(standing: Standing, isReviewed: boolean): Place {
   const { state, waitsFor, reason, branch, isUnderWay, lastRun } = standing;
   const why = reason === null ? '' : oneLine(reason);
+  if (waitsFor === 'person') return { column: 'needs-you', note: why.replace(/^the reviewer asks: /, '') };
   switch (state) {
     case 'merged':
       return { column: 'done', note: 'merged' };
@@ -27,7 +28,6 @@ export function placeOf(standing: Standing, isReviewed: boolean): Place {
     case 'dropped':
       return { column: 'done', note: why || 'dropped' };
     case 'branch':
-      if (waitsFor === 'person') return { column: 'needs-you', note: why };
       return { column: isReviewed ? 'in-review' : 'done', note: branch ?? '' };
     case 'unreadable':
       return { column: 'failed', note: why };
@@ -35,7 +35,6 @@ export function placeOf(standing: Standing, isReviewed: boolean): Place {
     case 'lld':
   }
   const isDesigned = state === 'lld';
-  if (waitsFor === 'person') return { column: 'needs-you', note: why.replace(/^the reviewer asks: /, '') };
   if (isUnderWay && lastRun?.status === 'running')
     return { column: isDesigned ? 'implementing' : 'designing', note: lastRun.step ?? '' };
   const column = isDesigned ? 'to-implement' : 'to-design';
