@@ -1,5 +1,5 @@
-import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -20,7 +20,7 @@ test('the action runs the program with its inputs, and turns the summary into ou
     outputs: Record<string, { value: string }>;
     runs: { steps: Step[] };
   };
-  const step = action.runs.steps.find(({ id }) => id === 'run');
+  const [install, step] = ['install', 'run'].map((wanted) => action.runs.steps.find(({ id }) => id === wanted));
   const { repository, bare, models, flags } = await hostedProject();
   const github = await fakeGitHub({ bare });
   github.issue({ number: 42, title: 'Add a number | @everyone', body: ISSUE });
@@ -56,6 +56,19 @@ test('the action runs the program with its inputs, and turns the summary into ou
         .slice(-5)
         .map((line) => line.split(/=(.*)/s) as [string, string]),
     );
+
+  // Unless another package is named it is this repository that runs, and nothing that a registry has under its name.
+  const bin = join(repository.home, 'bin');
+  await mkdir(bin);
+  await writeFile(join(bin, 'node'), '#!/bin/sh\necho "node $*"\n', { mode: 0o755 });
+  await writeFile(join(bin, 'npm'), '#!/bin/sh\necho "npm $*"\n', { mode: 0o755 });
+  const installed = join(repository.home, 'installed');
+  const installing = { PATH: `${bin}:${process.env['PATH']}`, GITHUB_ACTION_PATH: PROJECT, GITHUB_OUTPUT: installed };
+  const env = { ...installing, PACKAGE: action.inputs['package']?.default ?? '', RUNNER_TEMP: repository.home };
+  const said = execFileSync('bash', ['-e', '-c', install?.run ?? ''], { env, encoding: 'utf8' });
+  expect(said).toBe(`node ${join(PROJECT, 'scripts/ready.mjs')}\n`);
+  expect(await readFile(installed, 'utf8')).toBe(`program=${join(PROJECT, 'bin/agentos')}\n`);
+  expect(step?.env?.['AGENTOS_PROGRAM']).toBe('${{ steps.install.outputs.program }}');
 
   // Nothing is trusted because it runs in CI.
   expect(await run({})).toMatchObject({ code: 2, stderr: expect.stringContaining('trust') });
