@@ -2,7 +2,7 @@ import { sha256 } from './hash.ts';
 
 /*
  * Records that are only ever added to a file: each line ends with a hash over its own text and the hash of the line before. A
- * line that was changed, taken out or put in later breaks the chain there. What it can't show is a file that was written anew
+ * line that was changed, taken out or put in later breaks the chain there. What it can't show is a file that was written again
  * as a whole, or cut at its end: for that the last hash has to be known from elsewhere.
  */
 

@@ -72,7 +72,7 @@ function standardVendorOf(value: string, env: Environment): VendorName | null {
 
 /**
  * Splits keys by whether they may be used with the addresses that a repository's own configuration names: a vendor's standard
- * key is for that vendor's host, whoever trusts the repository.
+ * key is for that vendor's host, even in a trusted repository.
  */
 export function standardKeysAtHome(
   keys: readonly VendorKey[],

@@ -1,7 +1,7 @@
 import { progressOf } from './progress.ts';
 import type { RunState } from './run-state.ts';
 
-/** How a run under way will probably end, if it goes on as it did so far. */
+/** How a run under way will probably end, at the pace so far. */
 export interface Outlook {
   /** Null: nothing to tell it from yet. */
   endsAtMs: number | null;

@@ -76,7 +76,7 @@ export interface RunState {
   stopping: boolean;
   /** What was said at its start; null: it has not started. */
   began: { atMs: number; workflow: PipelineName; parallel: number; models: Record<string, string> } | null;
-  /** Null: it goes on, or was killed. */
+  /** Null: it is running, or was killed. */
   ended: { atMs: number; exitCode: number } | null;
   /** Null: when things happened is not kept. */
   timeline: Timeline | null;

@@ -23,7 +23,7 @@ const LONG_TICKS = /`{17,}/g;
 const CONTAINER = /[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))/y;
 const UNDERLINE = /^ {0,3}(?:=+|-+)[ \t]*$/;
 const FENCE = /^[ \t>]*(`{3,}|~{3,})/;
-/** An underscore inside of a word is none. */
+/** An underscore inside of a word is not markup. */
 const OPENER = /[*~[\]\\]|(?<!\w)_|_(?!\w)/g;
 /** The line begins a paragraph of its own, or is a row of a table. */
 const OWN_PARAGRAPH = /^\s*(?:$|[>|#]|[-*+][ \t]|\d{1,9}[.)][ \t])|\|/;

@@ -151,7 +151,7 @@ export interface Forge {
   /** Rejects, with what is missing by name, where branches and pull requests can't be written. */
   requireWrite(): Promise<void>;
   defaultBranch(): Promise<string>;
-  /** The commit that a branch is at; null: there is none. */
+  /** The commit that a branch is at; null: there is no such branch. */
   branchHead(branch: string): Promise<string | null>;
   /** How people reach a file on a branch. */
   fileUrl(branch: string, path: string): string;

@@ -10,7 +10,7 @@ export async function patchBetween(git: Git, from: string, to: string): Promise<
   return patch === null ? '' : patch.subarray(0, MOST_BYTES).toString('utf8');
 }
 
-/** The last tree that is kept for an item; null: there is none. `pins`: where its refs are. */
+/** The last tree that is kept for an item; null: no tree is kept. `pins`: where its refs are. */
 export async function lastTree(git: Git, pins: string): Promise<string | null> {
   const format = '--format=%(objecttype) %(objectname)';
   const listed = await git.text(['for-each-ref', '--sort=version:refname', format, pins]).catch(() => '');

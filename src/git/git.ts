@@ -146,7 +146,7 @@ const DRIVERS = String.raw`^(filter\..*\.(clean|smudge|process)|merge\..*\.drive
 /** By git's folder: they are asked for once in a process. */
 const drivers = new Map<string, Promise<readonly GitSetting[]>>();
 
-/** Of the filters and merge drivers that are set, whoever set them: files go in and out as they are, text is merged as text. */
+/** Of the filters and merge drivers that are set, by the user or the repository: files go in and out as they are, text is merged as text. */
 function driversOff(
   folder: string,
   run: (args: string[], options: GitRunOptions) => Promise<Buffer>,

@@ -151,7 +151,7 @@ interface Claimant {
 }
 
 /**
- * The first item that this machine may take; null: there is none. Nothing is claimed across versions of the schema, and items of another
+ * The first item that this machine may take; null: there is nothing for it. Nothing is claimed across versions of the schema, and items of another
  * version of the program only while no machine of that version is there: their prompts would not be the same.
  */
 export async function claimItem(sql: Sql, { machine, version, tags, token, leaseMs }: Claimant): Promise<Claim | null> {

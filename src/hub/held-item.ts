@@ -139,7 +139,7 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
     const shown = { ...end, outputs: end.outputs.map((path) => shownPath(place.paths.repository, path)) };
     const result = await place.collect();
     await events.flush();
-    // The last event and the state of the item are one: whoever reads the event finds the result.
+    // The last event and the state of the item are one: a reader of the event finds the result.
     const isStored = await patiently(signal, () =>
       database.transaction(async (sql) => {
         const last = { at: timestamp(), type: 'item-finished', ...shown } as const;

@@ -222,7 +222,7 @@ export async function runMachine(options: MachineOptions): Promise<void> {
         const asked = renewed.held.find((one) => one.id === id)?.cancel ?? null;
         if (asked !== null) item.cancel(asked);
       }
-      // A claim whose answer was lost: nobody works on it.
+      // A claim whose answer was lost: no one works on it.
       const known = new Set([...held.values()].map(({ claim }) => claim.id));
       const ours = claiming ? [] : renewed.held.filter(({ id }) => !known.has(id));
       for (const one of ours) if (unknown.has(one.id)) await handBack(database, one);

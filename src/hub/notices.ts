@@ -34,7 +34,7 @@ export function keepListening(database: Database, { channels, onSession, signal,
     await database.rows('SELECT pg_notify($1, $2)', [own, '']);
     const heard = echo.promise.then(() => true);
     isHeard = await Promise.race([heard, sleep(ECHO_MS, false, { ref: false })]);
-    // What was said while nobody listened.
+    // What was said while no connection listened.
     for (const channel of channels) onNotice(channel, '');
   };
   const closed = (async () => {

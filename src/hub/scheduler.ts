@@ -174,7 +174,7 @@ function createPass({ database, timestamp, onItemEnded, onRunEnded, onLine }: Sc
       }
     },
 
-    /** Items that nobody has to stop first. */
+    /** Items that no machine has to stop first. */
     async cancels() {
       const waiting = await database.rows<{ id: number; reason: ErrorRecord }>(
         `SELECT i.id, coalesce(i.cancel, r.stopped) AS reason FROM agentos.items i JOIN agentos.runs r ON r.id = i.run

@@ -2,7 +2,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { makeFolder } from '../process/files.ts';
 
-/** What the file says; where there is none, it is made, for this user's eyes only. */
+/** What the file says; a missing one is made, for this user's eyes only. */
 export async function keptSecret(path: string, make: () => string | Promise<string>): Promise<string> {
   const found = await readFile(path, 'utf8').catch(() => null);
   if (found !== null) return found.trimEnd();

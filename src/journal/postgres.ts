@@ -10,7 +10,7 @@ interface JournalPlace {
   repository: string;
   /** `lld-42` */
   key: string;
-  /** The claim that its owner holds; absent: it is nobody's, and is opened from outside of its workflow. */
+  /** The claim that its owner holds; absent: it has no owner, and is opened from outside of its workflow. */
   claim?: { item: number; fence: number };
 }
 
@@ -92,7 +92,7 @@ export function postgresSteps(sql: Sql, { repository, key, claim }: JournalPlace
   };
 }
 
-/** Of a journal that is nobody's now; null: there is none. */
+/** Of a journal without an owner; null: there is no such journal. */
 export async function readJournal(sql: Sql, repository: string, key: string): Promise<StoredStep[] | null> {
   const [row] = await sql.rows<{ id: number }>('SELECT id FROM agentos.journals WHERE repository = $1 AND key = $2', [
     repository,

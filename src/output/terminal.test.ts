@@ -11,7 +11,7 @@ test('nothing that moves the cursor, or turns the direction of text, is shown', 
   expect(oneLine(`${HOSTILE}\u2028e\r\nf`)).toBe('abc d e f');
 });
 
-test('a line of ours keeps its colours and nothing else, whoever forgot to look at the text in it', () => {
+test('a line of ours keeps its colours and nothing else, also where the text in it was not checked before', () => {
   const stream = new PassThrough();
   const terminal = createTerminal(stream, { FORCE_COLOR: '1' }, (text) => text);
   terminal.line(`${paint(terminal, 'red', HOSTILE)} ${HOSTILE}`);

@@ -59,7 +59,7 @@ const FOR_TESTS = ['test', 'tests', 'testing', 'dev'];
 
 /**
  * What a dependency group of the project asks for, with the groups that it includes: older versions of pip don't know
- * groups. Empty where there is none of that name.
+ * groups. Empty where no group has that name.
  */
 function groupOf(toml: string, name: string, depth = 0): string[] {
   const table = tableOf(toml, 'dependency-groups');

@@ -6,7 +6,7 @@ import { isInside } from '../core/paths.ts';
 /*
  * The one way in which documents, prompts and settings of a repository are read. Strangers can have put them there: a link
  * could hand any file of the machine to a model, a pipe would be waited for without end, and what can't be read must not be
- * taken for "there is none". Synchronous: a backlog has ten thousand of them, and each is small.
+ * taken for a missing one. Synchronous: a backlog has ten thousand of them, and each is small.
  */
 
 const LARGEST_BYTES = 1_000_000;
@@ -18,7 +18,7 @@ const NO_WAIT = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 const ABSENT: ReadonlySet<string | null> = new Set(['ENOENT', 'ENOTDIR']);
 
 /**
- * The text of a file; null where there is none. `inside`: the folder that it must be in when all links are followed; null for
+ * The text of a file; null where there is no file. `inside`: the folder that it must be in when all links are followed; null for
  * a file that a person named, which may also be a pipe. Throws `file-unreadable`. `most`: only the first bytes of it.
  */
 export function readText(path: string, inside: string | null, most = Number.POSITIVE_INFINITY): string | null {

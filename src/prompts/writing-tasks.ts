@@ -119,7 +119,7 @@ function fileLine({ path, change, description }: LldFile): string {
   return `\`${path}\` (${change})${description === '' ? '' : `: ${description}`}`;
 }
 
-/** Each entry as one line, in a tag: what the fields of a document say is material too. Null: there is none. */
+/** Each entry as one line, in a tag: what the fields of a document say is material too. Null: there is no entry. */
 function listIn(tag: string, entries: readonly string[]): string | null {
   return entries.length === 0 ? null : tagged(tag, entries.map((entry) => `- ${oneLine(entry)}`).join('\n'));
 }

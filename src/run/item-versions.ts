@@ -50,7 +50,7 @@ export async function codeReviews(
   return reviews;
 }
 
-/** A text below a folder: no link leads out of it, and no more is read than anybody would. Null: there is none. */
+/** A text below a folder: no link leads out of it, and no more is read than a person would. Null: it is not there. */
 export async function readBelow(folder: string, path: string): Promise<{ text: string; at: string } | null> {
   try {
     if (!isInside(await realpath(folder), await realpath(path))) return null;

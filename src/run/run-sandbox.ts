@@ -6,7 +6,7 @@ import type { SandboxTool } from '../process/sandbox/sandbox.ts';
 import { type Cast, type Pipeline, stagesAhead } from './pipeline.ts';
 import type { Project } from './project.ts';
 
-/** What the programs of a run's items run in. Rejects where there has to be one and there is none. */
+/** What the programs of a run's items run in. Rejects where a sandbox is required and missing. */
 export async function openRunSandbox(
   { config: { sandbox }, childEnv, paths }: Project,
   startsPrograms: boolean,

@@ -192,7 +192,7 @@ async function runItem(item: ItemStart): Promise<void> {
   await send({ type: 'ended', outcome, rssBytes: process.memoryUsage.rss() });
 }
 
-/** No other run has the item, by its lock: whatever else writes to its journal is none of ours. */
+/** No other run has the item, by its lock: whatever else writes to its journal is another program. */
 function isRunning(checkpoint: string): boolean {
   const holder = readHolder(join(dirname(dirname(checkpoint)), 'locks', `${basename(checkpoint, '.db')}.lock`));
   return holder === null || holder.pid === process.ppid || !isHolderAlive(holder);

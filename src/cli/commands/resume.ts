@@ -72,7 +72,7 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
   return runBatchCommand(pipelineNamed(workflow, record.request), requestOf(given, record, ids, rawFlags), runId);
 }
 
-/** Follows a run that was left running at the hub: the one that is named, or the last if it is one. Undefined: there is none to follow. */
+/** Follows a run that was left running at the hub: the one that is named, or the last if it is one. Undefined: there is nothing to follow. */
 async function attachedRun(
   project: Project,
   given: BatchRequest,

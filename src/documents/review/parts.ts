@@ -148,7 +148,7 @@ function tidyQuestion(text: string): string {
     .trim();
 }
 
-/** The reviewer's own questions that are not answered. "None." is none. */
+/** The reviewer's own questions that are not answered. "None." is not a question. */
 export function questionsOf(parts: Part[]): string[] {
   return parts
     .filter((part) => part.kind === 'questions')

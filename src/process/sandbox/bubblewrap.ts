@@ -22,7 +22,7 @@ export interface BubblewrapOptions {
   cwd: string;
   /** That of the machine, or one with a loopback of its own and nothing else. */
   network: 'own' | 'host';
-  /** The number of an open file with a filter for system calls; null: there is none. */
+  /** The number of an open file with a filter for system calls; null: no filter. */
   filterFd: number | null;
 }
 

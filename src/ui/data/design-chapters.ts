@@ -131,7 +131,7 @@ function decision(begun: Begun, { text }: Version): Chapter {
   return { ...begun, title: 'Decision', tone, gist: `${chosen} by ${by}`, blocks: [document(text)], isOpen: true };
 }
 
-/** A final version is the approved document, or the record why there is none. */
+/** A final version is the approved document, or the record why nothing was approved. */
 function ending(text: string): Pick<Chapter, 'title' | 'tone' | 'gist'> {
   const { fields } = readFrontMatter(text);
   const said = (name: string): string => (typeof fields[name] === 'string' ? fields[name] : '');

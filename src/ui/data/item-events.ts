@@ -6,7 +6,7 @@ import type { RunPaths, WorkflowName } from '../../core/paths.ts';
 
 export type ItemAgentosEvent = Extract<AgentosEvent, { item: string }>;
 
-/** What the audit file of an item in one run says, in its order; nothing where there is none. */
+/** What the audit file of an item in one run says, in its order; empty where there is no such file. */
 export async function auditedEvents(run: RunPaths, workflow: WorkflowName, id: ItemId): Promise<ItemAgentosEvent[]> {
   const text = await readFile(run.audit(workflow, id), 'utf8').catch(() => '');
   return text.split('\n').flatMap((line) => {

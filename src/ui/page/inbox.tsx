@@ -240,7 +240,7 @@ function Sides({ left, right }: { left: Side; right: Side }) {
         <h3>{title}</h3>
         <code>{path}</code>
       </header>
-      {blocks.length === 0 ? <p class="muted">There is none.</p> : <Blocks blocks={blocks} />}
+      {blocks.length === 0 ? <p class="muted">Nothing yet.</p> : <Blocks blocks={blocks} />}
     </article>
   );
   return (

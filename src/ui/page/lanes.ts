@@ -117,7 +117,7 @@ export function failuresOf({ timeline }: RunState): Failed[] {
   return failed.sort((a, b) => a.toMs - b.toMs);
 }
 
-/** From the first thing that happened to the last, or to now while it goes on. */
+/** From the first thing that happened to the last, or to now while it runs. */
 export function wholeOf({ began, ended, timeline }: RunState, isRunning: boolean, nowMs: number): TimeWindow {
   const fromMs = began?.atMs ?? nowMs - 60_000;
   let toMs = ended?.atMs ?? fromMs;

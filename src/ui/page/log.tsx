@@ -4,7 +4,7 @@ import { follow } from './store.ts';
 
 const MOST_LINES = 20_000;
 
-/** The end of a log, and each line that is added; null: there is none to follow. */
+/** The end of a log, and each line that is added; null: there is no log to follow. */
 export function useLog(which: string | null): readonly string[] {
   const [lines, setLines] = useState<readonly string[]>([]);
   useEffect(() => {

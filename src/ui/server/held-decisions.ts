@@ -17,7 +17,7 @@ const UNDO_MS = 10_000;
 export interface HeldDecisions {
   /** Refuses at once what could not be recorded. */
   hold(request: DecideRequest, by: string): Promise<Held>;
-  /** False: it is recorded, or there is none. */
+  /** False: it is recorded already, or unknown. */
   undo(key: string): boolean;
   list(): Held[];
   /** Records all of them now. */

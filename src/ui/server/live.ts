@@ -39,7 +39,7 @@ export function createLive(pages: Pages, paths: Paths, mask: (text: string) => s
     for (const response of attached) write(response, name, json);
   };
 
-  /** Only while somebody looks. */
+  /** Only while a page is open. */
   const look = async (signal: AbortSignal): Promise<void> => {
     let known = '';
     while (!signal.aborted) {

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 
 /** Who may ask. */
 export interface Session {
-  /** Why a request is refused whoever sends it; null: it is not. */
+  /** Why a request is refused, signed in or not; null: it is not. */
   refusal(request: IncomingMessage): string | null;
   isSignedIn(request: IncomingMessage): boolean;
   /** The cookie for one who knows the token, or a key that was not used before; null: neither. */
@@ -24,7 +24,7 @@ export function newToken(): string {
 }
 
 /**
- * The token comes in the fragment of the address, which browsers send to nobody, and is exchanged for a cookie that no script can
+ * The token comes in the fragment of the address, which browsers never send, and is exchanged for a cookie that no script can
  * read and no other site can use. A page of another site is kept out by its origin; one that pretends to be this machine by
  * its name (DNS rebinding), by the name that the browser asks for.
  */

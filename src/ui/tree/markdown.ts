@@ -2,7 +2,7 @@ import type { Nodes, Root } from 'mdast';
 import { normaliseText, parseMarkdown } from '../../documents/markdown.ts';
 import type { MarkdownNode } from '../api.ts';
 
-/** Deeper nesting than this is not shown: a hostile document could otherwise use up the stack of whoever draws it. */
+/** Deeper nesting than this is not shown: a hostile document could otherwise use up the stack of the page that draws it. */
 const DEEPEST = 40;
 /** Of one document. */
 const MOST_CHARS = 400_000;
