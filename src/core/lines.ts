@@ -111,9 +111,9 @@ export function firstLine(text: string): string {
 const MOST_LISTED = 20;
 
 /** Names for one line; of many, the first. */
-export function listed(files: readonly string[]): string {
-  const more = files.length - MOST_LISTED;
-  return `${files.slice(0, MOST_LISTED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+export function listed(files: readonly string[], most = MOST_LISTED): string {
+  const more = files.length - most;
+  return `${files.slice(0, most).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 /** What the operating system's codes mean to a person; any other reason is in words already. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { GitHubClient } from '../host/github-client.ts';
+import { type GitHubClient, TRUSTED } from '../host/github-client.ts';
 import type { Below } from './github-checks.ts';
 import { ANSWER, type Posted, type Review } from './port.ts';
 
@@ -42,8 +42,6 @@ const THREADS = `query($owner: String!, $repo: String!, $number: Int!) {
     }
   }
 }`;
-
-const TRUSTED = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
 
 type Said = z.infer<typeof said>;
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
-import { type GitLabAsk, type GitLabClient, projectRoute } from '../host/gitlab-client.ts';
+import { type GitLabClient, projectAsk } from '../host/gitlab-client.ts';
 import { STATE_LABELS, type Tracker } from './port.ts';
 
 const user = z.looseObject({ id: z.int() });
@@ -25,14 +25,7 @@ const MOST_COMPARED = 2_000;
 /** The issues of one project of GitLab. */
 export function createGitLabTracker(client: GitLabClient, path: string): Tracker {
   let viewer: Promise<number> | null = null;
-  const below = async (
-    route: string,
-    what: string,
-    more: Pick<GitLabAsk, 'query' | 'body'> = {},
-  ): Promise<GitLabAsk> => {
-    const [method = '', rest = ''] = route.split(' ');
-    return { what, route: `${method} ${projectRoute((await client.repository(path)).path)}${rest}`, ...more };
-  };
+  const below = projectAsk(client, path);
   const ownId = (): Promise<number> =>
     (viewer ??= client.get({ what: 'read whose token it is', route: 'GET /user' }, user).then(({ id }) => id));
   const noteUrl = async (id: string, noteId: string): Promise<string> =>

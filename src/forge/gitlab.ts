@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AgentosError, codeOf } from '../core/errors.ts';
-import { type GitLabAsk, type GitLabClient, projectRoute } from '../host/gitlab-client.ts';
+import { type GitLabAsk, type GitLabClient, projectAsk } from '../host/gitlab-client.ts';
 import { webHostOf } from '../host/remote-url.ts';
 import { ANSWER, type Check, EVIDENCE, type Forge, type Posted, type PullRequest, type Review } from './port.ts';
 
@@ -49,14 +49,7 @@ export function createGitLabForge(client: GitLabClient, path: string): Forge {
   const { apiUrl } = client.options;
   const facts = () => client.repository(path);
   const web = `${new URL(apiUrl).protocol}//${webHostOf(apiUrl)}`;
-  const below = async (
-    route: string,
-    what: string,
-    more: Pick<GitLabAsk, 'query' | 'body'> = {},
-  ): Promise<GitLabAsk> => {
-    const [method = '', rest = ''] = route.split(' ');
-    return { what, route: `${method} ${projectRoute((await facts()).path)}${rest}`, ...more };
-  };
+  const below = projectAsk(client, path);
   const postedOn = (number: number, { id }: z.infer<typeof noteSchema>): Posted => ({
     id: String(id),
     url: `${web}/${path}/-/merge_requests/${number}#note_${id}`,

@@ -1,10 +1,10 @@
-import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
+import { lstatSync, readFileSync, type Stats } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { sha256 } from '../core/hash.ts';
 import { itemOfKey } from '../core/item.ts';
 import { idReactedTo } from '../core/reaction.ts';
-import { isTemporaryFile } from '../process/files.ts';
+import { isTemporaryFile, namesInSync } from '../process/files.ts';
 import { isHolderAlive, readHolder } from '../process/lock.ts';
 import { STATE_ENTRIES } from '../process/state-folder.ts';
 import { refsWithPlaces } from './branches.ts';
@@ -281,11 +281,7 @@ function signatureOf({ mode, size, mtimeMs, ctimeMs, ino }: Stats): string {
 }
 
 function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder).slice(0, MOST_IN_FOLDER);
-  } catch {
-    return [];
-  }
+  return namesInSync(folder).slice(0, MOST_IN_FOLDER);
 }
 
 export function nameOf(repository: string, path: string): string {

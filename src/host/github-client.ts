@@ -40,6 +40,9 @@ export interface GitHubClient {
 /** Pages that are as large as they may be. */
 export const PAGE = { per_page: 100 };
 
+/** What GitHub calls people who belong to a repository. */
+export const TRUSTED: ReadonlySet<string> = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
+
 /** `retryAfter` grows with the square of the tries, from here. */
 const FIRST_RETRY_MS = 500;
 const NOT_REPEATED = [400, 401, 403, 404, 409, 410, 422, 429, 451];

@@ -37,6 +37,14 @@ export function projectRoute(path: string): string {
   return `/projects/${encodeURIComponent(path)}`;
 }
 
+/** Requests about a project by the path that it has now: `GET /issues` is of its issues. */
+export function projectAsk(client: GitLabClient, path: string) {
+  return async (route: string, what: string, more: Pick<GitLabAsk, 'query' | 'body'> = {}): Promise<GitLabAsk> => {
+    const [method = '', rest = ''] = route.split(' ');
+    return { what, route: `${method} ${projectRoute((await client.repository(path)).path)}${rest}`, ...more };
+  };
+}
+
 export function createGitLabClient(options: HostOptions): GitLabClient {
   const { apiUrl, token, maxRetries, maxWaitMs, onWait } = options;
   const fetch = createWholeFetch(apiUrl);

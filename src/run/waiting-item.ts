@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { ItemId } from '../core/ids.ts';
@@ -8,6 +8,7 @@ import { type Paths, STAGES, shownPath, type WorkflowName } from '../core/paths.
 import type { Asked } from '../core/summary.ts';
 import { inspectJournal } from '../journal/inspect.ts';
 import { stepId } from '../journal/step-id.ts';
+import { namesInSync } from '../process/files.ts';
 import { workedOnBy } from '../process/lock.ts';
 import { decisionStep, type Question, questionStep } from '../workflow/decide.ts';
 
@@ -90,7 +91,7 @@ export type SeenJournals = Map<string, { stamp: string; waiting: WaitingItem | n
 
 /** Every item that waits for a person, or was decided on and not resumed since, with the time of its last step. */
 export function waitingItems(paths: Paths, seen: SeenJournals = new Map()): (WaitingItem & { sinceMs: number })[] {
-  return namesIn(paths.checkpoints).flatMap((name) => {
+  return namesInSync(paths.checkpoints).flatMap((name) => {
     const item = name.endsWith('.db') ? itemOfKey(name.slice(0, -'.db'.length)) : null;
     const file = join(paths.checkpoints, name);
     const found = item === null ? undefined : statSync(file, { throwIfNoEntry: false });
@@ -124,19 +125,11 @@ function fileToRead(paths: Paths, { workflow, id, question }: WaitingItem): stri
   const isImplementation = workflow === 'implement' || workflow === 'react';
   const folder = isImplementation ? join(paths.home(workflow, id), 'reviews') : join(paths.repository, question.folder);
   const version = isImplementation ? /^review-(\d+)\.md$/ : /^(\d{3,})-(?:draft|verdict)\.md$/;
-  const [last] = namesIn(folder)
+  const [last] = namesInSync(folder)
     .map((name) => ({ name, number: Number(version.exec(name)?.[1] ?? Number.NaN) }))
     .filter(({ number }) => (isImplementation ? number > 0 : number < question.number))
     .sort((a, b) => b.number - a.number);
   return last === undefined ? null : shownPath(paths.repository, join(folder, last.name));
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
 }
 
 function decisionCount(step: string): number | null {

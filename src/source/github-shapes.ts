@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseItemId } from '../core/ids.ts';
+import { TRUSTED } from '../host/github-client.ts';
 import { outsideLine } from './outside-text.ts';
 import type { IssueHead, LinkedPullRequest } from './port.ts';
 import { closes } from './remote-issue.ts';
@@ -53,8 +54,6 @@ export const pullSchema = z.looseObject({
   head: z.looseObject({ ref: z.string(), repo: z.looseObject({ full_name: z.string() }).nullish() }),
 });
 export type GitHubPull = z.infer<typeof pullSchema>;
-
-export const TRUSTED = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
 
 export const MOST_EDITS = 100;
 export const EDITS = `query($owner: String!, $repo: String!, $number: Int!) {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AgentosError, codeOf, type Problem, toErrorRecord } from '../core/errors.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
 import type { Selection } from '../core/remote.ts';
-import type { Ask, GitHubClient } from '../host/github-client.ts';
+import { type Ask, type GitHubClient, TRUSTED } from '../host/github-client.ts';
 import {
   answersTo,
   commentSchema,
@@ -21,7 +21,6 @@ import {
   pullSchema,
   SAME_MOMENT_MS,
   type TimelineEvent,
-  TRUSTED,
   timeOf,
 } from './github-shapes.ts';
 import type { IssueSource } from './port.ts';

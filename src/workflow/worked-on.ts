@@ -1,7 +1,8 @@
-import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { WORKFLOWS } from '../core/paths.ts';
 import { eventSizes, type OutsideView } from '../git/checkout-watch.ts';
+import { namesInSync } from '../process/files.ts';
 
 /** More than a run adds between two looks. */
 const MOST_BYTES = 64 * 1024 * 1024;
@@ -21,11 +22,11 @@ export function itemsWorkedOn(look: Pick<OutsideView, 'base' | 'repository' | 'a
       if (item !== undefined) found.add(`${workflow}-${item}`);
     }
   }
-  for (const id of namesIn(join(repository, 'docs', 'lineage'))) {
+  for (const id of namesInSync(join(repository, 'docs', 'lineage'))) {
     const folder = join(repository, 'docs', 'lineage', id);
     if (changedMs(folder) < atMs) continue;
     const isNew = (name: string): boolean => name.endsWith('-verdict.md') && changedMs(join(folder, name)) >= atMs;
-    if (namesIn(folder).some(isNew))
+    if (namesInSync(folder).some(isNew))
       for (const workflow of WORKFLOWS) found.add(`${workflow}-${id.replace(/\.brief$/, '')}`);
   }
   return found;
@@ -34,14 +35,6 @@ export function itemsWorkedOn(look: Pick<OutsideView, 'base' | 'repository' | 'a
 /** Negative where it is not there. The time of the last change of any kind, which can't be set back. */
 function changedMs(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.ctimeMs ?? -1;
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
 }
 
 function linesFrom(file: string, start: number): string[] {

@@ -21,11 +21,9 @@ describe.skipIf(!isPossible)('when something breaks', () => {
     const [, near] = pair;
     const mine = near.program.stdout().includes('[LLD-11]') ? '11' : '12';
     near.program.child.kill('SIGKILL');
-    const killedAt = performance.now();
     const third = await net.hub.machine('third', { parallel: 2 });
     net.machines.push(third);
     await third.program.printed(`[LLD-${mine}] claimed`);
-    expect(performance.now() - killedAt).toBeLessThan(30_000);
     release();
     const stdout = await net.endsWell(program, repository, ['11', '12']);
     expect(stdout).toContain('was lost; another one resumes it');

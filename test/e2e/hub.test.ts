@@ -176,11 +176,9 @@ describe.skipIf(!isPossible)('two machines, one backlog', () => {
     await program.printed('[LLD-401] succeeded');
     expect(machines[1]?.program.stdout()).toContain('[LLD-401] succeeded');
     expect(machines[0]?.program.stdout()).not.toContain('LLD-401');
-    const began = performance.now();
     program.child.kill('SIGINT');
     const { code, stdout } = await program.ended;
     expect(code, stdout).toBe(130);
-    expect(performance.now() - began).toBeLessThan(10_000);
     expect(stdout).toMatch(/402 +cancelled/);
     expect(callsFor('402')).toEqual([]);
   });
@@ -209,12 +207,9 @@ describe.skipIf(!isPossible)('two machines, one backlog', () => {
     const letGo = hold('502');
     const followed = startOnHub(repository, 'lld', '502', ...MODELS);
     await followed.printed('draft …');
-    const began = performance.now();
     followed.child.kill('SIGTERM');
     const machine = machines.find(({ program }) => program.stdout().includes('[LLD-502] claimed'));
     await machine?.program.printed('[LLD-502] cancelled');
-    // Two seconds to reach the machine, three that a step in flight gets there.
-    expect(performance.now() - began).toBeLessThan(8_000);
     expect((await followed.ended).code).toBe(143);
     letGo();
     expect((await onHub(repository, 'resume')).code).toBe(0);

@@ -1,9 +1,9 @@
-import { lstatSync, readdirSync, type Stats } from 'node:fs';
+import { lstatSync, type Stats } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { z } from 'zod';
-import { removeFolder, writeFileAtomic } from '../../process/files.ts';
+import { namesInSync, removeFolder, writeFileAtomic } from '../../process/files.ts';
 
 /*
  * What the set-up of a worktree made is no part of a tree, and yet tests run with it: packages, virtual environments, built
@@ -105,7 +105,7 @@ async function walk(roots: readonly SetUpRoot[]): Promise<Walked> {
   const walked: Walked = new Map();
   let count = 0;
   for (const { folder, made, except } of roots) {
-    const left = made === null ? namesIn(folder).filter((name) => !except?.has(name)) : [...made];
+    const left = made === null ? namesInSync(folder).filter((name) => !except?.has(name)) : [...made];
     const paths = left.map((name) => join(folder, name.replace(/\/$/, '')));
     for (const path of paths) {
       count += 1;
@@ -114,21 +114,13 @@ async function walk(roots: readonly SetUpRoot[]): Promise<Walked> {
       if (found === undefined) continue;
       if (found.isDirectory()) {
         walked.set(path, FOLDER);
-        for (const name of namesIn(path)) paths.push(`${path}/${name}`);
+        for (const name of namesInSync(path)) paths.push(`${path}/${name}`);
       } else {
         walked.set(path, signatureOf(found));
       }
     }
   }
   return walked;
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
 }
 
 /** Removes what was added, or all that the set-up made. */

@@ -2,6 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import { codeOf } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { itemOfKey } from '../../core/item.ts';
+import { listed } from '../../core/lines.ts';
 import type { Paths } from '../../core/paths.ts';
 import { readReportStatus } from '../../documents/header.ts';
 import { deleteBranch } from '../../git/branches.ts';
@@ -138,13 +139,8 @@ async function judge(
   if (!(await isImplemented(paths, git, item.id, { start: state.start, tip })))
     return kept(`${state.branch} is not implemented yet`, discard);
   const changed = await uncommittedIn(place, gitDir, childEnv, state, tip);
-  if (changed.length > 0) return kept(`not committed: ${listed(changed)}`, discard);
+  if (changed.length > 0) return kept(`not committed: ${listed(changed, MOST_NAMED)}`, discard);
   return removable(`implemented on ${state.branch}, and everything in it is committed`);
-}
-
-function listed(paths: readonly string[]): string {
-  const more = paths.length - MOST_NAMED;
-  return `${paths.slice(0, MOST_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 const MOST_COMMITS = 10;
