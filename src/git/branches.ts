@@ -3,6 +3,9 @@ import { AgentosError, codeOf } from '../core/errors.ts';
 import type { Git } from './git.ts';
 import { commitMerge, mergeTrees } from './merge.ts';
 
+/** What the names of all our branches begin with. */
+export const BRANCH_PREFIX = 'agentos/';
+
 /** Local and remote branches whose name begins so, e.g. `agentos/`. */
 export async function branchesBelow(git: Git, prefix: string): Promise<{ ref: string; name: string }[]> {
   const listing = await git.text(['for-each-ref', '--format=%(refname)', 'refs/heads', 'refs/remotes']);
@@ -79,7 +82,7 @@ export async function freeBranch(
  * a remote: none is ever moved. One that is at the commit already is that branch.
  */
 export async function makeLandBranch(repository: Git, commit: string, date: string): Promise<string> {
-  const prefix = 'agentos/land-';
+  const prefix = `${BRANCH_PREFIX}land-`;
   const pointing = ['for-each-ref', `--points-at=${commit}`, '--format=%(refname:lstrip=2)', `refs/heads/${prefix}*`];
   const [same] = (await repository.text(pointing)).split('\n').filter(Boolean);
   if (same !== undefined) return same;
@@ -159,7 +162,7 @@ export function branchNameOf(id: string, title: string): string {
     }
     slug = longer;
   }
-  return slug === '' ? `agentos/${id}` : `agentos/${id}-${slug}`;
+  return slug === '' ? `${BRANCH_PREFIX}${id}` : `${BRANCH_PREFIX}${id}-${slug}`;
 }
 
 function cut(word: string): string {

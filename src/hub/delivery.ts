@@ -4,13 +4,13 @@ import { parseItemId } from '../core/ids.ts';
 import { type Item, keyOf } from '../core/item.ts';
 import type { Paths } from '../core/paths.ts';
 import { readHeader } from '../documents/header.ts';
-import { isAncestor } from '../git/branches.ts';
+import { BRANCH_PREFIX, isAncestor } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
 import { pinsOf } from '../git/worktree/trees.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { readKnownIssues } from '../source/known-work.ts';
 import { issuesOf, writeNumberedIssue } from '../workflow/issue-file.ts';
-import { storeFiles, type TreeFiles } from './document-trees.ts';
+import { storeFiles, type TreeFiles, WRITTEN_FOLDERS } from './document-trees.ts';
 import { remoteHeads, remotePins } from './place.ts';
 import { gitWithHub, type Remote } from './repository-cache.ts';
 import { bytesOf, type ItemResult, type StoredFile } from './results.ts';
@@ -49,7 +49,7 @@ export async function deliver(options: DeliveryOptions, ended: readonly EndedAtH
     `+${remotePins(item)}*:${FETCHED}${itemId}/pins/*`,
   ]);
   const fetch = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-recurse-submodules', '--no-auto-gc'];
-  if (refs.length > 0) await gitWithHub(git, remote, [...fetch, `${remote.url}/git/${repository}`, ...refs]);
+  if (refs.length > 0) await gitWithHub(git, remote, [...fetch, `${remote.relay.url}/git/${repository}`, ...refs]);
   const delivered = new Map<number, Delivered>();
   for (const { item, itemId, result } of ended) {
     const one: Delivered = { moved: new Map(), warnings: [] };
@@ -72,7 +72,7 @@ async function deliverFiles(
   delivered: Delivered,
 ): Promise<void> {
   const { paths, runId } = options;
-  for (const [path, file] of Object.entries(result.repository))
+  for (const [path, file] of Object.entries(result.repository).filter(([path]) => isDocument(path)))
     await deliverFile(options, { item, path, file }, delivered);
   const places = {
     transcripts: paths.run(runId).transcripts(item.workflow, item.id),
@@ -81,8 +81,13 @@ async function deliverFiles(
   };
   for (const part of ['transcripts', 'undone', 'reviews'] as const)
     for (const [path, file] of Object.entries(result[part]))
-      await writeFileAtomic(join(places[part], path), bytesOf(file));
+      if (isPlain(path)) await writeFileAtomic(join(places[part], path), bytesOf(file));
 }
+
+/** What a machine says is written where an item writes, and nowhere else. */
+const isPlain = (path: string): boolean => !path.split('/').some((part) => part === '..' || part === '');
+const isDocument = (path: string): boolean =>
+  isPlain(path) && WRITTEN_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
 
 const NUMBERED_ISSUE = /^issues\/\d{1,15}\.md$/;
 
@@ -127,7 +132,8 @@ async function takeRefs(git: Git, item: Item, from: string, { moved, warnings }:
     const [id = '', ref = ''] = line.split(' ');
     const [, kind, name = ''] = /^([^/]+)\/(.+)$/.exec(ref.slice(from.length)) ?? [];
     if (kind === 'pins') await git.run(['update-ref', `${pinsOf(keyOf(item))}${name}`, id]);
-    if (kind !== 'heads') continue;
+    // Its branches are ours by name: whatever else was pushed as one is not for this checkout.
+    if (kind !== 'heads' || !name.startsWith(BRANCH_PREFIX)) continue;
     const here = await git.text(['rev-parse', '--verify', '--quiet', `refs/heads/${name}`]).catch(() => null);
     const isFree = here === null || here === id || (await isAncestor(git, here, id));
     const target = isFree ? name : `${name}-from-hub`;

@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Item } from '../core/item.ts';
 import type { Git } from '../git/git.ts';
@@ -65,18 +64,12 @@ export async function storeFiles(git: Git, files: readonly string[]): Promise<st
   return ids.split('\n');
 }
 
-/** A tree with these files on top of another one. */
-export async function treeWith(git: Git, files: TreeFiles, base: string | null = null): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'agentos-index-'));
-  const env = { GIT_INDEX_FILE: join(folder, 'index') };
-  try {
-    if (base !== null) await git.run(['read-tree', base], { env });
-    const lines = [...files].map(([path, id]) => `100644 ${id}\t${path}\0`).join('');
-    await git.run(['update-index', '--add', '--replace', '-z', '--index-info'], { env, input: lines });
-    return await git.text(['write-tree'], { env });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+/** A tree of these files. `scratch`: an empty folder for git's index. */
+export async function treeOf(git: Git, files: TreeFiles, scratch: string): Promise<string> {
+  const env = { GIT_INDEX_FILE: join(scratch, 'index') };
+  const lines = [...files].map(([path, id]) => `100644 ${id}\t${path}\0`).join('');
+  await git.run(['update-index', '--add', '--replace', '-z', '--index-info'], { env, input: lines });
+  return git.text(['write-tree'], { env });
 }
 
 const IDENTITY = {
@@ -86,9 +79,8 @@ const IDENTITY = {
   GIT_COMMITTER_EMAIL: 'agentos@localhost',
 };
 
-export function commitOf(git: Git, tree: string, parent: string | null, message: string): Promise<string> {
-  const parents = parent === null ? [] : ['-p', parent];
-  return git.text(['-c', 'commit.gpgSign=false', 'commit-tree', tree, ...parents, '-m', message], { env: IDENTITY });
+export function commitOf(git: Git, tree: string, message: string): Promise<string> {
+  return git.text(['-c', 'commit.gpgSign=false', 'commit-tree', tree, '-m', message], { env: IDENTITY });
 }
 
 /** The contents of blobs, by path. */

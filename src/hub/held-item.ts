@@ -18,6 +18,7 @@ import { type Database, patiently } from './database.ts';
 import type { HubLink } from './hub-link.ts';
 import { appendEvents, type EventWriter } from './item-events.ts';
 import { type Place, preparePlace } from './place.ts';
+import type { Relay } from './relay.ts';
 import type { RepositoryCache } from './repository-cache.ts';
 import type { RunDocuments } from './run-documents.ts';
 import type { RunSettings } from './run-settings.ts';
@@ -32,7 +33,7 @@ export interface MachineParts {
   base: string;
   database: Database;
   link: HubLink;
-  relayUrl: string;
+  relay: Pick<Relay, 'url' | 'gitHeader'>;
   vendors: readonly VendorName[];
   fingerprints: readonly Fingerprint[];
   events: EventWriter;
@@ -117,7 +118,7 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
           // The machine's token, and what it has of other repositories.
           hidden: [parts.base],
           token,
-          endpoints: Object.fromEntries(parts.vendors.map((vendor) => [vendor, `${parts.relayUrl}/${vendor}`])),
+          endpoints: Object.fromEntries(parts.vendors.map((vendor) => [vendor, `${parts.relay.url}/${vendor}`])),
           fingerprints: parts.fingerprints,
         },
       });
@@ -204,7 +205,7 @@ async function placeFor(
   signal: AbortSignal,
 ): Promise<Place> {
   const { repository, run, documents, done, isResumed } = claim;
-  const remote = { url: parts.relayUrl, token, link: parts.link, signal };
+  const remote = { relay: parts.relay, token, link: parts.link, signal };
   const cache = parts.cacheOf(repository);
   if (!(await cache.has(settings.base, documents))) await cache.fetch(remote, [`refs/agentos/runs/${run}/*`]);
   return preparePlace({

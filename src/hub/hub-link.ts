@@ -75,7 +75,10 @@ export function openHubLink(readRecord: () => Promise<HubRecord>, { id, token }:
         open.delete(hungUp);
         reject(signal?.aborted === true ? signal.reason : new HubAway('the hub can not be reached', { cause: error }));
       };
-      const client = https.request(new URL(path, to), {
+      // Only its path: a caller of the relay that names another host must not make us look for it.
+      const { pathname, search } = URL.parse(path, 'https://hub') ?? new URL('https://hub/');
+      const client = https.request(to, {
+        path: `${pathname}${search}`,
         method,
         headers: { ...headers, [MACHINE_HEADER]: `${id} ${token}` },
         agent: through,

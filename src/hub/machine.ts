@@ -138,7 +138,7 @@ export async function runMachine(options: MachineOptions): Promise<void> {
     base,
     database,
     link,
-    relayUrl: relay.url,
+    relay,
     vendors: VENDORS.filter((vendor) => facts.vendors.includes(vendor)),
     fingerprints: facts.fingerprints,
     events,

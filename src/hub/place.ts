@@ -62,7 +62,7 @@ export async function preparePlace(options: PlaceOptions): Promise<Place> {
   for (const path of documents.keys()) stamps.set(path, await stampOf(join(directory, path)));
   const transcripts = paths.run(options.run).transcripts(item.workflow, item.id);
 
-  const url = `${options.remote.url}/git/${options.repository}`;
+  const url = `${options.remote.relay.url}/git/${options.repository}`;
   const push = (refs: readonly string[]): Promise<string> =>
     gitWithHub(git, options.remote, ['-c', 'core.hooksPath=/dev/null', 'push', '--quiet', '--prune', url, ...refs]);
   const pins = `+${pinsOf(keyOf(item))}*:${remotePins(item)}*`;
@@ -212,7 +212,7 @@ function packedRefs(refs: ReadonlyMap<string, string>): string {
 }
 
 function quoted(text: string): string {
-  return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+  return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;
 }
 
 async function stampOf(path: string): Promise<string> {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,6 +12,8 @@ import { HubAway, type HubLink } from './hub-link.ts';
 export interface Relay {
   /** On 127.0.0.1. */
   url: string;
+  /** A header without which git is refused. Agents know the token of their item, for calls of models, and must not read other items. */
+  gitHeader: string;
   /** A request with this token waits for the hub, or for what the hub waits for. */
   isWaiting(token: string): boolean;
   close(): Promise<void>;
@@ -20,8 +23,11 @@ const BOUNDS = { earlyHeadersMs: 5_000, keepAliveMs: 5_000, idleMs: 300_000 };
 const MOST_BYTES = 32 * 1024 * 1024;
 const PAUSE_MS = 300;
 
-/** Of a message between two hops, and of the encoding that was undone. */
+const GIT_HEADER = 'x-agentos-git';
+
+/** Of a message between two hops, and of the encoding that was undone; and our own. */
 const OWN_HEADERS = new Set([
+  GIT_HEADER,
   'host',
   'connection',
   'keep-alive',
@@ -39,6 +45,7 @@ const OWN_HEADERS = new Set([
 export async function startRelay(link: HubLink): Promise<Relay> {
   const waiting = new Map<string, number>();
   const closing = new AbortController();
+  const gitKey = randomBytes(24).toString('base64url');
 
   const count = (token: string, change: number): void => {
     const left = (waiting.get(token) ?? 0) + change;
@@ -50,6 +57,7 @@ export async function startRelay(link: HubLink): Promise<Relay> {
     const url = URL.parse(request.url ?? '/', 'http://127.0.0.1');
     if (url === null) return fail(response, 400);
     const route = routeOf(request.method ?? 'GET', url);
+    if (route === null && request.headers[GIT_HEADER] !== gitKey) return fail(response, 403);
     if (route === null) return passThrough(link, request, response);
     // Only what the caller asks for is read here; whether it may is for the hub to say.
     const call = await readCall({ request, url, route, grant: { item: '' }, base: 'http://hub', maxBytes: MOST_BYTES });
@@ -80,6 +88,7 @@ export async function startRelay(link: HubLink): Promise<Relay> {
   const address = server.address();
   return {
     url: `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`,
+    gitHeader: `${GIT_HEADER}: ${gitKey}`,
     isWaiting: (token) => waiting.has(token),
     async close() {
       closing.abort(new AgentosError({ code: 'interrupted', signal: 'the end of the machine' }));

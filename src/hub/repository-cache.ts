@@ -6,6 +6,7 @@ import { createGit, type Git } from '../git/git.ts';
 import { makeFolder } from '../process/files.ts';
 import type { HubLink } from './hub-link.ts';
 import { HubAway } from './hub-link.ts';
+import type { Relay } from './relay.ts';
 
 /** A fetch or a push of a large history over a slow network. */
 const LONG_MS = 30 * 60_000;
@@ -13,7 +14,7 @@ const LONG_MS = 30 * 60_000;
 /** A repository of the hub, as git on this machine reaches it. */
 export interface Remote {
   /** Of the relay. */
-  url: string;
+  relay: Pick<Relay, 'url' | 'gitHeader'>;
   /** Of the item or run. */
   token: string;
   link: HubLink;
@@ -22,15 +23,17 @@ export interface Remote {
 
 /** Repeats while the hub is away; whatever else git says is an error. */
 export async function gitWithHub(git: Git, remote: Remote, args: string[]): Promise<string> {
-  const { token, link, signal } = remote;
+  const { relay, token, link, signal } = remote;
   // In the environment, where the arguments of a process are for all to read.
   const env = {
     GIT_ALLOW_PROTOCOL: 'http',
-    GIT_CONFIG_COUNT: '2',
+    GIT_CONFIG_COUNT: '3',
     GIT_CONFIG_KEY_0: 'http.extraHeader',
     GIT_CONFIG_VALUE_0: `Authorization: Bearer ${token}`,
     GIT_CONFIG_KEY_1: 'http.proxy',
     GIT_CONFIG_VALUE_1: '',
+    GIT_CONFIG_KEY_2: 'http.extraHeader',
+    GIT_CONFIG_VALUE_2: relay.gitHeader,
   };
   return link.patiently(signal, async () => {
     try {
@@ -86,7 +89,7 @@ export function openRepositoryCache(folder: string, repository: string, env: Rec
     fetch(remote, refs) {
       const fetched = queue.then(async () => {
         await prepare();
-        const url = `${remote.url}/git/${repository}`;
+        const url = `${remote.relay.url}/git/${repository}`;
         const args = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--force', '--prune', url];
         await gitWithHub(git, remote, [...args, ...refs.map((ref) => `+${ref}:${ref}`)]);
       });

@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { hostname, tmpdir } from 'node:os';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { AgentosError } from '../core/errors.ts';
 import { copyIgnored } from '../git/copy-ignored.ts';
 import type { Git } from '../git/git.ts';
 import { addJournals } from '../journal/postgres.ts';
 import type { StoredStep } from '../journal/stored.ts';
+import { makeFolder } from '../process/files.ts';
 import { type Placed, registerRun, type SubmittedItem, type SubmittedRun, submitItems } from './backlog.ts';
 import { hashOfToken } from './certificate.ts';
 import { type Database, openDatabase } from './database.ts';
@@ -19,7 +20,7 @@ import {
   SETTINGS_FILE,
   storeFiles,
   type TreeFiles,
-  treeWith,
+  treeOf,
 } from './document-trees.ts';
 import { HubAway, type HubLink, openHubLink, readHub } from './hub-link.ts';
 import { joinMachine, machineIdentity } from './machines.ts';
@@ -33,6 +34,8 @@ export interface HubConnection {
   database: Database;
   /** Names the state folder that the command works in. */
   checkout: string;
+  /** In the state folder, for what is needed for a moment. */
+  folder: string;
   facts: HubFacts;
   /** The token of a run that was submitted from here: it follows from the machine's own, and is stored nowhere. */
   tokenOf(run: string): string;
@@ -53,7 +56,8 @@ export async function openHubConnection({ databaseUrl, base, version }: Connecti
   let link: HubLink | null = null;
   try {
     await requireSchema(database);
-    const identity = await machineIdentity(join(base, 'machine', 'submitter'));
+    const folder = join(base, 'machine');
+    const identity = await machineIdentity(join(folder, 'submitter'));
     await joinMachine(database, { ...identity, name: hostname(), tags: [], parallel: 0, version });
     const opened = openHubLink(() => readHub(database), identity);
     link = opened;
@@ -65,9 +69,10 @@ export async function openHubConnection({ databaseUrl, base, version }: Connecti
     return {
       database,
       checkout: identity.id,
+      folder,
       facts,
       tokenOf: (run) => `agentos-${hashOfToken(`${identity.token} ${run}`)}`,
-      remoteFor: (token, signal) => ({ url: relay.url, token, link: opened, signal }),
+      remoteFor: (token, signal) => ({ relay, token, link: opened, signal }),
       async close() {
         await relay.close();
         opened.close();
@@ -121,7 +126,7 @@ export async function submit(
   const { database, checkout } = connection;
   const { run, items, journals, git } = submission;
   await registerRun(database, run);
-  const documents = await documentsOf(submission);
+  const documents = await documentsOf(submission, connection.folder);
   await git.run(['update-ref', submittedRef(run.id), documents]);
   const remote = connection.remoteFor(run.token, signal);
   const at = `refs/agentos/runs/${run.id}`;
@@ -129,7 +134,7 @@ export async function submit(
     'push',
     '--quiet',
     '--no-verify',
-    `${remote.url}/git/${run.repository}`,
+    `${remote.relay.url}/git/${run.repository}`,
     `+${run.settings.base}:${at}/base`,
     `+${documents}:${at}/documents`,
     `+refs/heads/agentos/*:${at}/heads/agentos/*`,
@@ -144,7 +149,7 @@ export async function submit(
 }
 
 /** The documents as they are in the folder, tracked or not, as a commit without parents. */
-async function documentsOf({ git, repositoryFolder, copy, itemsOf }: Submission): Promise<string> {
+async function documentsOf({ git, repositoryFolder, copy, itemsOf }: Submission, folder: string): Promise<string> {
   const files: TreeFiles = new Map();
   const add = async (root: string, paths: readonly string[]): Promise<void> => {
     const ids = await storeFiles(
@@ -160,14 +165,14 @@ async function documentsOf({ git, repositoryFolder, copy, itemsOf }: Submission)
     repositoryFolder,
     found.filter((path) => itemsOf.some((item) => isNeededBy(item, path))),
   );
-  if (copy.length > 0) {
-    const folder = await mkdtemp(join(tmpdir(), 'agentos-copied-'));
-    try {
-      const { copied } = await copyIgnored(repositoryFolder, folder, copy);
-      await add(folder, copied);
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
+  const scratch = await mkdtemp(join(folder, 'submitted-'));
+  try {
+    const copies = join(scratch, 'copies');
+    await makeFolder(copies);
+    const { copied } = copy.length === 0 ? { copied: [] } : await copyIgnored(repositoryFolder, copies, copy);
+    await add(copies, copied);
+    return await commitOf(git, await treeOf(git, files, scratch), 'Documents');
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
   }
-  return commitOf(git, await treeWith(git, files), null, 'Documents');
 }

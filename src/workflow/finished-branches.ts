@@ -3,11 +3,11 @@ import { type CommitGraph, type LandingBranch, stackedOn } from '../core/landing
 import type { Paths } from '../core/paths.ts';
 import { readHeader, readReportStatus } from '../documents/header.ts';
 import { designFacts } from '../documents/lld/document.ts';
-import { branchesBelow } from '../git/branches.ts';
+import { BRANCH_PREFIX, branchesBelow } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
 import { readAt } from '../git/repository.ts';
 import { readLldText } from './approved-lld.ts';
-import { BRANCH_PREFIX, type Implementation, idsIn, implementationsOf } from './implementations.ts';
+import { type Implementation, idsIn, implementationsOf } from './implementations.ts';
 
 type ReportPaths = Pick<Paths, 'report' | 'reportedLld' | 'lld'>;
 

@@ -2,7 +2,7 @@ import { type ItemId, isItemId, parseItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { type Implemented, readReportStatus } from '../documents/header.ts';
 import { designFacts } from '../documents/lld/document.ts';
-import { branchesBelow, type Foundation } from '../git/branches.ts';
+import { BRANCH_PREFIX, branchesBelow, type Foundation } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
 import { readAt } from '../git/repository.ts';
 import { namesInside } from '../process/text-file.ts';
@@ -14,7 +14,6 @@ export interface Implementation extends Implemented {
   ref: string;
 }
 
-export const BRANCH_PREFIX = 'agentos/';
 /** Reports are kept no longer than it takes to read their status. */
 const READ_AT_ONCE = 500;
 

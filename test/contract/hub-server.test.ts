@@ -5,14 +5,20 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { resolveConfig } from '../../src/core/config.ts';
+import { parseItemId } from '../../src/core/ids.ts';
+import { pathsOf } from '../../src/core/paths.ts';
+import { createGit } from '../../src/git/git.ts';
 import { type Claim, claimItem, endItem, registerRun, submitItems } from '../../src/hub/backlog.ts';
 import { createCertificate, fingerprintOf } from '../../src/hub/certificate.ts';
 import { type Database, openDatabase } from '../../src/hub/database.ts';
+import { deliver } from '../../src/hub/delivery.ts';
+import { filesBelow } from '../../src/hub/document-trees.ts';
 import { createGitBackend } from '../../src/hub/git-backend.ts';
 import { openHubLink } from '../../src/hub/hub-link.ts';
 import { createEventWriter } from '../../src/hub/item-events.ts';
 import { joinMachine, type MachineIdentity, revokeMachine } from '../../src/hub/machines.ts';
 import { startRelay } from '../../src/hub/relay.ts';
+import { gitWithHub } from '../../src/hub/repository-cache.ts';
 import { createRunGateways } from '../../src/hub/run-gateways.ts';
 import { FACTS_PATH, startHubServer } from '../../src/hub/server.ts';
 import { freshDatabase, hasPostgres, type TestPostgres, testPostgres } from '../support/postgres.ts';
@@ -91,15 +97,12 @@ beforeAll(async () => {
     record: {},
   };
   await registerRun(database, submitted);
-  const item = { key: 'lld-42', hash: '', stage: 0, needs: [], after: [], exclusive: [], input: {}, paidUsd: 0 };
-  await submitItems(database, submitted, OURS, [item], async () => undefined);
-  const found = await claimItem(database, {
-    machine: MACHINE.id,
-    version: '1',
-    tags: [],
-    token: 'item-token',
-    leaseMs: 60_000,
-  });
+  const item = { hash: '', stage: 0, needs: [], after: [], exclusive: [], input: {}, paidUsd: 0 };
+  const take = { machine: MACHINE.id, version: '1', tags: [], leaseMs: 60_000 };
+  await submitItems(database, submitted, OURS, [{ ...item, key: 'implement-7' }], async () => undefined);
+  if ((await claimItem(database, { ...take, token: 'other-token' })) === null) throw new Error('nothing to claim');
+  await submitItems(database, submitted, OURS, [{ ...item, key: 'lld-42' }], async () => undefined);
+  const found = await claimItem(database, { ...take, token: 'item-token' });
   if (found === null) throw new Error('nothing to claim');
   claim = found;
 });
@@ -141,6 +144,58 @@ const git = (...args: string[]) =>
 const MESSAGE = { model: 'claude-opus-5', max_tokens: 10, messages: [{ role: 'user', content: 'Hello' }] };
 
 describe.skipIf(!isPossible)('the server of a hub', () => {
+  it('what a machine left goes where items write: no other branch is moved, no other file written', async () => {
+    const link = linkOf(MACHINE);
+    const relay = await startRelay(link);
+    closing.push(() => relay.close());
+    const root = join(folder, 'checkout');
+    await git('init', '--quiet', '--initial-branch=main', root);
+    const commit = async (name: string): Promise<void> => {
+      await git(
+        '-C',
+        root,
+        '-c',
+        'user.name=a',
+        '-c',
+        'user.email=a@b',
+        'commit',
+        '--quiet',
+        '--allow-empty',
+        '-m',
+        name,
+      );
+    };
+    await commit('mine');
+    const mine = (await git('-C', root, 'rev-parse', 'HEAD')).stdout.trim();
+    await git('-C', root, 'switch', '--quiet', '--detach');
+    await commit('theirs');
+    const theirs = (await git('-C', root, 'rev-parse', 'HEAD')).stdout.trim();
+    const env = { PATH: process.env['PATH'] ?? '', HOME: folder };
+    const own = createGit(root, env);
+    const signal = new AbortController().signal;
+    const at = 'refs/agentos/items/implement-7/heads';
+    const remote = { relay, link, signal, token: 'other-token' };
+    const to = `${relay.url}/git/${OURS}`;
+    await gitWithHub(own, remote, ['push', '--quiet', to, `HEAD:${at}/main`, `HEAD:${at}/agentos/7-seven`]);
+    const paths = pathsOf(root, join(root, '.agentos'), join(root, '.agentos'));
+    const [document, outside] = ['docs/lld/LLD-7.md', 'docs/lld/../../.git/hooks/post-checkout'];
+    const result = {
+      repository: { [document]: 'x', [outside]: 'x', '../outside': 'x', '.git/hooks/pre-push': 'x' },
+      transcripts: { '../../outside': 'x' },
+      reviews: {},
+      undone: {},
+    };
+    const ended = { item: { workflow: 'implement', id: parseItemId('7') }, itemId: 1, result } as const;
+    const options = { git: own, paths, runId: 'run-1', repository: OURS, submitted: new Map() };
+    await deliver({ ...options, remote: { ...remote, token: 'run-token' } }, [ended]);
+    const tip = async (branch: string): Promise<string> =>
+      (await own.text(['rev-parse', `refs/heads/${branch}`])).trim();
+    expect([await tip('main'), await tip('agentos/7-seven')]).toEqual([mine, theirs]);
+    expect(await filesBelow(root, '')).toContain(document);
+    const written = [...(await filesBelow(root, '')), ...(await filesBelow(folder, ''))];
+    expect(written.filter((path) => /outside|post-checkout$|pre-push$/.test(path))).toEqual([]);
+  });
+
   it('answers machines that it knows, with the certificate that they know, and no one else', async () => {
     expect(await linkOf(MACHINE).facts()).toMatchObject({ vendors: ['anthropic'] });
     await expect(linkOf({ ...MACHINE, token: 'guessed' }).facts()).rejects.toMatchObject({ code: 'machine-revoked' });
@@ -163,6 +218,9 @@ describe.skipIf(!isPossible)('the server of a hub', () => {
     expect(await statusOf(refs(OTHER), 'run-token')).toBe(403);
     expect(await statusOf(refs(OURS), null)).toBe(401);
     expect(await statusOf(refs(OURS), 'guessed')).toBe(401);
+    // Whatever host a path names, it is this hub that is asked.
+    for (const path of ['//127.0.0.1:1/x', 'https://127.0.0.1:1/x', 'https://hub//127.0.0.1:1/x'])
+      expect(await statusOf(path, 'guessed')).toBe(401);
     expect(await statusOf('/anthropic/v1/messages', 'run-token', { method: 'POST' })).toBe(403);
     // Through the relay, as workers reach it.
     const relay = await startRelay(linkOf(MACHINE));
@@ -183,10 +241,15 @@ describe.skipIf(!isPossible)('the server of a hub', () => {
     await writeFile(join(folder, 'work', 'a'), 'a');
     await git('-C', 'work', 'add', '--all');
     await git('-C', 'work', '-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '--quiet', '-m', 'a');
+    // An agent has the token of its item, for calls; what git could read with it is not for agents.
+    const headers = { authorization: 'Bearer item-token' };
+    expect((await fetch(`${relay.url}${refs(OURS)}`, { headers })).status).toBe(403);
     const push = (ref: string, token: string) =>
       git(
         '-C',
         'work',
+        '-c',
+        `http.extraHeader=${relay.gitHeader}`,
         '-c',
         `http.extraHeader=Authorization: Bearer ${token}`,
         'push',
