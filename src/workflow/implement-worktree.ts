@@ -134,7 +134,8 @@ function createSetUp(
   const { workflow, paths, id, emit } = item;
   const { setup, copy } = parts.config.implement;
   const { directory } = worktree;
-  const marker = join(paths.home(workflow, id), 'set-up.json');
+  const home = paths.home(workflow, id);
+  const marker = join(home, 'set-up.json');
   const markerFor = (changed: string | null): string => `${JSON.stringify({ start: base, setup, copy, changed })}\n`;
   const isInstalled = async (changed: string | null): Promise<boolean> =>
     (await readFile(marker, 'utf8').catch(() => null)) === markerFor(changed);
@@ -158,7 +159,6 @@ function createSetUp(
     // Some set-ups lead the user's repository to hooks of the worktree.
     if ((await hooksPath(parts.git)) !== before) await setHooksPath(parts.git, before);
   };
-  const home = paths.home('implement', id);
   /** The home too: a virtual environment is there, and programs look there for packages and settings. */
   const roots = (): SetUpRoot[] => [
     { folder: directory, made: worktree.madeBySetUp() },

@@ -1,4 +1,5 @@
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { parseItemId } from '../../src/core/ids.ts';
 import { pathsOf } from '../../src/core/paths.ts';
@@ -126,7 +127,7 @@ test('killed while it answers, a reaction pays and posts nothing twice; a person
 });
 
 test('what only merges the base calls no model; a conflict goes to the implementer, and a broken one fails', async () => {
-  const { run, moveBase, head, remote, branch, reactorCalls, github } = await openedProject();
+  const { run, moveBase, head, remote, branch, reactorCalls, github, repository } = await openedProject();
   await moveBase({ 'src/other.js': 'export {};\n' });
   expect(await run('fixes', 'react', '42')).toMatchObject({ code: 0, stderr: '' });
   expect(remote('log', '-1', '--format=%s', branch)).toBe('Merge main');
@@ -140,6 +141,9 @@ test('what only merges the base calls no model; a conflict goes to the implement
     stdout: expect.stringContaining('"item 42" (test/item-42.test.js) fails'),
   });
   expect([head(), (await reactorCalls()).length]).toEqual([merged, 1]);
+  const home = await readdir(join(repository.work, 'homes', 'react-42'));
+  expect(home).toContain('set-up.json');
+  expect(home).not.toContain('planted.js');
   const again = await run('breaks', 'resume', '--max-rounds', '1');
   expect(again, again.stderr).toMatchObject({ code: 1, stdout: expect.stringMatching(/agentos react --ids 42 /) });
   // The line to copy has only flags that its command knows.

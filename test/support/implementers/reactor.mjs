@@ -15,6 +15,10 @@ const BEHAVIOURS = {
     appendFileSync('src/main.js', '// touched\n');
   },
   settles: () => writeFileSync('src/item-42.js', readFileSync('src/item-42.js', 'utf8').replace(CONFLICT, '$1$2')),
-  breaks: () => writeFileSync('src/item-42.js', 'export const item42 = () => 41;\n'),
+  // And leaves something in its home, where tests could find it.
+  breaks: () => {
+    writeFileSync('src/item-42.js', 'export const item42 = () => 41;\n');
+    writeFileSync(`${process.env.HOME}/planted.js`, '');
+  },
 };
 BEHAVIOURS[how]();
