@@ -6,7 +6,7 @@ import { testRepository } from '../support/repository.ts';
 import { startVendor } from '../support/vendor/index.ts';
 
 /** More where `AGENTOS_TEST_KILLS` says so. */
-const KILLS = Number(process.env['AGENTOS_TEST_KILLS'] ?? 6);
+const KILLS = Number(process.env['AGENTOS_TEST_KILLS'] ?? 10);
 const MODELS = ['--drafter', 'anthropic:claude-opus-5', '--reviewer', 'google:gemini-3-pro-preview'];
 
 /** Repeatable: the same moments every time, spread over a whole run. */
