@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { configJsonSchema, parseConfigFile } from './config-file.ts';
+import { configJsonSchema } from './config-file.ts';
+import { parseConfigFile } from './config-reader.ts';
 import { AgentosError } from './errors.ts';
 
 function problemOf(text: string): unknown {

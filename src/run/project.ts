@@ -146,7 +146,7 @@ async function readConfig(
     if (text === null && named === null) return { file: null, content: {} };
     if (text === null) throw new AgentosError({ code: 'config-unreadable', file, reason: 'ENOENT' });
     // Most repositories have none, and what reads it is the most that a short command would load.
-    const { parseConfigFile } = await import('../core/config-file.ts');
+    const { parseConfigFile } = await import('../core/config-reader.ts');
     return { file, content: parseConfigFile(text, named ?? 'agentos.yaml') };
   } catch (error) {
     if (codeOf(error) !== 'file-unreadable') throw error;

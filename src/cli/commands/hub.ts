@@ -87,7 +87,7 @@ async function settingsIn(file: string | undefined): Promise<ConfigFile> {
       { cause: error },
     );
   });
-  const { parseConfigFile } = await import('../../core/config-file.ts');
+  const { parseConfigFile } = await import('../../core/config-reader.ts');
   return parseConfigFile(text, file);
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { resolveConfig } from '../../core/config.ts';
-import { configFileSchema, parseConfigFile } from '../../core/config-file.ts';
+import { configFileSchema } from '../../core/config-file.ts';
+import { parseConfigFile } from '../../core/config-reader.ts';
 import template from './init-template.md';
 
 /** As an editor takes a comment mark from every line; the first one is a mark for editors, not a setting. */
