@@ -81,10 +81,11 @@ async function standingsOf(
     const state = stageOf(item, found, history);
     // What is on a branch waits for nothing, unless a reaction to its pull request does.
     const isReacting = (state === 'branch' || state === 'already-done') && checkpoints.has(`react-${id}.db`);
-    const isOpen = state === 'issue' || state === 'lld' || isReacting;
+    const isOpen = state === 'issue' || state === 'lld';
     const hasJournal = WORKFLOWS.some((workflow) => checkpoints.has(`${workflow}-${id}.db`));
-    const isAsked = isOpen && hasJournal && history?.last.status === 'discuss' && journals++ < MOST_JOURNALS;
-    const wait = isOpen ? waitOf(history, hasJournal, isAsked ? waitingItem(paths, id) : null) : NOTHING;
+    const mayAsk = isOpen ? hasJournal && history?.last.status === 'discuss' : isReacting;
+    const waiting = mayAsk && journals++ < MOST_JOURNALS ? waitingItem(paths, id) : null;
+    const wait = isOpen ? waitOf(history, hasJournal, waiting) : reactionWait(waiting);
     const changed = replaces === undefined ? null : `the issue changed since ${replaces.path} was approved`;
     return {
       id,
@@ -94,7 +95,7 @@ async function standingsOf(
       waitsFor: wait.waitsFor,
       reason:
         error === null
-          ? ((isReacting ? wait.reason : null) ?? solved?.reason ?? changed ?? wait.reason)
+          ? ((isOpen ? null : wait.reason) ?? solved?.reason ?? changed ?? wait.reason)
           : wordingOf(error.problem).message,
       costUsd: history?.costUsd ?? 0,
       runs: history?.runs ?? 0,
@@ -137,6 +138,13 @@ function waitOf(history: ItemHistory | undefined, hasJournal: boolean, waiting: 
   if (status !== 'discuss') return { waitsFor: null, reason };
   if (!hasJournal) return { waitsFor: 'model', reason };
   return (waiting?.decided.length ?? 0) > 0 ? { waitsFor: 'run', reason: null } : { waitsFor: 'person', reason };
+}
+
+/** By its journal alone: the last run of an item on a branch may be a landing. */
+function reactionWait(waiting: WaitingItem | null): Wait {
+  if (waiting?.workflow !== 'react') return NOTHING;
+  if (waiting.decided.length > 0) return { waitsFor: 'run', reason: null };
+  return { waitsFor: 'person', reason: waiting.question.reason };
 }
 
 /** What all runs that are kept have to say of an item. */
