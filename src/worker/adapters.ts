@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Explore } from '../agent/port.ts';
 import type { ReadableFiles } from '../agent/tools/reading.ts';
 import { createTranscripts, type OpenTranscript } from '../agent/transcript.ts';
@@ -112,7 +113,7 @@ function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters 
     home: paths.home(workflow, parseItemId(input.id)),
     git,
     config,
-    hidden: input.hidden ?? [],
+    hidden: [...(input.hidden ?? []), ...appKeys(input)],
     endpoints: Object.values(input.endpoints),
     onNotice: (text) => context.emit({ type: 'notice', text }),
   });
@@ -221,6 +222,12 @@ export function itemTask(
       await adapters.close();
     }
   };
+}
+
+/** The private key of the GitHub App, wherever it is. */
+function appKeys({ repository, config }: ItemInput): string[] {
+  const { app } = config.remote;
+  return app === null ? [] : [resolve(repository, app.keyFile)];
 }
 
 function hidden(text: string, secret: string | null): string {

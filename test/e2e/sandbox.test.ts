@@ -155,6 +155,14 @@ const CONFINED: Found = {
 describe.skipIf(missing !== null)('in bubblewrap', () => {
   test('set-up, tests and an implementer see, change and reach nothing outside, and leave nothing behind', async () => {
     const { repository, tools, mark, env } = await prepared();
+    // A key that we know of stays hidden, also in a folder that the command names.
+    const keyFile = join(tools, 'app.pem');
+    await writeFile(keyFile, SECRET);
+    const targets = JSON.parse(await readFile(join(tools, 'targets.json'), 'utf8')) as { read: Record<string, string> };
+    targets.read['the key of the app'] = keyFile;
+    await writeFile(join(tools, 'targets.json'), JSON.stringify(targets));
+    const config = join(repository.home, '..', 'agentos.yaml');
+    await writeFile(config, JSON.stringify({ github: { app: { id: 1, installation: 2, keyFile } } }));
     // The set-up and the suite run it from the worktree, where it is committed.
     await copyFile(PROBE, join(repository.root, 'probe.mjs'));
     await copyFile(join(tools, 'targets.json'), join(repository.root, 'targets.json'));
@@ -165,7 +173,7 @@ describe.skipIf(missing !== null)('in bubblewrap', () => {
     repository.git('commit', '--quiet', '-m', 'Probes');
     await approve(repository, '42', lldFor('42'));
     const command = `node '${tools}/probe.mjs' '${tools}/targets.json' "$HOME/by-agent.json"; cat '${tools}/beside.txt'; exit 3`;
-    const models = ['--implementer', `command:${command}`, '--reviewer', 'command:false'];
+    const models = ['--implementer', `command:${command}`, '--reviewer', 'command:false', '--config', config];
     const ended = await agentos(['implement', '42', '--max-retries', '0', '--sandbox', 'on', ...models], {
       cwd: repository.root,
       env,
@@ -185,6 +193,7 @@ describe.skipIf(missing !== null)('in bubblewrap', () => {
       'write through a link': 'yes',
       'read through a link': 'yes',
       'git log': 'Probes',
+      'read the key of the app': expect.stringMatching(/^E/),
     };
     const confined = { ...CONFINED, ...inside };
     expect(await found('setup')).toEqual({
