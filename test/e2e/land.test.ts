@@ -142,7 +142,7 @@ test('what breaks the tests, conflicts, or builds on such a branch is out, with 
   expect(shown.stdout).toContain('[LAND-main] 2 is out (agentos/2-item): The tests fail with it: "the answer"');
   expect(shown.stdout).toContain('[LAND-main] 3 is in (agentos/3-item)');
   expect(shown.stdout).toContain(
-    'Failed: 2. First change its branch, or build it again (agentos implement --again 2), then: agentos resume ',
+    'First change its branch, or build it again (agentos implement --again 2).\nFailed: 2. Retry with: agentos resume ',
   );
   expect(shown.code).toBe(1);
 });
