@@ -116,7 +116,10 @@ export const IMPLEMENTATION_PROBLEMS = {
       'not-recorded': `Nothing is recorded for ${p.id}: offline plays the tour of agentos demo and can't implement anything else.`,
       changed: `The recorded change of ${p.id} doesn't fit ${p.file ?? 'the files'} as it is now.`,
     }[p.why];
-    return [why, 'Choose models with --implementer and --reviewer, e.g. claude-code and google:gemini-3.1-pro-preview.'];
+    return [
+      why,
+      'Choose models with --implementer and --reviewer, e.g. claude-code and google:gemini-3.1-pro-preview.',
+    ];
   },
   'offline-no-reply': (p: { step: string }) => [
     `Nothing is recorded for ${p.step}: offline plays the tour of agentos demo, and no model was asked.`,
