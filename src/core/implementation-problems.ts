@@ -68,7 +68,7 @@ export const IMPLEMENTATION_PROBLEMS = {
   ],
   'agent-missing': (p: { agent: string; program: string; install: string }) => [
     `${p.agent} needs the program ${p.program}, which is not on the PATH.`,
-    `Install it with ${p.install}, or choose another --implementer.`,
+    `Install it with ${p.install}, or choose another model.`,
   ],
   'agent-failed': (p: { agent: string; exitCode: number | null; signal: string | null; detail: string }) => [
     `${p.agent} ended with ${p.exitCode === null ? (p.signal ?? 'a signal') : `exit code ${p.exitCode}`}: ${p.detail || 'it said nothing'}`,
