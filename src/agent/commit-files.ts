@@ -1,13 +1,13 @@
 import type { Git } from '../git/git.ts';
 import { type BaseCommit, openCommit } from '../git/repository.ts';
-import { isSecret } from '../prompts/context/secrets.ts';
+import { holdsKey, isSecret } from '../prompts/context/secrets.ts';
 import { NotDone } from './tool.ts';
 import type { LineSearch, ReadableFiles } from './tools/reading.ts';
 import { grepLines, isShown, refuseUnreadable, shownText } from './worktree-files.ts';
 import { namedPath, type Place } from './worktree-path.ts';
 
 const PRIVATE_KEYS: LineSearch = {
-  text: '-----BEGIN [A-Z ]*PRIVATE KEY-----',
+  text: '-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----',
   isRegex: true,
   ignoreCase: false,
   path: '.',
@@ -48,7 +48,8 @@ export function readableCommit(git: Git, commit: string, exclude: readonly strin
       keyFiles ??= grepLines(git, PRIVATE_KEYS, { commit }).then(({ lines }) => new Set(lines.map(({ path }) => path)));
       const hidden = await keyFiles;
       const { lines, cut } = await grepLines(git, search, { commit });
-      return { lines: lines.filter(({ path }) => isShown(path) && !isExcluded(path) && !hidden.has(path)), cut };
+      const isReadable = (path: string): boolean => isShown(path) && !isExcluded(path) && !hidden.has(path);
+      return { lines: lines.filter(({ path, text }) => isReadable(path) && !holdsKey(text)), cut };
     },
   };
 }

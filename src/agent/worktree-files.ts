@@ -111,8 +111,7 @@ export async function grepLines(
 /** `path\0number\0text` */
 function foundLine(output: string): FoundLines['lines'] {
   const [path = '', line = '', ...text] = output.split('\0');
-  const found = text.join('\0').replace(/\r$/, '');
-  return text.length === 0 || holdsKey(found) ? [] : [{ path, line: Number(line), text: found }];
+  return text.length === 0 ? [] : [{ path, line: Number(line), text: text.join('\0').replace(/\r$/, '') }];
 }
 
 const LARGEST_BYTES = 4 * 1024 * 1024;

@@ -2,26 +2,21 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { goChangedFile, goNewPackage } from '../support/languages/go.ts';
+import { goChangedFile } from '../support/languages/go.ts';
 import { commonJs, withoutPackageJson } from '../support/languages/javascript.ts';
-import { pytestFlat, pytestInSrc } from '../support/languages/python.ts';
+import { pytestInSrc } from '../support/languages/python.ts';
 import { missingFor } from '../support/languages/repository.ts';
-import { rust } from '../support/languages/rust.ts';
 import type { LanguageSample } from '../support/languages/sample.ts';
 import { shellJunit, shellTap } from '../support/languages/shell.ts';
-import { nodeTypes, vitest } from '../support/languages/typescript.ts';
+import { nodeTypes } from '../support/languages/typescript.ts';
 import { goTheWholeWay } from '../support/languages/whole-way.ts';
 
 const SAMPLES: readonly LanguageSample[] = [
   commonJs,
   withoutPackageJson,
   nodeTypes,
-  vitest,
-  pytestFlat,
   pytestInSrc,
-  goNewPackage,
   goChangedFile,
-  rust,
   shellTap,
   shellJunit,
 ];

@@ -310,7 +310,6 @@ const installed = `implement: { setup: 'ln -s ''${join(PROJECT, 'node_modules')}
 const ODD = "Bob's work? #1 50% \\x [a] $HOME ü";
 
 test.each([
-  ["Bob's work", nodeTypes],
   [ODD, nodeTypes],
   [ODD, { ...vitest, files: { ...vitest.files, 'agentos.yaml': installed } }],
 ])('a repository in a folder called %s can be implemented', async (name, sample) => {

@@ -455,7 +455,7 @@ test('a revision changes the files that the findings name, or new ones; more is 
   const { code, stdout } = await implement(repository, { code: 'revises-more', state }, { reviewer, args: ['42'] });
   expect(code, stdout).toBe(0);
   const task = (await callsOf(state)).at(-1)?.task ?? '';
-  expect(task).toContain('any other change is undone:\n\n- src/item-42.js\n\n');
+  expect(task).toMatch(/any other change is undone:\n\n<may-change>\n- src\/item-42\.js\n<\/may-change/);
   expect(stdout).toContain('undone, no finding names these files: src/main.js');
   expect(stdout).toContain('undone, the tests are frozen while the code is written: test/item-42.test.js');
   expect(repository.git('diff', '--name-only', 'main', BRANCH, '--', 'src').split('\n')).toEqual([

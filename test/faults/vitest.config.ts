@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** Faults that take longer than a lease, on a real PostgreSQL. */
+/** Kills at many moments, and faults that take longer than a lease, on a real PostgreSQL. */
 export default defineConfig({
   test: {
     include: ['test/faults/**/*.test.ts'],
