@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ConfigFlags, DESIGN_SIZES, SANDBOX_MODES } from '../core/config.ts';
 import { durationFlag, parseDuration } from '../core/duration.ts';
 
@@ -175,7 +175,9 @@ export function addReactFlags(command: Command): Command {
 export function addWatchFlags(command: Command): Command {
   command
     .option('--once', 'look once, run what is pending, and end; for cron')
-    .option('--interval <duration>', 'how often to look for changes, e.g. 30s', duration, 60_000)
+    .addOption(
+      new Option('--interval <duration>', 'how often to look for changes').argParser(duration).default(60_000, '60s'),
+    )
     .option('--max-cost-per-day <usd>', 'start nothing that all runs of a day could not pay within this', money);
   addConfigFlags(command, SELECT_FLAGS, new Set());
   return addResumeFlags(command);
@@ -196,10 +198,12 @@ export function addResumeFlags(command: Command): Command {
 
 /** For commands that work on a hub's backlog as well as on this machine alone. */
 export function addDatabaseFlag(command: Command): Command {
-  return command.option(
-    '--database <url>',
-    'the database of the hub (AGENTOS_DATABASE_URL), instead of this machine alone',
-  );
+  return addHubDatabaseFlag(command, ', instead of this machine alone');
+}
+
+/** For commands that are about the hub alone. */
+export function addHubDatabaseFlag(command: Command, more = ''): Command {
+  return command.option('--database <url>', `the database of the hub (AGENTOS_DATABASE_URL)${more}`);
 }
 
 function addRunFlags(command: Command, compared: ReadonlySet<keyof ConfigFlags>): Command {

@@ -1,6 +1,6 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { runs } from './action.ts';
-import { addDatabaseFlag, duration, port } from './flags.ts';
+import { addHubDatabaseFlag, duration, port } from './flags.ts';
 
 /** The commands for several machines. */
 export function addHubCommands(command: (name: string, description: string, examples: string[]) => Command): void {
@@ -12,7 +12,7 @@ export function addHubCommands(command: (name: string, description: string, exam
   ]);
   // Its subcommands have a flag of the same name.
   hub.enablePositionalOptions();
-  addDatabaseFlag(hub)
+  addHubDatabaseFlag(hub, '; without it one of its own')
     .option('--host <address>', 'listen on this address only', '0.0.0.0')
     .option('--port <n>', 'listen on this port', port, 7477)
     .option('--address <url...>', 'how machines reach it (default: by the addresses of this machine)')
@@ -22,14 +22,18 @@ export function addHubCommands(command: (name: string, description: string, exam
       '--repo <dir>',
       'show the runs of this repository on the pages of agentos ui, from wherever they were submitted',
     )
-    .option('--lease <duration>', 'how long a machine that is cut off keeps its items', duration, 45_000)
+    .addOption(
+      new Option('--lease <duration>', 'how long a machine that is cut off keeps its items')
+        .argParser(duration)
+        .default(45_000, '45s'),
+    )
     .option('--base-dir <dir>', 'state folder (default: .agentos in the current directory, or AGENTOS_HOME)')
     .option('--config <file>', 'keys, limits and endpoints (default: from the environment alone)')
     .action(runs(async () => (await import('./commands/hub.ts')).hubCommand));
-  addDatabaseFlag(
+  addHubDatabaseFlag(
     hub.command('machines').description('the machines that have joined').option('--json', 'print JSON'),
   ).action(runs(async () => (await import('./commands/hub.ts')).machinesCommand));
-  addDatabaseFlag(
+  addHubDatabaseFlag(
     hub
       .command('revoke')
       .description('refuse a machine, and give its items to others')
@@ -40,7 +44,7 @@ export function addHubCommands(command: (name: string, description: string, exam
     'agentos worker --database postgres://agentos@db.example/agentos --parallel 4',
     'agentos worker --tag gpu           also takes items that need a gpu',
   ]);
-  addDatabaseFlag(worker)
+  addHubDatabaseFlag(worker)
     .option('--parallel [n]', 'n items at once (default: the number of cores; at most 10)')
     .option('--tag <tag...>', 'what this machine has; items may need it')
     .option('--name <name>', 'how it is called in agentos hub machines (default: its host name)')
@@ -51,10 +55,10 @@ export function addHubCommands(command: (name: string, description: string, exam
     'agentos database migrate --database postgres://agentos@db.example/agentos',
     'agentos database check',
   ]);
-  addDatabaseFlag(database.command('migrate').description('brings it to the version that this program needs')).action(
-    runs(async () => (await import('./commands/database.ts')).migrateCommand),
-  );
-  addDatabaseFlag(
+  addHubDatabaseFlag(
+    database.command('migrate').description('brings it to the version that this program needs'),
+  ).action(runs(async () => (await import('./commands/database.ts')).migrateCommand));
+  addHubDatabaseFlag(
     database.command('check').description('says whether this program can work with it').option('--json', 'print JSON'),
   ).action(runs(async () => (await import('./commands/database.ts')).checkDatabaseCommand));
 }

@@ -87,7 +87,7 @@ export function createProgram(): Command {
     .addOption(new Option('--until <stage>', 'how far').choices(['lld', 'implement']).default('implement'));
   addBatchFlags(run).action(batch('run'));
 
-  const watch = command('watch', 'keeps going: looks for pending issues, runs them, and waits for changes', [
+  const watch = command('watch', 'keeps going: runs pending issues, reacts to pull requests, and waits for changes', [
     'agentos watch --parallel 3 --max-cost-per-day 20',
     'agentos watch --until lld --interval 5m',
     'agentos watch --source github:owner/name --pr --comment   and reacts to its pull requests',

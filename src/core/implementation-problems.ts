@@ -68,7 +68,7 @@ export const IMPLEMENTATION_PROBLEMS = {
   ],
   'agent-missing': (p: { agent: string; program: string; install: string }) => [
     `${p.agent} needs the program ${p.program}, which is not on the PATH.`,
-    `Install it with ${p.install}, or choose another --implementer.`,
+    `Install it with ${p.install}, or choose another model.`,
   ],
   'agent-failed': (p: { agent: string; exitCode: number | null; signal: string | null; detail: string }) => [
     `${p.agent} ended with ${p.exitCode === null ? (p.signal ?? 'a signal') : `exit code ${p.exitCode}`}: ${p.detail || 'it said nothing'}`,
@@ -116,7 +116,10 @@ export const IMPLEMENTATION_PROBLEMS = {
       'not-recorded': `Nothing is recorded for ${p.id}: offline plays the tour of agentos demo and can't implement anything else.`,
       changed: `The recorded change of ${p.id} doesn't fit ${p.file ?? 'the files'} as it is now.`,
     }[p.why];
-    return [why, 'Choose models with --implementer and --reviewer, e.g. claude-code and google:gemini-3-pro-preview.'];
+    return [
+      why,
+      'Choose models with --implementer and --reviewer, e.g. claude-code and google:gemini-3.1-pro-preview.',
+    ];
   },
   'offline-no-reply': (p: { step: string }) => [
     `Nothing is recorded for ${p.step}: offline plays the tour of agentos demo, and no model was asked.`,

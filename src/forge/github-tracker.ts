@@ -5,12 +5,12 @@ import type { Ask, GitHubClient } from '../host/github-client.ts';
 import { createGitHubViewer } from './github-viewer.ts';
 import { type Posted, STATE_LABELS, type Tracker } from './port.ts';
 
-const posted = z.looseObject({ id: z.union([z.int(), z.bigint()]), html_url: z.string() });
+const posted = z.looseObject({ id: z.union([z.int(), z.bigint()]), html_url: z.string().default('') });
 const user = z.looseObject({ login: z.string(), type: z.string().optional() });
 const comment = posted.extend({ body: z.string().nullish(), user: user.nullish() });
 const issue = z.looseObject({
   number: z.int(),
-  html_url: z.string(),
+  html_url: z.string().default(''),
   title: z.string(),
   body: z.string().nullish(),
   user: user.nullish(),

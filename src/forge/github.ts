@@ -11,7 +11,7 @@ import { EVIDENCE, type Forge, type PullRequest } from './port.ts';
 const pullSchema = z.looseObject({
   number: z.int(),
   node_id: z.string().default(''),
-  html_url: z.string(),
+  html_url: z.string().default(''),
   state: z.string(),
   draft: z.boolean().default(false),
   merged_at: z.string().nullish(),
@@ -19,7 +19,7 @@ const pullSchema = z.looseObject({
   body: z.string().nullish(),
   head: z.looseObject({ ref: z.string(), sha: z.string(), repo: z.looseObject({ full_name: z.string() }).nullish() }),
   base: z.looseObject({ ref: z.string() }),
-  updated_at: z.string(),
+  updated_at: z.string().default(''),
 });
 
 const branchSchema = z.looseObject({ commit: z.looseObject({ sha: z.string() }) });

@@ -15,7 +15,7 @@ const issue = z.looseObject({
   iid: z.int(),
   title: z.string(),
   description: z.string().nullish(),
-  web_url: z.string(),
+  web_url: z.string().default(''),
   labels: z.array(z.string()).default([]),
   author: user.nullish(),
 });

@@ -6,7 +6,7 @@ import { ANSWER, type Check, EVIDENCE, type Forge, type Posted, type PullRequest
 
 const requestSchema = z.looseObject({
   iid: z.int(),
-  web_url: z.string(),
+  web_url: z.string().default(''),
   state: z.string(),
   draft: z.boolean().default(false),
   title: z.string(),
@@ -16,7 +16,7 @@ const requestSchema = z.looseObject({
   sha: z.string().nullish(),
   source_project_id: z.int().nullish(),
   target_project_id: z.int().nullish(),
-  updated_at: z.string(),
+  updated_at: z.string().default(''),
 });
 const branchSchema = z.looseObject({ commit: z.looseObject({ id: z.string() }) });
 const statusSchema = z.looseObject({

@@ -193,7 +193,7 @@ export function createGitHubClient(options: HostOptions): GitHubClient {
 
 const repositorySchema = z.looseObject({
   full_name: z.string(),
-  html_url: z.string(),
+  html_url: z.string().optional(),
   default_branch: z.string(),
   archived: z.boolean().default(false),
   permissions: z.looseObject({ push: z.boolean() }).optional(),
@@ -223,7 +223,7 @@ async function readRepository(client: GitHubClient, path: string): Promise<Repos
   const { full_name, html_url, default_branch, archived, permissions } = found.value;
   return {
     path: full_name,
-    webUrl: html_url,
+    webUrl: html_url ?? `https://github.com/${full_name}`,
     defaultBranch: default_branch,
     isArchived: archived,
     canPush: permissions?.push ?? null,

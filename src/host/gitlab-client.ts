@@ -152,7 +152,7 @@ export function createGitLabClient(options: HostOptions): GitLabClient {
 const access = z.looseObject({ access_level: z.int() }).nullish();
 const projectSchema = z.looseObject({
   path_with_namespace: z.string(),
-  web_url: z.string(),
+  web_url: z.string().default(''),
   default_branch: z.string().nullish(),
   archived: z.boolean().default(false),
   permissions: z.looseObject({ project_access: access, group_access: access }).nullish(),

@@ -23,7 +23,8 @@ export function printPlan(terminal: Terminal, plan: Plan): void {
   for (const line of replacementLines(items)) terminal.line(printable(line));
   for (const group of plan.groups) terminal.line(printable(describeGroup(group)));
   for (const note of plan.notes) terminal.line(printable(note));
-  terminal.line(`Context: at most ${plan.contextTokens} tokens of the repository per item (agentos context <id>).`);
+  if (Object.keys(plan.models).length > 0)
+    terminal.line(`Context: at most ${plan.contextTokens} tokens of the repository per item (agentos context <id>).`);
   terminal.line(costLine(plan));
   terminal.line('Nothing was started, written or asked.');
 }

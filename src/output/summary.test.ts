@@ -141,7 +141,7 @@ test('the total has counts, cost and duration', () => {
   );
 });
 
-test('a long line to retry has a short one beside it; what has to change first stands in its place', () => {
+test('a long line to retry has a short one beside it; what has to change first stands before it', () => {
   const failed: Partial<ItemSummary>[] = [
     { id: '137', status: 'failed' },
     { id: '142', status: 'crashed' },
@@ -152,6 +152,7 @@ test('a long line to retry has a short one beside it; what has to change first s
   const long = `agentos lld --ids 137 142 --drafter ${'x'.repeat(150)}`;
   expect(retry(long)).toEqual([`Failed: 137, 142. Retry with: ${long}`, 'Or, shorter: agentos resume r --repo x']);
   expect(retry(null, { what: 'choose another model', flags: ['--drafter <model>'] })).toEqual([
-    'Failed: 137, 142. First choose another model, then: agentos resume r --drafter <model> --repo x',
+    'First choose another model.',
+    'Failed: 137, 142. Retry with: agentos resume r --drafter <model> --repo x',
   ]);
 });

@@ -47,7 +47,8 @@ export function printSummary(terminal: Terminal, summary: Summary, guide: Guide 
   const failed = `Failed: ${idsOf(items, ({ status }) => isFailure(status))}.`;
   if (summary.changeFirst !== null) {
     const { what, flags } = summary.changeFirst;
-    terminal.line(`${failed} First ${what}, then: ${resume(summary.runId, ...flags)}`);
+    terminal.line(`First ${what}.`);
+    terminal.line(`${failed} Retry with: ${resume(summary.runId, ...flags)}`);
   }
   if (summary.retryCommand === null) return;
   terminal.line(`${failed} Retry with: ${summary.retryCommand}`);

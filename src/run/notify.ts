@@ -100,7 +100,7 @@ async function runCommand(
   if (end.timedOut) return `The --notify command did not end within ${timeoutMs / 1_000} s and was stopped.`;
   return end.exitCode === 0
     ? null
-    : `The --notify command ended with ${end.exitCode ?? end.signal}: ${firstLine(end.tail)}`;
+    : `The --notify command ended with ${end.exitCode ?? end.signal}: ${firstLine(end.tail) || 'it said nothing'}`;
 }
 
 /** In their own words for each platform; where there is no such program, nothing happens. */

@@ -100,7 +100,9 @@ export async function rememberTrust(project: Project, claims: readonly Claim[]):
   return change(project.env, (all) => ({ ...all, [project.paths.repository]: { hash: hashOf(claims), since } }));
 }
 
-export async function revokeTrust(project: Project): Promise<string> {
+/** Null: it was not trusted, and nothing is written. */
+export async function revokeTrust(project: Project): Promise<string | null> {
+  if (!Object.hasOwn(await readTrust(trustFile(project.env)), project.paths.repository)) return null;
   const isOther = ([repository]: [string, unknown]): boolean => repository !== project.paths.repository;
   return change(project.env, (all) => Object.fromEntries(Object.entries(all).filter(isOther)));
 }

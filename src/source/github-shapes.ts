@@ -5,16 +5,20 @@ import { outsideLine } from './outside-text.ts';
 import type { IssueHead, LinkedPullRequest } from './port.ts';
 import { closes } from './remote-issue.ts';
 
+/*
+ * Of what a service answers only what is needed is asked for: Enterprise, proxies and compatible servers leave out some of the rest.
+ */
+
 const user = z.looseObject({ login: z.string(), type: z.string().optional() }).nullish();
 
 export const issueSchema = z.looseObject({
   number: z.int(),
   title: z.string(),
   body: z.string().nullish(),
-  html_url: z.string(),
+  html_url: z.string().default(''),
   state: z.string(),
   locked: z.boolean().default(false),
-  updated_at: z.string(),
+  updated_at: z.string().default(''),
   user,
   author_association: z.string().default('NONE'),
   labels: z.array(z.union([z.string(), z.looseObject({ name: z.string().nullish() })])).default([]),
@@ -28,8 +32,8 @@ export type GitHubIssue = z.infer<typeof issueSchema>;
 export const commentSchema = z.looseObject({
   id: z.union([z.int(), z.bigint()]),
   body: z.string().nullish(),
-  html_url: z.string(),
-  created_at: z.string(),
+  html_url: z.string().default(''),
+  created_at: z.string().default(''),
   user,
   author_association: z.string().default('NONE'),
 });
@@ -45,7 +49,7 @@ export type TimelineEvent = z.infer<typeof eventSchema>;
 
 export const pullSchema = z.looseObject({
   number: z.int(),
-  html_url: z.string(),
+  html_url: z.string().default(''),
   state: z.string(),
   merged_at: z.string().nullish(),
   body: z.string().nullish(),
@@ -138,7 +142,8 @@ export function answersTo(
     const isUndone = merged !== null && reopened !== null && reopened > merged;
     const counts = merged === null ? pull.state === 'open' && isTrusted : !isUndone;
     if (!counts) return;
-    found.set(pull.html_url, { number: pull.number, url: pull.html_url, state: merged === null ? 'open' : 'merged' });
+    const state = merged === null ? 'open' : 'merged';
+    found.set(pull.html_url || `#${pull.number}`, { number: pull.number, url: pull.html_url, state });
   };
   for (const { event, source } of events) {
     const pull = event === 'cross-referenced' ? source?.issue : null;

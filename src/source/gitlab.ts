@@ -13,10 +13,10 @@ const issueSchema = z.looseObject({
   iid: z.int(),
   title: z.string(),
   description: z.string().nullish(),
-  web_url: z.string(),
+  web_url: z.string().default(''),
   state: z.string(),
   discussion_locked: z.boolean().nullish(),
-  updated_at: z.string(),
+  updated_at: z.string().default(''),
   author: user,
   labels: z.array(z.string()).default([]),
   user_notes_count: z.int().default(0),
@@ -43,7 +43,7 @@ const stateEventSchema = z.looseObject({ state: z.string(), created_at: z.string
 
 const mergeRequestSchema = z.looseObject({
   iid: z.int(),
-  web_url: z.string(),
+  web_url: z.string().default(''),
   state: z.string(),
   merged_at: z.string().nullish(),
   source_project_id: z.int().nullish(),

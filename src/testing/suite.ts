@@ -138,6 +138,7 @@ async function runOnce(
     worktree: options.directory,
     may: 'write',
     env: options.env,
+    command: settings.command ?? undefined,
     ...(wish.fetches ? { network: ['registries'] } : {}),
   });
   const asking = (env: Readonly<Record<string, string>>) => createAsk(options, { env, sandbox }, wish.signal);

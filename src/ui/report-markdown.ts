@@ -28,12 +28,13 @@ export function markdownReport({ state, record }: FoldedRun, brief: RunBrief, is
   const failed = items.filter(({ status }) => status !== null && isFailure(status));
   return [
     `## agentos ${brief.workflow}: ${counts.join(', ') || 'nothing has ended'}`,
-    `${items.length} item(s), ${cost}, ${took}; ${models.join(', ')}. Run ${asCode(brief.runId)}.`,
+    `${items.length} item(s), ${cost}, ${took}${models.length === 0 ? '' : `; ${models.join(', ')}`}. Run ${asCode(brief.runId)}.`,
     ...(isTampered ? [`**Files of this run are not as it wrote them:** \`agentos check --audit ${brief.runId}\``] : []),
     ...section('Needs a person', waiting, ({ ends }) => ends.at(-1)?.reason ?? ''),
     ...section('Failed', failed, whyFailed),
     ...(brief.changeFirst === null ? [] : [`Before a retry: ${asText(brief.changeFirst)}.`]),
     ...(brief.retryCommand === null ? [] : [`Retry with:\n\n${asBlock(brief.retryCommand)}`]),
+    ...branches(items),
     ...(items.length === 0 ? [] : [`### Items\n\n${itemTable(items)}`]),
   ].join('\n\n');
 }
@@ -45,6 +46,17 @@ function section(title: string, items: readonly ItemState[], why: (item: ItemSta
     return `- **${asText(item.id)}** ${asText(item.title)}${note === '' ? '' : `: ${note}`}`;
   });
   return [`### ${title}\n\n${[...lines, ...more(items.length)].join('\n')}`];
+}
+
+/** Of a landing: what is in, and what is out and why. */
+function branches(items: readonly ItemState[]): string[] {
+  const landed = items.flatMap(({ parts }) => [...parts.values()].flatMap((part) => part.landed ?? []));
+  if (landed.length === 0) return [];
+  const lines = landed.slice(0, MOST_ROWS).map(({ id, status, reason, error }) => {
+    const note = asText(error ? wordingOf(error.problem).message : (reason ?? ''), LONGEST_NOTE);
+    return `- **${asText(id)}** is ${status === 'succeeded' ? 'in' : 'out'}${note === '' ? '' : `: ${note}`}`;
+  });
+  return [`### Branches\n\n${[...lines, ...more(landed.length)].join('\n')}`];
 }
 
 function whyFailed({ ends }: ItemState): string {

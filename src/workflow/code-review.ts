@@ -4,7 +4,7 @@ import { unusableReview } from '../documents/review/reader.ts';
 import { openCommit } from '../git/repository.ts';
 import { codeReviewParts, findingFailures } from '../prompts/writing-tasks.ts';
 import { changedCode } from './changed-code.ts';
-import type { AskPerson } from './decide.ts';
+import type { AskPerson, DecidedBefore } from './decide.ts';
 import type { Gates } from './gates.ts';
 import type { ImplementContext } from './implement-item.ts';
 import { protectedChange } from './protected-paths.ts';
@@ -13,6 +13,7 @@ import { type ReviewOutcome, reviewLoop } from './review.ts';
 export interface CodeReview {
   gates: Pick<Gates, 'evidence' | 'undone'>;
   decide: AskPerson;
+  decidedBefore: DecidedBefore;
   onReview: (text: string, round: number) => Promise<void>;
   /** Has the writer change what the review asks for, and proves it again; returns the new state of the worktree. */
   revise: (asked: Revision) => Promise<string>;
@@ -33,7 +34,7 @@ export type ReviewedCode = ReviewOutcome & { tree: string };
 export async function reviewCode(
   context: ImplementContext,
   codeTree: string,
-  { gates, decide, onReview, revise }: CodeReview,
+  { gates, decide, decidedBefore, onReview, revise }: CodeReview,
 ): Promise<ReviewedCode> {
   const { id, title, lld, prompts, worktree, base, baseTree, emit, maxRounds } = context;
   let tree = codeTree;
@@ -77,7 +78,7 @@ export async function reviewCode(
         return { ok: true, text: await worktree.diff(baseTree, tree), ledger };
       },
     },
-    { emit, maxRounds, decide },
+    { emit, maxRounds, decide, decidedBefore },
   );
   return { ...outcome, tree };
 }

@@ -99,6 +99,20 @@ test('another text, another reason or another input is another question, which a
   expect(await at.run(({ ask }) => ask(POINT))).toEqual(decision('approve'));
 });
 
+test('what a person has answered is known before it is asked again, for that text and input only', async () => {
+  const at = await place();
+  const before = (text = POINT.text, item = ITEM): Promise<string | null> =>
+    at.run(({ decidedBefore }) => Promise.resolve(decidedBefore(text)), item);
+  expect(await before()).toBeNull();
+  await at.run(({ ask }) => ask(POINT));
+  expect(await before()).toBeNull();
+  await at.settle('decision-1', decision('approve'));
+  expect(await before()).toBe(POINT.reason);
+  expect([await before('+two\n'), await before(POINT.text, { ...ITEM, hash: 'b'.repeat(64) })]).toEqual([null, null]);
+  const after = await at.run(async ({ ask, decidedBefore }) => [await ask(POINT), decidedBefore(POINT.text)]);
+  expect(after).toEqual([decision('approve'), null]);
+});
+
 test('the second question of an item is a step of its own', async () => {
   const at = await place();
   await at.run(({ ask }) => ask(POINT));

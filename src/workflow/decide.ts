@@ -18,6 +18,9 @@ export interface OpenPoint {
   openQuestions: string[];
 }
 
+/** Why a person was asked about this text, if that was the next question and they have answered it; else null. */
+export type DecidedBefore = (text: string) => string | null;
+
 /** Null: not decided yet. */
 export type AskPerson = (point: OpenPoint) => Promise<Decision | null>;
 
@@ -58,6 +61,7 @@ export interface DeciderOptions {
 
 export interface Decider {
   ask: AskPerson;
+  decidedBefore: DecidedBefore;
   /** Records that the item is not to be done, and ends it. */
   drop: (decision: Decision) => Promise<ItemResult>;
 }
@@ -111,6 +115,11 @@ export function createDecider(item: ItemContext, { folder, lineage, canRevise }:
         if (error === undecided) return null;
         throw error;
       }
+    },
+    decidedBefore(text) {
+      const question = journal.last(questionStep(asked + 1)) as Question | undefined;
+      if (question?.input !== hash || question.about !== sha256(text)) return null;
+      return journal.has({ name: decisionStep(asked + 1), inputs: question }) ? question.reason : null;
     },
     async drop(decision) {
       await versions?.add('final', droppedRecord(item, decision));

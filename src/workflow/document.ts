@@ -108,6 +108,7 @@ export async function approvedDocument<More>(
     emit: item.emit,
     maxRounds: item.maxRounds,
     decide: decider.ask,
+    decidedBefore: decider.decidedBefore,
   });
   if (outcome.verdict === 'DROPPED') return { ended: await decider.drop(outcome.decision) };
   if (outcome.verdict === 'DISCUSS') return { ended: { status: 'discuss', reason: outcome.reason, outputs: [folder] } };

@@ -294,7 +294,9 @@ async function runCommand(
   isUntouched: boolean,
 ): Promise<void> {
   const { itemEnv: env, onGroup, config } = parts;
-  const sandbox = await openIn(directory, parts, { network: ['registries'], isUntouched });
+  // What a person wrote may name files; what was detected names those of the worktree.
+  const named = config.implement.setup === command ? { command } : {};
+  const sandbox = await openIn(directory, parts, { network: ['registries'], isUntouched, ...named });
   const onLine = boundedLines((line) =>
     emit({ type: 'output-line', stream: 'stdout', line: mask(line), of: 'set-up' }),
   );
@@ -307,7 +309,7 @@ async function runCommand(
 async function openIn(
   worktree: string,
   { sandbox, itemEnv: env }: WorktreeParts,
-  more: Pick<SandboxWish, 'network' | 'isUntouched'> = {},
+  more: Pick<SandboxWish, 'network' | 'isUntouched' | 'command'> = {},
 ): Promise<Sandbox | undefined> {
   return sandbox?.({ worktree, may: 'write', env, ...more });
 }

@@ -65,7 +65,8 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
   const codeTree = await write({ phase: 'code', name: 'code', start: testsTree, task: taskOf('code'), judge });
   const review = await reviewCode(context, codeTree, {
     gates,
-    decide: (point) => decider.ask(point),
+    decide: decider.ask,
+    decidedBefore: decider.decidedBefore,
     onReview: (text, round) => keepReview(reviews, `review-${round}.md`, mask(text)),
     revise: ({ start, name, ...asked }) =>
       write({

@@ -87,7 +87,8 @@ export async function runReact(item: ItemContext, parts: ReactParts): Promise<Re
   const reviews = join(context.paths.home('react', id), 'reviews');
   const review = await reviewCode(withAsked(asked), written, {
     gates,
-    decide: (point) => decider.ask(point),
+    decide: decider.ask,
+    decidedBefore: decider.decidedBefore,
     onReview: (text, round) => writeFileAtomic(join(reviews, `review-${round}.md`), context.mask(text)),
     revise: ({ start, name, failures }) => writing(name, start, failures),
   });

@@ -2,7 +2,7 @@ import { type Decision, recordDecision } from '../documents/decision.ts';
 import { emptyLedger, type Ledger, openFindings, recordReview, stuck } from '../documents/ledger.ts';
 import type { Weighed } from '../documents/review/evidence.ts';
 import { isTrustworthy, type Review, readReview } from '../documents/review/reader.ts';
-import type { AskPerson, OpenPoint } from './decide.ts';
+import type { AskPerson, DecidedBefore, OpenPoint } from './decide.ts';
 import type { ItemContext } from './item.ts';
 
 /** What is reviewed: a document, or a change to code. Each question to a model is one durable step. */
@@ -73,6 +73,7 @@ export type ReviewOutcome = {
 export interface LoopOptions extends Pick<ItemContext, 'emit' | 'maxRounds'> {
   /** Absent: what the loop can't decide ends in DISCUSS at once. */
   decide?: AskPerson;
+  decidedBefore?: DecidedBefore;
 }
 
 /**
@@ -116,6 +117,9 @@ export async function reviewLoop(first: string, subject: ReviewSubject, options:
       ending = endingOf(read, { round, maxRounds });
       const reason = ending?.verdict === 'APPROVED' ? await subject.needsPerson?.() : null;
       if (reason) ending = { verdict: 'DISCUSS', reason };
+      // More rounds than in the run that asked must not take back what a person answered.
+      const answered = ending === null ? (options.decidedBefore?.(text) ?? null) : null;
+      if (answered !== null) ending = { verdict: 'DISCUSS', reason: answered };
     }
 
     for (let isRefused = false; ; isRefused = true) {

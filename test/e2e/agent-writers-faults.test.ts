@@ -67,6 +67,13 @@ async function start(
   return Object.assign(startWriting(writer, { worktree }), { place, opened });
 }
 
+test('a command that is not there is named by the shell, and not taken for the shell', async () => {
+  const { reply } = await start(null, { agent: 'acp:no-such-agent --acp' });
+  const error = await failureOf(reply);
+  expect(error).toMatchObject({ retry: 'permanent', problem: { code: 'agent-failed', agent: 'acp', exitCode: 127 } });
+  expect(JSON.stringify(error.problem)).toContain('no-such-agent');
+});
+
 describe.each([
   ['claude-code', 'claude', '@anthropic-ai/claude-code'],
   ['codex', 'codex', '@openai/codex'],

@@ -107,7 +107,7 @@ test('mixed results: one failure is exit code 1, the others are done, and one li
   const { runId, retryCommand } = await summaryOf(repository);
   expect(retryCommand).toBeNull();
   expect(again.stdout).toContain(
-    `Failed: 137, 142. First choose another model than anthropic:claude-opus-5, then: agentos resume ${runId} --drafter <model>\n`,
+    `First choose another model than anthropic:claude-opus-5.\nFailed: 137, 142. Retry with: agentos resume ${runId} --drafter <model>\n`,
   );
   const missing = await agentos(['resume', '--drafter', 'command:false'], options);
   expect(missing.stdout).toContain(

@@ -145,6 +145,8 @@ test('flags, and a configuration outside of the repository that a flag names, ne
   expect(ended.code).toBe(1);
   const trust = await agentos(['trust'], optionsOf(repository));
   expect(trust).toMatchObject({ code: 0, stdout: 'Nothing in this repository needs your trust.\n' });
+  const revoked = await agentos(['trust', '--revoke'], optionsOf(repository));
+  expect(revoked).toMatchObject({ code: 0, stdout: 'It was not trusted.\n' });
   expect(existsSync(join(repository.home, '.config'))).toBe(false);
 });
 

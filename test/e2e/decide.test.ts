@@ -131,10 +131,12 @@ test('approved by a person, it succeeds without a further call, and its log and 
   expect(check[0].findings).toEqual([]);
 });
 
-test('a change that a person asks for is made and reviewed, beyond the rounds that were used up', async () => {
+test.each([
+  ['beyond the rounds that were used up', ['--max-rounds', '1']],
+  ['also where the next run has rounds left for what the reviewer asked for', []],
+])('a change that a person asks for is made and reviewed, %s', async (_, next) => {
   const revise = review({ verdict: 'REVISE', tier2: ['**Names:** Section 2.4 has two names for one thing.'] });
-  const flags = ['--max-rounds', '1'];
-  const at = await waiting({ 'review-1.md': revise }, ...flags);
+  const at = await waiting({ 'review-1.md': revise }, '--max-rounds', '1');
   const words = 'Section 2.6: FIXED width integers only.\n- [x] **APPROVED**\nNo issues found.';
   const decided = await at.run('decide', '42', '--revise', words, '--json');
   expect(decided.code).toBe(0);
@@ -149,7 +151,7 @@ test('a change that a person asks for is made and reviewed, beyond the rounds th
   });
   expect(readReview(await at.repository.read('docs/lineage/42/004-verdict.md')).verdict).toBe('REVISE');
 
-  expect((await lld(at, ...flags)).code).toBe(0);
+  expect((await lld(at, ...next)).code).toBe(0);
   const calls = await at.calls();
   expect(calls).toHaveLength(4);
   expect(calls[2]).toContain('> Section 2.6: FIXED width integers only.');

@@ -137,12 +137,16 @@ test('what breaks the tests, conflicts, or builds on such a branch is out, with 
   expect(testsRun(ended.stdout)).toHaveLength(6);
   expect(ended.stderr).toContain('not the same in two runs, and not blamed on a branch: "flaky"');
 
+  const comment = await agentos(['report', '--format', 'md'], placed(repository));
+  expect(comment.stdout).toMatch(/^1 item\(s\), \$0\.0000, [^;\n]+\. Run /m);
+  expect(comment.stdout).toMatch(/^### Branches\n\n- \*\*1\*\* is in\n- \*\*2\*\* is out: The tests fail with it/m);
+
   // A person reads the same, and what to do.
   const shown = await land(repository, '2', '3');
   expect(shown.stdout).toContain('[LAND-main] 2 is out (agentos/2-item): The tests fail with it: "the answer"');
   expect(shown.stdout).toContain('[LAND-main] 3 is in (agentos/3-item)');
   expect(shown.stdout).toContain(
-    'Failed: 2. First change its branch, or build it again (agentos implement --again 2), then: agentos resume ',
+    'First change its branch, or build it again (agentos implement --again 2).\nFailed: 2. Retry with: agentos resume ',
   );
   expect(shown.code).toBe(1);
 });

@@ -257,7 +257,8 @@ function failed(
   { began, stray }: Listener,
   mask: (text: string) => string,
 ): AgentosError {
-  if (neverRan) return missing(agent);
+  // Of a command the shell says what is not there.
+  if (neverRan && agent.name !== 'acp') return missing(agent);
   const silent = exitCode === 0 && verdict === null ? 'it ended without a result; ' : '';
   const why = verdict?.is === 'failed' ? verdict.why : `${silent}${reasonIn(stray.join('\n'))}`;
   // One that ends before its first event does so for its arguments or its settings, and these stay the same.

@@ -8,7 +8,8 @@ export async function trustCommand(flags: PlaceFlags & { revoke?: boolean }): Pr
   const project = await projectOf(flags);
   const say = (text: string): void => void process.stdout.write(`${text}\n`);
   if (flags.revoke) {
-    say(`No longer trusted (${await revokeTrust(project)}).`);
+    const file = await revokeTrust(project);
+    say(file === null ? 'It was not trusted.' : `No longer trusted (${file}).`);
     return EXIT.ok;
   }
   const claims = claimsOf(project);

@@ -27,3 +27,10 @@ test('FR-1 and NFR-1 of an issue are two requirements', () => {
   expect(requirements.map(({ id }) => id)).toEqual(['FR-1', 'NFR-1']);
   expect(criteria[0]?.requirements).toEqual(['NFR-1']);
 });
+
+test('the steps below a scenario’s heading are no scenarios of their own', () => {
+  const text = '# X\n\n## Scenarios\n### Scenario 1: Open\n1. Click\n2. Look\n\n### Scenario 2: Close\n1. Click\n';
+  expect(readIssueDocument(text).scenarios.map(({ id }) => id)).toEqual(['1', '2']);
+  const grouped = '# X\n\n## Scenarios\n### Opening\n1. Click\n\n### Closing\n2. Leave\n';
+  expect(readIssueDocument(grouped).scenarios.map(({ id }) => id)).toEqual(['1', '2']);
+});

@@ -43,8 +43,14 @@ export function readNumbered(nodes: RootContent[], text: string, label = LABEL):
 }
 
 function requirementsIn(nodes: RootContent[], document: string, label: RegExp): Labelled[] {
+  // Below a heading that is one of them, the points of a list are its steps or parts.
+  let isBelowOne = false;
   return nodes.flatMap((node) => {
-    if (node.type === 'heading') return labelled(flatText(node), lineOf(node), label);
+    if (node.type === 'heading') {
+      const own = labelled(flatText(node), lineOf(node), label);
+      isBelowOne = own.length > 0;
+      return own;
+    }
     if (node.type === 'table') return tablesIn([node]).flatMap(tableRequirements);
     if (node.type === 'paragraph') {
       const lines = markedText(node).split('\n');
@@ -56,7 +62,7 @@ function requirementsIn(nodes: RootContent[], document: string, label: RegExp): 
       const text = item.children[0] ? flatText(item.children[0]) : '';
       const line = lineOf(item);
       const own = labelled(text, line, label);
-      if (own.length > 0 || !node.ordered || text === '') return own;
+      if (own.length > 0 || !node.ordered || isBelowOne || text === '') return own;
       return [{ kind: '', number: numbers[index] ?? index + 1, text, line }];
     });
   });

@@ -55,6 +55,17 @@ test('a link in a hidden place is shown by its own name and by that of what it l
   ]);
 });
 
+test('a link in a folder that is shown is the link that it is', async () => {
+  await symlink(join(top, 'home', 'tools', 'token'), join(top, 'home', 'tools', 'link'));
+  const rules = createRules();
+  rules.hide(join(top, 'home'));
+  rules.show('read', join(top, 'home', 'tools', 'link'), join(top, 'home', 'tools'));
+  expect(settled(rules)).toEqual([
+    ['home', 'hidden'],
+    ['home/tools', 'read'],
+  ]);
+});
+
 test('a link outside of hidden places stands for what it leads to', async () => {
   await symlink(join(top, 'home'), join(top, 'alias'));
   const rules = createRules();

@@ -96,7 +96,10 @@ export function createRules(from: Iterable<Rule> = []): Rules {
       const depth = ({ path }: Rule): number => path.split('/').length;
       return [...all, ...all.flatMap((rule) => inOtherPlaces(rule, all))]
         .sort((one, other) => depth(one) - depth(other))
-        .filter((rule) => isOther(rule, ruleOver(dirname(rule.path))));
+        .filter((rule) => {
+          const over = ruleOver(dirname(rule.path));
+          return isOther(rule, over) && !isLinkShown(rule, over);
+        });
     },
   };
 }
@@ -104,6 +107,11 @@ export function createRules(from: Iterable<Rule> = []): Rules {
 /** A rule that says the same as the one over it changes nothing; but for an empty folder, which has to be made. */
 function isOther({ path, access, source }: Rule, over: Rule | undefined): boolean {
   return access !== (over?.access ?? 'read') || access === 'private' || source !== path;
+}
+
+/** What is shown by the name of a link needs no place of its own where the link itself can be seen. */
+function isLinkShown({ path, access, source }: Rule, over: Rule | undefined): boolean {
+  return source !== path && access !== 'link' && !isAway(over) && (over === undefined || over.source === over.path);
 }
 
 function isAway(rule: Rule | undefined): boolean {

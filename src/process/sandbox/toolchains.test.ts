@@ -56,9 +56,11 @@ test('a folder of the PATH is shown with what it belongs to, and with where its 
     'apps/other/code',
   );
   await symlink(join(top, 'apps/tool/bin/tool'), join(top, 'bin/tool'));
+  await files('bin/checkout/main');
+  rules.hide(join(top, 'bin/checkout'));
   showToolchains(rules, { PATH: `${top}/jdk/bin:${top}/bin` }, []);
   expect(shown('jdk/bin/java', 'jdk/lib/modules', 'bin/own', 'apps/tool/lib/code')).toEqual([true, true, true, true]);
-  expect(shown('apps/other/code', 'home')).toEqual([false, false]);
+  expect(shown('apps/other/code', 'home', 'bin/checkout/main')).toEqual([false, false, false]);
 });
 
 test('what variables name is shown where they are known or handed over', async () => {
@@ -105,13 +107,24 @@ test.each([
     ['data set/y'],
     ['beside'],
   ],
+  ['a file in a script', (at: string) => `bash -c '. "${at}/data set/x"'`, ['data set/x'], ['beside']],
+  ['folders of a list', (at: string) => `env "PATH=${at}/none:${at}/dir" run`, ['dir/run'], ['beside']],
   ['a file in the home, and no more of it', () => 'sh ~/model.sh', ['home/model.sh'], ['home/other']],
   ['a file right in a hidden folder', (at: string) => `cat '${at}/beside'`, ['beside'], ['data set/x']],
   ['the home itself stays hidden', (at: string) => `ls '${at}/home' '${at}'`, [], ['home/model.sh', 'beside']],
   ['so do known places of keys', () => 'ssh -i $HOME/.ssh/id x', [], ['home/.ssh/id']],
   ['and the state folder', (at: string) => `cat '${at}/state/db'`, [], ['state/db']],
 ])('%s', async (_, command, seen, unseen) => {
-  await files('data set/x', 'data set/y', 'beside', 'home/model.sh', 'home/other', 'home/.ssh/id', 'state/db');
+  await files(
+    'data set/x',
+    'data set/y',
+    'dir/run',
+    'beside',
+    'home/model.sh',
+    'home/other',
+    'home/.ssh/id',
+    'state/db',
+  );
   showNamed(rules, command(top), [join(top, 'state')]);
   expect(shown(...seen)).toEqual(seen.map(() => true));
   expect(shown(...unseen)).toEqual(unseen.map(() => false));

@@ -1,4 +1,4 @@
-import { readdirSync, readlinkSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readlinkSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { isInside } from '../../core/paths.ts';
 import { homesOf } from './hidden.ts';
@@ -41,7 +41,8 @@ export function showToolchains(rules: Rules, env: Environment, passed: readonly 
   const named = [...VARIABLES, ...passed].flatMap((name) => (env[name] ?? '').split(delimiter));
   const folders = [...homes.flatMap((home) => FOLDERS.map((name) => join(home, name))), ...named];
   rules.show('read', ...folders.filter((folder) => isNeeded(rules, folder)));
-  for (const folder of path.filter((each) => isNeeded(rules, each))) {
+  // Its programs are shown even where something in it is protected, which stays hidden.
+  for (const folder of path.filter((each) => rules.isHidden(each) && !rules.isPlace(each))) {
     rules.show('read', wholeOf(rules, folder));
     // A program there is often a link to where it is installed.
     for (const target of linksIn(folder))
@@ -75,6 +76,16 @@ function linksIn(folder: string): string[] {
 /** A word of a shell command: in quotes, or without. */
 const WORD = /'([^']*)'|"([^"]*)"|((?:\\.|[^\s'";|&<>()\\])+)/g;
 
+/** And what is there of the words of a script in quotes, and of a list of paths. */
+function wordsOf(text: string, isThere: (word: string) => boolean): string[] {
+  return [...text.matchAll(WORD)].flatMap((match) => {
+    const word = match[1] ?? match[2] ?? (match[3] ?? '').replaceAll(/\\(.)/g, '$1');
+    if (isThere(word)) return [word];
+    const inner = match[3] === undefined ? wordsOf(word, isThere) : [];
+    return [word, ...[...inner, ...word.split(/[:,`]/)].filter(isThere)];
+  });
+}
+
 /** Where credentials are, in any home. */
 const KEY_PLACES =
   /\/(?:\.ssh|\.aws|\.azure|\.gnupg|\.kube|\.docker|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.password-store|keyrings|\.config\/(?:gh|gcloud|git|glab-cli|op)|\.cargo\/credentials(?:\.toml)?)(?:\/|$)/;
@@ -87,11 +98,9 @@ const KEY_PLACES =
 export function showNamed(rules: Rules, command: string, never: readonly string[]): void {
   const [home = ''] = homesOf(process.env);
   const isSecret = (path: string): boolean => KEY_PLACES.test(path) || never.some((place) => isInside(place, path));
-  for (const match of command.matchAll(WORD)) {
-    const word = match[1] ?? match[2] ?? (match[3] ?? '').replaceAll(/\\(.)/g, '$1');
-    const named = word
-      .replace(/^(?:-{0,2}[\w.-]+=)?(?:file:\/\/)?/, '')
-      .replace(/^(?:~|\$HOME|\$\{HOME\})(?=\/)/, home);
+  const pathIn = (word: string): string =>
+    word.replace(/^(?:-{0,2}[\w.-]+=)?(?:file:\/\/)?/, '').replace(/^(?:~|\$HOME|\$\{HOME\})(?=\/)/, home);
+  for (const named of wordsOf(command, (word) => existsSync(pathIn(word))).map(pathIn)) {
     const path = resolve('/', named);
     if (!isAbsolute(named) || isSecret(path) || !rules.isHidden(path) || rules.isPlace(path)) continue;
     const found = statSync(path, { throwIfNoEntry: false });
