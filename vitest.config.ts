@@ -13,8 +13,8 @@ export default defineConfig({
   test: {
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // One more than the cores that we count on: tests of programs wait for them a third of their time.
-    maxWorkers: 3,
+    // Twice the cores that we count on: tests of programs wait half of their time.
+    maxWorkers: 4,
     projects: [
       // Unit tests leave nothing behind in their process: a fresh one per file would double their time.
       { extends: true, test: { name: 'unit', include: ['src/**/*.test.ts'], isolate: false } },

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { AgentosError } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
+import { oneLine } from '../core/lines.ts';
 import { parseMarkdown, plainText } from '../documents/markdown.ts';
 import { createBriefSource, createDirectorySource, parseIssue } from './directory.ts';
 import type { IssueSource } from './port.ts';
@@ -36,7 +37,7 @@ const titles: [name: string, text: string, title: string][] = [
 
 const CHARACTERS = "aZ09éß ,.:;'()/?+-#*_`[]<&!~|\\".split('');
 
-test('a heading without markup has the title that the parser reads', () => {
+test('a heading without markup has the title that the parser reads, as one line', () => {
   const words = fc.string({ unit: fc.constantFrom(...CHARACTERS), minLength: 1, maxLength: 12 });
   fc.assert(
     fc.property(words, fc.constantFrom('', '\n', '\nText\n===\n', '\n\nText\n'), (heading, rest) => {
@@ -44,7 +45,7 @@ test('a heading without markup has the title that the parser reads', () => {
       const first = parseMarkdown(text).children[0];
       const expected = first?.type === 'heading' ? plainText(first) : '';
       fc.pre(expected !== '');
-      expect(parseIssue(parseItemId('42'), text).title).toBe(expected);
+      expect(parseIssue(parseItemId('42'), text).title).toBe(oneLine(expected));
     }),
   );
 });
