@@ -309,9 +309,6 @@ test('kill -9 and Ctrl+C in the middle: resume ends in the same files, and no fi
 
 test.each<[flags: string[], status: string, models: Parameters<typeof script>[0]]>([
   [['--timeout', '1s'], 'timed-out', { draft: () => STALL }],
-  [['--idle-timeout', '1s', '--max-retries', '0'], 'stalled', { draft: () => STALL }],
-  [['--global-timeout', '1s'], 'timed-out', { draft: () => STALL }],
-  [['--max-cost', '0.0001'], 'over-budget', {}],
   [['--max-cost-per-item', '0.0001'], 'over-budget', {}],
 ])('%j ends the item as %s, and a later run goes on', async (flags, status, models) => {
   let isBound = true;
