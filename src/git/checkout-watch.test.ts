@@ -110,7 +110,7 @@ test('an LLD that a run of ours wrote, or a person decided on, is their business
   const { files, faults } = await changesOf(bench, async () => {
     await bench.write('docs/lld/LLD-7.md', `${approved}\nOne more thing.\n`);
     await rm(join(bench.root, 'docs/lld/LLD-8.md'));
-    // By its form an approval, but of nobody.
+    // It has the form of an approval, but no one gave it.
     await bench.write('docs/lld/LLD-9.md', approved);
     await bench.write('docs/lld/LLD-10.md', 'half of');
     await bench.write('.agentos/locks/lld-10.lock', JSON.stringify(ownHolder()));

@@ -44,7 +44,7 @@ export interface MachineParts {
   cacheOf: (repository: string) => RepositoryCache;
   settingsOf: (run: string) => Promise<RunSettings>;
   documentsOf: (run: string, commit: string, cache: RepositoryCache) => RunDocuments;
-  /** Null: there is none here. */
+  /** Null where this machine has none. */
   sandbox: SandboxTool | null;
   env: Record<string, string>;
   /** Adds it to the coordinator; resolves with its end. */

@@ -110,7 +110,7 @@ function createPass({ database, timestamp, onItemEnded, onRunEnded, onLine }: Sc
     }
   };
 
-  /** After a restart it is told of the ends so far, in the order of the items. */
+  /** After a restart it gets the ends so far, in the order of the items. */
   const haltRuleOf = (run: string): Promise<ReturnType<typeof createHaltRule>> => {
     const open = async (): Promise<ReturnType<typeof createHaltRule>> => {
       const rule = createHaltRule((await settingsOf(run)).haltAfter);

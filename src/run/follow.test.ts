@@ -15,7 +15,7 @@ test('a piece ends with its last whole line, whatever the characters; what is no
   expect(await readPiece(file, 1_000)).toEqual({ text: '', end: 1_000 });
 });
 
-test('a file is followed from before it is there until nobody wants more, each line once', async () => {
+test('a file is followed from before it is there until no more is wanted, each line once', async () => {
   const file = join(await testFolder(), 'log');
   const done = new AbortController();
   const lines: string[] = [];

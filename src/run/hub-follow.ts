@@ -42,7 +42,7 @@ export interface FollowedRun {
   subscribers: Subscriber[];
   /** It was submitted elsewhere: what its items left is not for this place. */
   isShownOnly?: boolean;
-  /** Who is told of it; absent: no one. */
+  /** Who is notified; absent: no one. */
   notify?: NotifySettings;
   /** Null: nothing is written to services. */
   openPublisher: OpenPublisher | null;

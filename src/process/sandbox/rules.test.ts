@@ -9,7 +9,7 @@ let top = '';
 beforeEach(async () => {
   top = await realpath(await testFolder());
   await mkdir(join(top, 'home', 'tools', 'bin'), { recursive: true });
-  await mkdir(join(top, 'home', 'work', 'mine'), { recursive: true });
+  await mkdir(join(top, 'home', 'code', 'mine'), { recursive: true });
   await writeFile(join(top, 'home', 'tools', 'token'), 'x');
 });
 
@@ -19,14 +19,14 @@ function settled(rules: Rules): [string, string][] {
 
 test('folders come before what is in them, and a rule that changes nothing is left out', () => {
   const rules = createRules();
-  rules.show('write', join(top, 'home', 'work', 'mine'));
-  rules.hide(join(top, 'home'), join(top, 'home', 'work'));
+  rules.show('write', join(top, 'home', 'code', 'mine'));
+  rules.hide(join(top, 'home'), join(top, 'home', 'code'));
   rules.show('read', join(top, 'home', 'tools'), join(top, 'home', 'tools', 'bin'));
   rules.hide(join(top, 'home', 'tools', 'token'), join(top, 'nothing'));
   expect(settled(rules)).toEqual([
     ['home', 'hidden'],
     ['home/tools', 'read'],
-    ['home/work/mine', 'write'],
+    ['home/code/mine', 'write'],
     ['home/tools/token', 'hidden'],
   ]);
 });
@@ -75,14 +75,14 @@ test('a link outside of hidden places stands for what it leads to', async () => 
     ['home', 'hidden'],
     ['home/tools', 'read'],
   ]);
-  expect(rules.isHidden(join(top, 'alias', 'work'))).toBe(true);
+  expect(rules.isHidden(join(top, 'alias', 'code'))).toBe(true);
   expect(rules.isHidden(join(top, 'alias', 'tools', 'bin'))).toBe(false);
 });
 
 test('a place is protected with all that holds it, and nothing that it holds', () => {
   const rules = createRules();
-  rules.hide(join(top, 'home', 'work'));
-  const places = [top, join(top, 'home'), join(top, 'home', 'work'), join(top, 'home', 'work', 'mine')];
+  rules.hide(join(top, 'home', 'code'));
+  const places = [top, join(top, 'home'), join(top, 'home', 'code'), join(top, 'home', 'code', 'mine')];
   expect(places.map((path) => rules.isProtected(path))).toEqual([true, true, true, false]);
   expect(places.map((path) => rules.isPlace(path))).toEqual([false, false, true, false]);
 });
