@@ -1,8 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { goChangedFile } from '../support/languages/go.ts';
+import { expect, test } from 'vitest';
 import { commonJs, withoutPackageJson } from '../support/languages/javascript.ts';
 import { pytestInSrc } from '../support/languages/python.ts';
 import { missingFor } from '../support/languages/repository.ts';
@@ -11,29 +7,14 @@ import { shellJunit, shellTap } from '../support/languages/shell.ts';
 import { nodeTypes } from '../support/languages/typescript.ts';
 import { goTheWholeWay } from '../support/languages/whole-way.ts';
 
-const SAMPLES: readonly LanguageSample[] = [
-  commonJs,
-  withoutPackageJson,
-  nodeTypes,
-  pytestInSrc,
-  goChangedFile,
-  shellTap,
-  shellJunit,
-];
-
-/** Go compiles its own libraries into it once; a variable of the user's that says where it is stays in force. */
-let goCache = '';
-beforeAll(async () => {
-  goCache = await mkdtemp(join(tmpdir(), 'agentos-go-'));
-});
-afterAll(() => rm(goCache, { recursive: true }));
+const SAMPLES: readonly LanguageSample[] = [commonJs, withoutPackageJson, nodeTypes, pytestInSrc, shellTap, shellJunit];
 
 for (const sample of SAMPLES) {
   const missing = missingFor(sample);
   const note = missing === null ? '' : ` (skipped: ${missing} does not work here)`;
   test.skipIf(missing !== null)(
     `${sample.name}: tests that fail for another reason than the missing code are refused; the right ones lead to a branch${note}`,
-    async () => expect(await goTheWholeWay(sample, { GOCACHE: goCache })).toBe(0),
+    async () => expect(await goTheWholeWay(sample)).toBe(0),
     120_000,
   );
 }

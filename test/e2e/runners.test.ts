@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { goNewPackage } from '../support/languages/go.ts';
+import { goChangedFile, goNewPackage } from '../support/languages/go.ts';
 import { JAVASCRIPT_RUNNERS } from '../support/languages/javascript-runners.ts';
 import { OTHER_RUNNERS } from '../support/languages/other-runners.ts';
 import { pytestFlat } from '../support/languages/python.ts';
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(cache, { recursive: true, force: true }));
 
-for (const sample of [...JAVASCRIPT_RUNNERS, ...OTHER_RUNNERS, vitest, pytestFlat, goNewPackage, rust]) {
+for (const sample of [...JAVASCRIPT_RUNNERS, ...OTHER_RUNNERS, vitest, pytestFlat, goChangedFile, goNewPackage, rust]) {
   const missing = isAsked ? missingFor(sample) : null;
   const why = isAsked ? (missing === null ? null : `${missing} does not work here`) : HINT;
   test.skipIf(why !== null)(

@@ -12,6 +12,12 @@ export function samePort(port: number): (socket: Socket) => void {
 
 /** What one says the other hears, until either of them is gone. */
 export function joinStreams(one: Duplex, other: Duplex): void {
+  // One that left while the other was still being opened: a pipeline to it would throw.
+  if (one.destroyed || other.destroyed) {
+    one.destroy();
+    other.destroy();
+    return;
+  }
   pipeline(one, other, () => undefined);
   pipeline(other, one, () => undefined);
 }
