@@ -330,7 +330,12 @@ export function journalRules(backend: string, place: (folder: string) => Journal
         const stale = await open();
         const gate = Promise.withResolvers<string>();
         const key = { name: 'draft', inputs: null };
-        const late = stale.step(key, () => gate.promise);
+        const begun = Promise.withResolvers<void>();
+        const late = stale.step(key, () => {
+          begun.resolve();
+          return gate.promise;
+        });
+        await begun.promise;
         const owner = await open();
         expect(await owner.step(key, async () => 'of the new owner')).toMatchObject({ replayed: false });
         gate.resolve('of the stale one');
