@@ -46,10 +46,18 @@ test('the folder is this user’s alone, and goes when it is empty', async () =>
   await expect(lstat(paths.work)).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-test('one that others can read, and a link in its place, are not used', async () => {
+test('one that others can read becomes private', async () => {
+  const { own, paths } = await place();
+  await mkdir(own);
+  await chmod(own, 0o755);
+  await prepareWorkFolder(paths);
+  expect((await lstat(own)).mode & 0o777).toBe(0o700);
+});
+
+test('one that others can write, and a link in its place, are not used', async () => {
   const open = await place();
   await mkdir(open.own);
-  await chmod(open.own, 0o755);
+  await chmod(open.own, 0o775);
   const refused = { problem: { code: 'state-unwritable', directory: open.own } };
   await expect(prepareWorkFolder(open.paths)).rejects.toMatchObject(refused);
   const linked = await place();

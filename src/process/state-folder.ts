@@ -131,7 +131,8 @@ export async function requireOwnFolder({ base, work }: Pick<Place, 'base' | 'wor
   };
   if (!found.isDirectory()) refuse('it is a link or a file, not a folder');
   if (found.uid !== userId()) refuse(`it belongs to another user (${found.uid})`);
-  if ((found.mode & 0o077) !== 0) refuse('others can read or write it (chmod 700 it, if you made it)');
+  if ((found.mode & 0o022) !== 0) refuse('others can write it (chmod 700 it, if you made it)');
+  if ((found.mode & 0o077) !== 0) await chmod(own, 0o700);
   if ((await lstat(work).catch(() => null))?.isSymbolicLink()) refuse(`${basename(work)} in it is a link`);
   const link = await linkIn(work);
   if (link !== null) refuse(`${basename(work)}/${link} in it is a link`);

@@ -60,7 +60,7 @@ test('an implementer that cheats without a sandbox is found out, whatever it tri
     forge,
     `import { DatabaseSync } from 'node:sqlite';
 const db = new DatabaseSync(process.argv[2]);
-db.exec("UPDATE steps SET result = replace(result, 'a', 'b') WHERE number = (SELECT max(number) FROM steps WHERE result IS NOT NULL)");
+db.exec("UPDATE steps SET result = json_quote('forged') WHERE number = (SELECT max(number) FROM steps WHERE result IS NOT NULL)");
 db.close();
 `,
   );
